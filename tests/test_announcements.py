@@ -40,7 +40,7 @@ def test_seconds_are_shown_in_a_unit_that_fits() -> None:
 def test_a_value_is_announced_but_not_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not said(lambda: cal.brier(Y, P))
     monkeypatch.setattr(registry, "FEW_ROWS", 0)
-    monkeypatch.setitem(registry.FACTORS, "brier", 1e8)
+    monkeypatch.setitem(registry.COSTS, "N K", lambda n, k: n * k * 1e9)
     text = "brier: 40 rows will take about 80 s; evaluate a random sample of the rows"
     assert said(lambda: cal.brier(Y, P)) == [text]
     assert said(lambda: cal.interval(Y, P, metric="brier", n_resamples=99, rng=0)) == [text]

@@ -509,8 +509,9 @@ def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning
     warnings.warn(category(message) if isinstance(message, str) else message, stacklevel=level)
 
 
-# Seconds from which a computation is announced.
+# Seconds from which a computation is announced, and units of which at least two are shown.
 LONG = 10.0
+UNITS = (3600, "h"), (60, "min")
 
 
 def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> None:
@@ -532,11 +533,6 @@ def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> N
     >>> announce("n_resamples", "999 resamples", 3.0)
     """
     if seconds > LONG:
-        shown = (
-            f"{seconds:.0f} s"
-            if seconds < 120
-            else f"{seconds / 60:.0f} min"
-            if seconds < 7200
-            else f"{seconds / 3600:.0f} h"
-        )
-        warn_caller(LongComputationWarning(argument, f"{what} will take about {shown}", remedy))
+        unit, name = next(((unit, name) for unit, name in UNITS if seconds >= 2 * unit), (1, "s"))
+        problem = f"{what} will take about {seconds / unit:.0f} {name}"
+        warn_caller(LongComputationWarning(argument, problem, remedy))

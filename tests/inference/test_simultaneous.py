@@ -12,7 +12,14 @@ from calibrant.inference import pair_resampling
 from calibrant.inference.pair_resampling import skce_draws
 from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resample
 from calibrant.inference.seeds import generator
-from calibrant.inference.simultaneous import classwise_draws, mean_draws, vce_draws
+from calibrant.inference.simultaneous import (
+    TOGETHER,
+    bootstrap_draws,
+    classwise_draws,
+    mean_draws,
+    null_draws,
+    vce_draws,
+)
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
@@ -69,6 +76,34 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
         wanted = [resample(sampler, "outcomes", 7, number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "edges", "classes", "groups"])
+@pytest.mark.parametrize("name", [name for name in TOGETHER if name != "vce"])
+def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: str) -> None:
+    sampler, metric = PredictionSampler(predictions(kind), cluster=kind == "groups"), catalogue[name]
+    more = {"tl_ece": {"average": "macro", "norm": 2}, "topk_ece": {"k": 1}}.get(name, {"bins": 4})
+    for options in ({}, more if name != "spiegelhalter_z" else {}):
+        for kind_of_draws, draws in (("rows", bootstrap_draws), ("outcomes", null_draws)):
+            found = draws(metric, options, sampler, COUNT, 7, None)
+            wanted = [resample(sampler, kind_of_draws, 7, number).value(metric, options) for number in range(COUNT)]  # type: ignore[arg-type]
+            if name == "spiegelhalter_z" and kind != "classes":
+                assert found is None  # one score per row is as fast
+            else:
+                exact = name in ("tl_ece", "topk_ece", "lse_ece")
+                assert found is not None
+                assert found.tolist() == wanted if exact else found == pytest.approx(wanted, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_bins_of_the_rows_and_weights_are_left_to_the_formula(name: str) -> None:
+    metric = catalogue[name]
+    assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7, None) is None
+    if name != "vce":
+        assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7, None) is None
+    if name in ("tl_ece", "topk_ece", "lse_ece", "uce"):
+        sampler = PredictionSampler(predictions("classes"))
+        assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7, None) is None
 
 
 def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit() -> None:

@@ -174,8 +174,14 @@ class CellSampler:
 
     def counted(self, view: View) -> Drawn:
         """The rows of a view, counted in these cells."""
-        sums = _sums(self.rule, view)
-        return self._drawn(_whole(sums.weight[self.full]), _whole(sums.positives[self.full]))
+        if isinstance(self.rule, Edges) and "prefix" in view.__dict__:
+            sums = _sums(self.rule, view)
+            rows, positives = sums.weight, sums.positives
+        else:  # sums of the scores are not needed
+            cell, count = self.rule.cells(view)
+            rows = np.bincount(cell, view.weight, count)
+            positives = np.bincount(cell, view.outcome if view.weight is None else view.weight * view.outcome, count)
+        return self._drawn(_whole(rows[self.full]), _whole(positives[self.full]))
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         rows = self.rows if fixed_design else rng.multinomial(self.total, self.rows / self.total)
@@ -265,7 +271,8 @@ def counted_view(
     view = View(
         score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens, classes=classes
     )
-    view.__dict__["order"] = np.arange(len(kept))  # already sorted
+    # Already sorted.
+    view.__dict__.update(order=np.arange(len(kept)), sorted_rows=(view.score, view.outcome, view.weight))
     return view
 
 
@@ -338,7 +345,9 @@ class Trial:
     def __init__(self, plans: list[Plan], draw: Callable[[int], Drawn]) -> None:
         self.plans = plans
         self.draw = draw
+        self.samples: list[Drawn] = []
         self.rows: list[list[float]] = []
+        self.known: dict[tuple[CellSampler, int], list[float]] = {}
 
     def sort_out(self, tried: list[CellSampler], pilots: int) -> tuple[list[CellSampler], list[CellSampler]]:
         """The cells that change the metrics little, and those that require more pilot samples."""
@@ -359,10 +368,10 @@ class Trial:
         return sure, grey
 
     def _measured(self, number: int, tried: list[CellSampler]) -> list[list[float]]:
-        drawn = self.draw(number)
         if number == len(self.rows):
-            self.rows.append([drawn.value(*plan) for plan in self.plans])
-        (view,) = drawn.views(*self.plans[0])
+            self.samples.append(self.draw(number))
+            self.rows.append([self.samples[number].value(*plan) for plan in self.plans])
+        (view,) = self.samples[number].views(*self.plans[0])
         assert isinstance(view, View)
         rows: View = view
 
@@ -372,7 +381,10 @@ class Trial:
             )
             return found
 
-        return [[one.value(*plan) for plan in self.plans] for one in map(counted, tried)]
+        for cells in tried:
+            if (cells, number) not in self.known:
+                self.known[cells, number] = [counted(cells).value(*plan) for plan in self.plans]
+        return [self.known[cells, number] for cells in tried]
 
 
 def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:

@@ -40,7 +40,7 @@ from .resampling import (
     view_keywords,
 )
 from .significance import read_source
-from .simultaneous import classwise_draws, vce_draws
+from .simultaneous import bootstrap_draws
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -491,11 +491,9 @@ def bootstrap_sample(
 ) -> Floats:
     """Values of each metric on bootstrap replicates, one row per replicate."""
     if len(plans) == 1:
-        for draws in (skce_draws, vce_draws):
+        for draws in (skce_draws, bootstrap_draws):
             if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
                 return found[:, None]
-        if (found := classwise_draws(*plans[0], sampler, "rows", count, seed, workers)) is not None:
-            return found[:, None]
 
     def work(number_: int) -> list[float]:
         drawn = resample(sampler, "rows", seed, number_)

@@ -29,6 +29,7 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
+from .simultaneous import TOGETHER
 
 __all__ = ["resampling_seconds", "skce_draws"]
 
@@ -40,7 +41,7 @@ TILE = 512
 COUNT_ENTRIES = 1 << 23
 # Terms of the series below this are omitted; a pair contributes at most 2.
 SMALLEST_TERM = 1e-13
-# Speed-up of replicates that share their tiles.
+# Speed-up of replicates that share their tiles, or the bins and losses of their rows.
 SHARED = 10
 # With more terms, or a smaller share of distinct predictions, one-by-one evaluation is faster.
 MOST_TERMS = 20
@@ -49,7 +50,8 @@ DISTINCT_SHARE = 0.5
 
 def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
     """Approximate time of the values of all replicates."""
-    return metric.seconds(rows, classes) * n_resamples / (SHARED if metric.id == "skce_uq" else 1)
+    together = metric.id in (skce_uq.id, *TOGETHER)
+    return metric.seconds(rows, classes) * n_resamples / (SHARED if together else 1)
 
 
 class Crowd(NamedTuple):
@@ -63,13 +65,18 @@ class Crowd(NamedTuple):
     """Weight of a row paired with itself."""
     starts: NDArray[np.intp]
     """First row of each distinct prediction."""
+    is_weighted: bool
+
+    def weighted(self, counts: Floats) -> Floats:
+        """The weight of each row in a replicate."""
+        return counts * self.weight if self.is_weighted else counts
 
     def cloud(self, counts: Floats) -> Cloud:
         """The cloud of a replicate, as far as the kernel width depends on it."""
-        weight = counts * self.weight
+        weight = self.weighted(counts)
         total = float(weight.sum())
         if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
-            return Cloud(self.points, weight / total, self.points, weight, weight, float(counts.sum()))
+            return Cloud(self.points, weight, self.points, weight, weight, float(counts.sum()))
         share, own = weight / total, counts * self.own_weight / total**2
         if len(self.starts) < len(weight):
             share, own = np.add.reduceat(weight, self.starts) / total, np.add.reduceat(own, self.starts)
@@ -92,13 +99,13 @@ def skce_draws(
         return None
     view = one_column(views[0])
     keywords = {**metric.options, **options}
-    cloud = cloud_of(view)
+    crowd = _crowd(view)
+    quick = keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1
+    cloud = crowd.cloud(np.ones(view.n)) if quick else cloud_of(view)
     kernel = choose_kernel(cloud, keywords["kernel"], keywords["distance"], keywords["bandwidth"])
-    quick = kernel.shape == "exponential" and cloud.points.shape[1] == 1
     few = len(cloud.points) < DISTINCT_SHARE * view.n
     if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
-    crowd = _crowd(view)
 
     def picked(number: int) -> Floats:
         return multiplicities(sampler, seed, number)[crowd.order].astype(np.float64)
@@ -110,13 +117,15 @@ def skce_draws(
         return _rate(near)
 
     if quick:
+        residual = np.ascontiguousarray(crowd.residual[:, 1])  # the other column has the opposite sign
+        squares = np.square(residual)
 
         def value(number: int) -> float:
             counts = picked(number)
             near = choose_kernel(
                 crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"], kernel.width
             )
-            return _value_on_a_line(crowd, counts, near.width / near.scale)
+            return _value_on_a_line(crowd, residual, squares, counts, near.width / near.scale)
 
         return np.array(many(value, count, workers), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
@@ -133,7 +142,7 @@ def skce_draws(
 
 
 def _share(crowd: Crowd, counts: Floats) -> Floats:
-    weight = counts * crowd.weight
+    weight = crowd.weighted(counts)
     return np.asarray(weight / float(weight.sum()))
 
 
@@ -145,18 +154,18 @@ def _crowd(view: VectorView) -> Crowd:
     starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
     weight = view.weights[order]
     own = weight**2 if view.weight_kind == "importance" else weight
-    return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts)
+    return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts, view.weight is not None)
 
 
-def _value_on_a_line(crowd: Crowd, counts: Floats, width: float) -> float:
-    """The mean over pairs of different rows of two classes, with an exponential kernel."""
-    weight = counts * crowd.weight
-    residual = crowd.residual[:, 1]  # the other column has the opposite sign
+def _value_on_a_line(crowd: Crowd, residual: Floats, squares: Floats, counts: Floats, width: float) -> float:
+    """The mean over pairs of different rows of two classes, with an exponential kernel; `squares` are those of the residuals."""
+    weight = crowd.weighted(counts)
     with np.errstate(over="ignore", under="ignore"):
         every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
-    own = counts * crowd.own_weight
-    square, pairs = float(weight.sum()) ** 2, float(weight.sum()) ** 2 - float(own.sum())
-    return (every - 2 * float(own @ residual**2)) / pairs if pairs > 1e-12 * square else math.nan
+    own = counts * crowd.own_weight if crowd.is_weighted else counts
+    square = float(weight.sum()) ** 2
+    pairs = square - float(own.sum())
+    return (every - 2 * float(own @ squares)) / pairs if pairs > 1e-12 * square else math.nan
 
 
 def _rate(kernel: Kernel) -> float:

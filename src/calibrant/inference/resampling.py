@@ -159,12 +159,17 @@ class Pace:
 def _announcing() -> Callable[[int, int], None]:
     """Report of resamples that nobody else watches: it warns once if many seconds remain."""
     # Other processes on the machine lengthen the one, several threads the other.
-    paces = Pace(perf_counter), Pace(process_time)
+    wall, cpu = Pace(perf_counter), Pace(process_time)
     announced = False
 
     def tell(done: int, count: int) -> None:
         nonlocal announced
-        if not announced and (seconds := min(pace.remaining(done, count) for pace in paces)) > LONG:
+        if announced:
+            return
+        seconds = wall.remaining(done, count)
+        if done == 1 or seconds > LONG:  # reading the processor's clock takes longer
+            seconds = min(seconds, cpu.remaining(done, count))
+        if seconds > LONG:
             announced = True
             announce("n_resamples", f"the remaining {count - done:,} resamples", seconds, "use fewer")
 

@@ -36,7 +36,7 @@ from .resampling import (
     value_of,
     view_keywords,
 )
-from .simultaneous import classwise_draws, mean_draws
+from .simultaneous import null_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -464,9 +464,7 @@ def _draw(
         return [drawn.value(metric, options) for metric, options in plans]
 
     if len(plans) == 1 and fixed_design:
-        found = mean_draws(*plans[0], sampler, asked.n_resamples, asked.seed)
-        if found is None:
-            found = classwise_draws(*plans[0], sampler, "outcomes", asked.n_resamples, asked.seed, workers)
+        found = null_draws(*plans[0], sampler, asked.n_resamples, asked.seed, workers)
         if found is not None:
             return found[:, None]
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)

@@ -81,34 +81,25 @@ SIDES: dict[str, tuple[str, str] | None] = {
     "nothing": None,
 }
 
-# Nanoseconds per unit of work, deliberately rough: they only decide which metrics a time budget leaves out.
+# Nanoseconds of a typical metric, deliberately rough; `relative_time` in the declaration of a metric corrects them where it differs much.
 COSTS: dict[str, Callable[[float, float], float]] = {
-    "N": lambda n, k: n * 10,
-    "N K": lambda n, k: n * k * 10,
-    "N log N": lambda n, k: n * math.log2(n + 2) * 10,
-    "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
+    "N": lambda n, k: n * 15,
+    "N K": lambda n, k: n * (k + 4) * 15,
+    "N log N": lambda n, k: n * math.log2(n + 2) * 7,
+    "N K log N": lambda n, k: n * (k + 2) * math.log2(n + 2) * 6,
     # Fits and searches pass over the rows repeatedly.
-    "N log N per step": lambda n, k: n * math.log2(n + 2) * 500,
-    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 150,
-    "N^2": lambda n, k: n * n * 2,
-    "N^2 K": lambda n, k: n * n * k * 3,
+    "N log N per step": lambda n, k: n * math.log2(n + 2) * 50,
+    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 20,
+    "N^2": lambda n, k: n * n * 1.5,
+    "N^2 K": lambda n, k: n * n * (k + 10) * 2,
     # Two classes reduce to one score, which can be sorted.
-    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 100 if k == 2 else n * n * k * 2,
-    "N^2 K in parts": lambda n, k: n * k * 100 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
-    "N K by landmarks": lambda n, k: n * k * 10_000,
-    "a linear program": lambda n, k: min(n / 2000, 1) * 5e8,
+    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 35 if k == 2 else n * n * k * 2,
+    "N^2 K in parts": lambda n, k: n * k * 250 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
+    "N K by landmarks": lambda n, k: n * (k + 30) * 4000,
+    "a linear program": lambda n, k: min(n / 2000, 1) * 1.5e8,
 }
-
-# Time of a metric relative to the rough estimate, where it differs much, measured by benchmarks/catalogue.py.
-FACTORS: dict[str, float] = {
-    **dict.fromkeys(("fott_pl", "fott_platt", "fott_beta", "fott_spline", "cox_intercept", "cox_slope", "sbct"), 0.15),
-    **dict.fromkeys(("fott_isotonic", "eci", "fixed_slope_intercept"), 0.05),
-    "bkde": 2.0,
-    "fott_pl3": 4.0,
-    **dict.fromkeys(("tce", "ckce", "knn_chi2"), 8.0),
-    "vce_db": 13.0,
-    "piece": 80.0,
-}
+# Nanoseconds of a call without rows.
+CALL = 3e5
 # No metric takes long for fewer rows.
 FEW_ROWS = 5000
 
@@ -271,6 +262,8 @@ class Metric(Facts):
         Other names in the literature, accepted by the catalogue.
     recommended : bool, default False
         Whether the metric is among those recommended for common use.
+    relative_time : float, default 1.0
+        Computing time relative to that of a typical metric with the same `cost`.
     reversed_by : mapping, optional
         Values of options under which the two sides of the ideal value change their meaning.
     reads_log_odds : bool or callable, default False
@@ -322,6 +315,7 @@ class Metric(Facts):
     cite: str
     aliases: tuple[str, ...] = ()
     recommended: bool = False
+    relative_time: float = 1.0
     reversed_by: Mapping[str, Any] = field(default_factory=dict)
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
     explain: Mapping[str, str] = field(default_factory=dict)
@@ -787,7 +781,7 @@ class Metric(Facts):
         float
             Seconds.
         """
-        return COSTS[self.cost](n, k) * 1e-9
+        return (CALL + COSTS[self.cost](n, k) * self.relative_time) * 1e-9
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the catalogue entry to plain values.
@@ -812,8 +806,7 @@ def announce_value(metric: Metric, views: list[AnyView]) -> None:
     """Warn before a value that takes long."""
     first = views[0]
     n, k = first.n, first.k if isinstance(first, VectorView) else max(2, len(views))
-    seconds = metric.seconds(n, k) * FACTORS.get(metric.id, 1.0)
-    announce(metric.id, f"{n:,} rows", seconds, "evaluate a random sample of the rows")
+    announce(metric.id, f"{n:,} rows", metric.seconds(n, k), "evaluate a random sample of the rows")
 
 
 def norm_root(value: float, options: Mapping[str, Any]) -> float:

@@ -112,6 +112,7 @@ cwce = preset(
     summary="Expected calibration error of every class against the rest, averaged over classes.",
     lens="classwise",
     cost="N K",
+    relative_time=0.3,
     recommended=True,
     aliases=(
         "SCE",

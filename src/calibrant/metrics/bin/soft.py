@@ -59,6 +59,7 @@ def _softmax(logits: Floats) -> Floats:
     range=(0, 1),
     ideal=0,
     probability_scale=True,
+    relative_time=30,
     aliases=("SBECE", "SB-ECE", "soft-binned ECE"),
     cite="karandikar2021",
     finish=norm_root,
@@ -115,6 +116,7 @@ def sbece(
     ideal_for="sure",
     lens="canonical",
     cost="N K",
+    relative_time=5,
     soft=False,
     sketch=False,
     aliases=("DECE",),
@@ -136,12 +138,8 @@ def dece(
     bin_temperature: float = 0.01,
 ) -> float:
     """Expected calibration error with soft bins and a soft accuracy."""
-    edges = _soft_edges(bins)
-    count = len(edges) - 1
+    count = len(_soft_edges(bins)) - 1
     sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
-    number = np.arange(1, count + 1)
-    # The sum of the edges below each bin.
-    offset = np.cumsum(edges[:-1]) if are_edges(bins) else number * (number - 1) / (2 * count)
     weights = view.weights
 
     def member(start: int, stop: int) -> tuple[Floats, Floats]:
@@ -151,15 +149,24 @@ def dece(
             right = block.targets[:, view.score_column]
         else:
             score = block.probs.max(axis=1)
-            right = _soft_accuracy(block, sharp)
-        share = _softmax((number * score[:, None] - offset) / width) * weights[start:stop, None]
-        return share, right - score
+            right = soft_accuracy(block, sharp)
+        return soft_members(score, bins, width) * weights[start:stop, None], right - score
 
     _, excess = _soft_sums(view.n, count, member)
     return math.fsum(np.abs(excess)) / view.total
 
 
-def _soft_accuracy(block: Block, sharp: float) -> Floats:
+def soft_members(score: Floats, bins: int | Sequence[float], width: float) -> Floats:
+    """Compute the membership of each score in the soft bins of `dece`."""
+    edges = _soft_edges(bins)
+    count = len(edges) - 1
+    number = np.arange(1, count + 1)
+    # The sum of the edges below each bin.
+    offset = np.cumsum(edges[:-1]) if are_edges(bins) else number * (number - 1) / (2 * count)
+    return _softmax((number * score[:, None] - offset) / width)
+
+
+def soft_accuracy(block: Block, sharp: float) -> Floats:
     """Compute 2 minus the soft rank of the true class, at least 0; each class counts by a sigmoid of its lead."""
     own = block.expect(block.probs)
     with np.errstate(over="ignore"):
@@ -194,9 +201,7 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     def confidence(block: Block) -> Floats:
         if view.score_column is not None:  # a single score, without others to smooth over
             return block.probs[:, view.score_column]
-        best = block.probs.max(axis=1)
-        smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
-        return np.minimum(smooth, 1)
+        return smooth_maximum(block.probs, width)
 
     def right(block: Block) -> Floats:
         if view.score_column is not None:
@@ -214,6 +219,13 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     return math.fsum(np.abs(bin_table(scalar, binning, bins).excess)) / view.total
 
 
+def smooth_maximum(probs: Floats, width: float) -> Floats:
+    """Compute the smooth maximum of each row, at most 1."""
+    best = probs.max(axis=1)
+    smooth = best + width * np.log(np.exp((probs - best[:, None]) / width).sum(axis=1))
+    return np.minimum(smooth, 1)
+
+
 @metric(
     "Fuzzy calibration error",
     family="bin",
@@ -221,6 +233,7 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     range=(0, 1),
     ideal=0,
     probability_scale=True,
+    relative_time=4,
     aliases=("FCE",),
     cite="bihani2023",
     pros="rows near an edge belong to both bins",

@@ -182,24 +182,32 @@ def _mean_of_counts(view: View, n: int, k: int) -> float | None:
     begin, end = place[:-1], place[1:]
     # The sum of the scores at both sides of a run, which increases, changes only where one of them does.
     left, right = begin[begin < n - k - 1], begin[begin > k] - (k + 1)
-    after, before = np.searchsorted(end, left + (k + 1), "right"), np.searchsorted(end, right, "right")
+    turn = np.append(left, right)
+    order = np.argsort(turn, kind="stable")
+    turn = turn[order]
+    # Of a turn of both sides, the left one comes first.
+    number = np.arange(len(turn))
+    lower = np.where(order < len(left), order, number - order + (len(left) - 1))
+    upper = number - lower + (len(begin) - len(right) - 1)
+    upper[:-1] += turn[1:] == turn[:-1]
     score = prefix.score
-    sums = np.append(score[: len(left)] + score[after], score[len(score) - len(right) :] + score[before])
-    both = np.sort(sums, kind="stable")
-    turn = np.append(np.sort(np.append(left, right), kind="stable"), n - k - 1)
-    first = turn[np.searchsorted(both, 2 * score - 1e-12)]
+    both = score.take(lower) + score.take(upper)
+    first = np.append(turn, n - k - 1)[np.searchsorted(both, 2 * score - 1e-12)]
     same = (first >= end - 1 - k) & (first <= begin)
     size = np.diff(place)
     other = ~same
     if 8 * int(size[other].sum()) > n:
         return None
-    row = np.arange(int(size[other].sum())) + np.repeat(
-        begin[other] - np.cumsum(size[other]) + size[other], size[other]
-    )
-    moved = np.maximum(np.minimum(np.minimum(np.repeat(first[other], size[other]), row), n - 1 - k), row - k)
-    start = np.concatenate([first[same], moved])
+    start, times = first, size
+    if other.any():
+        row = np.arange(int(size[other].sum())) + np.repeat(
+            begin[other] - np.cumsum(size[other]) + size[other], size[other]
+        )
+        moved = np.maximum(np.minimum(np.minimum(np.repeat(first[other], size[other]), row), n - 1 - k), row - k)
+        start = np.concatenate([first[same], moved])
+        times = np.concatenate([size[same], np.ones(len(row), np.int64)])
     change = np.interp(start + (k + 1), place, prefix.excess) - np.interp(start, place, prefix.excess)
-    change = np.abs(change) * np.concatenate([size[same], np.ones(len(row), np.int64)])
+    change = np.abs(change) * times
     return accurate_sum(change / (k + 1.0)) / n
 
 

@@ -184,6 +184,7 @@ Covariance = Literal["null", "HC0", "HAC", "ols"]
     ideal=0,
     soft=False,
     cost="N log N",
+    relative_time=2,
     aliases=("PWS", "Mincer-Zarnowitz test with a square"),
     cite="galbraith2011",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",

@@ -115,6 +115,7 @@ CURVE: dict[str, Any] = {
 @metric(
     "Integrated calibration index",
     **CURVE,
+    relative_time=4,
     aliases=("ICI", "Eavg"),
     cite="austin2019",
     pros="no bins; interpretable as a mean difference of probabilities; widely used in clinical prediction",
@@ -153,6 +154,7 @@ def ici(
 @metric(
     "Percentile of the calibration error",
     **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
+    relative_time=4,
     aliases=("EP", "EX", "error percentile"),
     cite="austin2019",
     pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",

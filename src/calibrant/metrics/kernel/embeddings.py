@@ -162,6 +162,7 @@ def skce_uq(
     sketch=False,
     order_dependent=True,
     cost="N K",
+    relative_time=4,
     aliases=("SKCE-UL", "SKCE_ul", "unbiased linear SKCE", "block SKCE", "SKCE", "squared kernel calibration error"),
     cite="widmann2019",
     pros="unbiased; a single pass over the rows, however many there are",

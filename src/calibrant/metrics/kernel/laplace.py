@@ -17,14 +17,16 @@ LONGEST = 600.0
 
 def _growth(position: Floats, width: float) -> Floats | None:
     """Compute exp((x_i - x_0) / width) for each i; None where that overflows."""
-    reach = (position - position[0]) / width
-    return np.exp(reach) if reach[-1] <= LONGEST else None
+    reach = position - position[0]
+    reach /= width
+    return np.exp(reach, out=reach) if reach[-1] <= LONGEST else None
 
 
 def _from_the_left(position: Floats, value: Floats, width: float, grow: Floats | None) -> Floats:
     """Compute sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i; positions must be increasing."""
     if grow is not None:
-        path = np.cumsum(value * grow)
+        path = value * grow
+        np.cumsum(path, out=path)
         path /= grow
         return path
     # Otherwise by doubling: after a step with shift s, entry i holds the sum over the 2 s entries that end with it.
@@ -56,4 +58,10 @@ def laplace_pair_sum(position: Floats, value: Floats, width: float) -> float:
 def laplace_pair_sums(position: Floats, values: Iterable[Floats], width: float) -> list[float]:
     """Compute the sums over pairs of several values of the same positions, whose exponentials are computed once."""
     grow = _growth(position, width)
-    return [float(np.dot(value, 2 * _from_the_left(position, value, width, grow) - value)) for value in values]
+    sums = []
+    for value in values:
+        path = _from_the_left(position, value, width, grow)
+        path *= 2
+        path -= value
+        sums.append(float(np.dot(value, path)))
+    return sums

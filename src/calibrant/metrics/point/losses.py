@@ -177,6 +177,7 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
     proper="strictly",
     lens="canonical",
     cost="N K",
+    relative_time=5,
     soft=False,
     sketch=False,
     aliases=("DSS",),

@@ -135,6 +135,7 @@ fixed_slope_intercept = preset(
     range=(-math.inf, math.inf),
     row_form=None,
     cost="N log N per step",
+    relative_time=0.2,
     aliases=(
         "CITL",
         "calibration in the large",
@@ -209,7 +210,7 @@ def spiegelhalter_z(view: VectorView) -> float:
     if view.raw_probs.ndim == 1 and view.labels is not None:
         numerator, spread = _sums_of_pairs(view, view.labels)
     if spread <= 1e-28 * view.total:  # several classes, or rows that may be uniform up to rounding
-        surprise, variance = view.each_row(_surprise_and_variance).T
+        surprise, variance = view.each_row(surprise_and_variance).T
         weights = view.weights
         numerator = accurate_sum(weights * surprise)
         spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
@@ -223,7 +224,7 @@ def spiegelhalter_z(view: VectorView) -> float:
 
 
 def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float]:
-    """Sum `_surprise_and_variance` of an event and its complement, (p - y)(2p - 1) and p(1 - p)(2p - 1)^2, block by block without cancellation."""
+    """Sum `surprise_and_variance` of an event and its complement, (p - y)(2p - 1) and p(1 - p)(2p - 1)^2, block by block without cancellation."""
     surprises: list[float] = []
     variances: list[float] = []
     for start in range(0, view.n, PAIRS):
@@ -249,7 +250,7 @@ def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float
     return math.fsum(surprises), math.fsum(variances)
 
 
-def _surprise_and_variance(block: Block) -> Floats:
+def surprise_and_variance(block: Block) -> Floats:
     """Return the deviation of the label's probability from its mean under the forecast, and its variance as a sum of squares, hence never negative."""
     mean = np.einsum("ij,ij->i", block.probs, block.probs)  # faster than a sum along short rows
     away = block.probs - mean[:, None]
