@@ -522,7 +522,10 @@ def _group_names(opened: Source, found: Scores) -> list[Any]:
     coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
     opened.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
     query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
-    return [row[0] for row in opened.connection.execute(query).fetchall()]
+    names = [row[0] for row in opened.connection.execute(query).fetchall()]
+    if len(names) <= 1 << 16:  # as `GroupSums` numbers them
+        opened.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")
+    return names
 
 
 def _numbers_query(found: Scores) -> str:
