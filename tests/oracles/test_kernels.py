@@ -295,11 +295,12 @@ def test_cells_of_almost_2_to_the_20_rows_are_read_exactly() -> None:
                 total = rows * score
                 word = rows + (positives << 20) + ((rows * (score >> 44)) << 40)
                 cells = np.array([[total % 2**64, word % 2**64]], np.uint64)
-                sums = np.zeros((4, 1), np.int64)
-                kernels.read_cells(cells, floors[place : place + 1], sums)
+                sums, held = np.zeros((4, 1), np.int64), np.zeros((5, 1), np.int64)
+                assert kernels.read_cells(cells, floors[place : place + 1], sums, held) == 1
                 found = [int(value) for value in sums[:, 0]]
                 assert found[:2] == [rows, positives]
                 assert (found[2] << kernels.LOW_BITS) + found[3] == total
+                assert held[:, 0].tolist() == [-1, rows, positives, total >> 62, total % 2**62]
 
 
 def test_two_million_sure_forecasts_have_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:

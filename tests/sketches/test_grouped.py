@@ -31,9 +31,9 @@ def test_groups_have_the_bits_of_their_rows(form: str, classes: int, monkeypatch
         pytest.importorskip("numba")
     monkeypatch.setattr(kernels, "MIN_ENTRIES", 0 if form == "compiled" else np.inf)
     monkeypatch.setattr(kernels, "loaded", dict(kernels.loaded) if form == "compiled" else {})
-    monkeypatch.setattr(
-        grouped, "BUFFER_ROWS", 256
-    )  # summed in many parts, and kept in place where few cells are empty
+    # Summed in many parts, and kept in place where few cells are empty.
+    monkeypatch.setattr(grouped, "BUFFER_ROWS", 256)
+    monkeypatch.setattr(grouped, "WAITING_ROWS", 7)
     rng = np.random.default_rng(7)
     lenses = ("binary",) if classes == 2 else ("top_label", "classwise")
     for n, groups, kind in ((1200, 3, np.float64), (600, 60, np.float64), (600, 2000, np.float32)):
@@ -86,6 +86,7 @@ def test_full_cells_of_the_compiled_loop_are_read_in_time(monkeypatch: pytest.Mo
     found, machine_code = [], dict(kernels.loaded)
     for room, forms in ((1 << 19, "plain"), (100, "compiled"), (700, "compiled"), (700, "plain, then compiled")):
         monkeypatch.setattr(grouped, "PACKED_ROWS", room)
+        monkeypatch.setattr(grouped, "WAITING_ROWS", 1 + room // 50)
         cells = grouped.GroupCells(4)  # the last has no rows
         for start in range(0, 3000, 1000):
             is_plain = forms == "plain" or (start == 0 and forms != "compiled")

@@ -59,6 +59,8 @@ ROWS_PER_CELL, MOST_LISTED = 4, 4_000_000
 LARGEST_URN = 10**9
 # Entries of the permutation tables that are processed together.
 DRAWN_ENTRIES = 1 << 15
+# Differences of shares that are tabulated for these, so that they stay in the cache too.
+MOST_GAPS = 1 << 16
 SAME = 1e-12
 """Relative difference below which two values are considered equal."""
 
@@ -593,28 +595,64 @@ def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> 
     return Null(values, weight, table is not None, method)
 
 
-def _drawn_distances(names: Sequence[str], cells: Cells, windows: Iterator[Floats]) -> Floats:
-    """The distances of random windows, with the bits of `distances`: their rows are whole numbers with known sums."""
+def _drawn_distances(names: Sequence[str], cells: Cells, windows: Iterator[NDArray[Any]]) -> Floats:
+    """The distances of random windows, with the bits of `distances`: their rows are whole numbers with known sums.
+
+    Blocks of windows share their memory, since to ask for more takes as long as the arithmetic.
+    """
     pooled = cells.reference + cells.window
     sizes = (cells.reference_size, cells.window_size)
-    ends = np.cumsum(pooled)
-    edges = _first_rows(sizes[0])
-    binned, gaps = [], []
+    ends, edges = np.cumsum(pooled), _first_rows(sizes[0])
+    with_bins = not {"psi", "jensen_shannon"}.isdisjoint(names)
+    with_gaps = not {"psi", "jensen_shannon"}.issuperset(names)
+    table = _gap_table(pooled, sizes)
+    binned: list[tuple[NDArray[np.intp], Floats, Floats]] = []
+    gaps: list[dict[str, Floats]] = []
+    buffers, begin = np.empty((3, 0, 0)), np.empty((0, 1))
     for window in windows:
-        if not {"psi", "jensen_shannon"}.isdisjoint(names):
-            binned.append(_drawn_tables(ends, window, edges))
-        if not {"psi", "jensen_shannon"}.issuperset(names):
-            gap = pooled - window
-            gap /= sizes[0]
-            gap -= window / sizes[1]
+        count = len(window)
+        if count > len(begin):
+            buffers = np.empty((3, *window.shape))
+            # Each window continues the one before, so that the rows left over increase through all of them.
+            begin = np.arange(count)[:, None] * (sizes[0] + 1)
+            np.add(ends, begin, out=buffers[2])
+        one, other, through = buffers[:, :count]
+        if with_bins:
+            np.copyto(other, window)
+            drawn = np.cumsum(other, axis=1, out=one)
+            left = np.subtract(through, drawn, out=other)
+            place = left.ravel().searchsorted((begin[:count] + edges).ravel()).reshape(count, BINS)
+            binned.append((place, left.ravel().take(place) - begin[:count], drawn.ravel().take(place)))
+        if with_gaps:
+            if table is None:
+                gap = np.subtract(pooled, window, out=one)
+                gap /= sizes[0]
+                gap -= np.divide(window, sizes[1], out=other)
+            else:
+                first, values = table
+                gap = values.take(np.add(window, first, out=other.view(np.int64)), out=one, mode="clip")
             gaps.append(_gap_distances(names, cells.value, gap))
     found: dict[str, Floats] = {}
     if binned:
-        old, new = (np.concatenate(side) for side in zip(*binned, strict=True))
+        place, old, new = (np.concatenate(parts) for parts in zip(*binned, strict=True))
+        _make_tables(place, (old, new), sizes)
         found = {"psi": _psi(old, new), "jensen_shannon": _jensen_shannon(old, new)}
     for name in gaps[0] if gaps else ():
         found[name] = np.concatenate([some[name] for some in gaps])
     return np.column_stack([found[name] for name in names])
+
+
+def _gap_table(pooled: Floats, sizes: tuple[float, float]) -> tuple[NDArray[np.int64], Floats] | None:
+    """The difference of shares for every number of rows that a window may have in a cell, and where those of each cell begin.
+
+    None if there are many; dividing then takes no longer than finding them.
+    """
+    rows = np.minimum(pooled, sizes[1]).astype(np.int64) + 1
+    if rows.sum() > MOST_GAPS:
+        return None
+    first = np.cumsum(rows) - rows
+    window = np.arange(rows.sum()) - np.repeat(first, rows)
+    return first, (np.repeat(pooled, rows) - window) / sizes[0] - window / sizes[1]
 
 
 def _first_rows(n: float) -> Floats:
@@ -628,27 +666,16 @@ def _first_rows(n: float) -> Floats:
     return np.array([*found, n], np.float64)
 
 
-def _drawn_tables(ends: Floats, window: Floats, edges: Floats) -> tuple[Floats, Floats]:
-    """The tables of `_bin_tables`, all rows by one search."""
-    drawn = np.cumsum(window, axis=1)
-    left = ends - drawn
-    count, cells = left.shape
-    # Each row continues the one before, so that all of them increase together.
-    begin = (np.arange(count) * (edges[-1] + 1))[:, None]
-    place = np.searchsorted((left + begin).ravel(), (edges + begin).ravel()).reshape(count, BINS)
-    place -= (np.arange(count) * cells)[:, None]
-    # The cell with the last reference row; those beyond join its bin.
-    place[:, :-1][place[:, :-1] >= place[:, -1:]] = cells - 1
-    place[:, -1] = cells - 1
-    tables = []
-    for sums in (left, drawn):
-        table = np.take_along_axis(sums, place, axis=1)
+def _make_tables(place: NDArray[np.intp], tables: tuple[Floats, Floats], sizes: tuple[float, float]) -> None:
+    """Turn the cumulative rows of both samples at the last cell of each bin into the tables of `_bin_tables`."""
+    # Cells beyond the last reference row join its bin.
+    beyond = place >= place[:, -1:]
+    for table, size in zip(tables, sizes, strict=True):
+        table[beyond] = size
         table[:, 1:] -= table[:, :-1].copy()
-        tables.append(table)
-    return tables[0], tables[1]
 
 
-def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[Floats], str]:
+def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[NDArray[Any]], str]:
     """Random windows, some of them at a time so that they stay in the cache."""
     pooled = cells.reference + cells.window
     size = round(cells.window_size)
@@ -666,7 +693,7 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple
     one_by_one = size <= ROWS_PER_CELL * len(urn) and urn.sum() <= MOST_LISTED
     way: Literal["count", "marginals"] = "count" if one_by_one else "marginals"
     exact = (draw.multivariate_hypergeometric(urn, size, size=part, method=way) for part in parts)
-    return (some.astype(np.float64) for some in exact), "random permutations"
+    return exact, "random permutations"
 
 
 def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:

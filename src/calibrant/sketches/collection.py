@@ -666,6 +666,7 @@ class GroupSums:
 
     def add(self, p: Predictions, groups: Any) -> None:
         """Add rows, given the number of the group of each."""
+        groups = groups.astype(np.uint16 if self.groups <= 1 << 16 else np.int64, copy=False)
         for view in _views(p, self.lenses):
             if view.is_soft:
                 Sketch.of_view(view)  # raises

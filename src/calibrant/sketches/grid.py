@@ -30,6 +30,8 @@ _KEY = np.uint64(46)
 BLOCK_ROWS = 1_000_000
 # Total number of cells.
 CELLS = EQUAL + 2 * 188
+# Where `read_cells` need not list the cells that have rows.
+NO_CELLS = np.zeros((5, 0), np.int64)
 
 
 class Grid(NamedTuple):
@@ -105,7 +107,7 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
         cells = np.zeros((CELLS + 1, 2), np.uint64)
         sums = np.zeros((4, CELLS + 1), np.int64)
         kernel(score[start:stop], outcome[start:stop], guide, edges, starts, cells)
-        read(cells, floors, sums)
+        read(cells, floors, sums, NO_CELLS)
         rows, positives, high, low = sums
         totals.add(rows, high, low, positives)
 

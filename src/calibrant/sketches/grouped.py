@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import REST_BITS, REST_MASK, BinSums, CellSums
 from ..util.blocks import map_blocks
-from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_groups, read_cells
+from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_cells, fill_groups, read_cells
 from .grid import CELLS, grid, shortcuts, slots
 from .sketch import Sketch
 
@@ -23,9 +23,12 @@ BUFFER_ROWS, ROW_MASK = 1 << ROW_BITS, np.uint64((1 << ROW_BITS) - 1)
 # Most groups whose keys fit beside it: a cell has 15 bits, the outcome one.
 MOST_GROUPS = 1 << (64 - ROW_BITS - 16)
 BLOCK_ROWS = 1 << 16
-# Up to this number of groups the compiled loop holds all their cells (0.3 MB for a group). It counts rows in 20 bits.
+# Up to this number of groups the compiled loop holds all their cells (0.3 MB for a group), and so many rows of each that wait for the
+# others (0.15 MB). By a power of two the rows of groups that grow alike would compete for the same lines of cache.
 FEW_GROUPS = 1024
-PACKED_ROWS = 1 << 19
+WAITING_ROWS = 16_000
+# It counts rows in 20 bits: so many twice, and those that wait.
+PACKED_ROWS = (1 << 19) - WAITING_ROWS
 _HALF = 31
 _HALF_MASK = (1 << _HALF) - 1
 
@@ -46,7 +49,11 @@ class GroupCells:
         self.sums: Array = np.zeros(0, np.int64)
         self.packed: Array = np.zeros((0, CELLS + 1, 2), np.uint64)
         """The cells of the compiled loop; they are read when their group has many rows."""
-        self.packed_rows: Array = np.zeros(0, np.int64)
+        self.scores: Array = np.zeros(0)
+        self.outcomes: Array = np.zeros(0, np.uint8)
+        """The rows of each group that are not yet in its cells."""
+        self.packed_rows: Array = np.zeros((0, 2), np.uint64)
+        """The number of these, and of the rows in the cells."""
 
     def add(self, score: Array, outcome: Array, group: Array) -> None:
         """Add rows, given the number of the group of each."""
@@ -70,16 +77,24 @@ class GroupCells:
             self._sum()
         total, parts = self._kept(lens)
         if len(self.packed):
+            fill = compiled(fill_cells, 0) or fill_cells
             read = compiled(read_cells, 0) or read_cells
-            whole = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
+            for group, waiting in enumerate(self.packed_rows[:, 0].tolist()):
+                rows = self.scores[group, :waiting], self.outcomes[group, :waiting]
+                fill(*rows, *_tables(), self.packed[group])
+            self.scores = self.outcomes = np.zeros(0)
+            sums = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
+            # One array for all groups, of which what is not needed takes no memory.
+            most = np.minimum(self.packed_rows.sum(axis=1), CELLS).sum()
+            held, start = np.empty((1 + len(CellSums._fields), int(most)), np.int64), 0
             for group, own in enumerate(parts):
-                sums = self._unpack(read, group)
-                whole += sums
-                more = Sketch(*_held(sums), lens)
-                parts[group] = own.merge(more) if own.n else more
-            whole[2] += whole[3] >> LOW_BITS
-            whole[3] &= LOW_MASK
-            total = total.merge(Sketch(*_held(whole), lens))
+                end = start + read(self.packed[group], shortcuts()[1], sums, held[:, start:])
+                cells, *each = held[:, start:end]
+                more = Sketch(cells, CellSums(*each), lens)
+                parts[group], start = own.merge(more) if own.n else more, end
+            sums[2] += sums[3] >> LOW_BITS
+            sums[3] &= LOW_MASK
+            total = total.merge(Sketch.of_sums(BinSums(*sums[:, 1:]), lens))
             self.packed = self.packed[:0]
         return total, parts
 
@@ -87,22 +102,18 @@ class GroupCells:
         """Add rows to the cells of the compiled loop, which have room for fewer than 2^20 rows of a group."""
         if not len(self.packed):
             self.packed = np.zeros((self.groups, CELLS + 1, 2), np.uint64)
-            self.packed_rows = np.zeros(self.groups, np.int64)
-        guide, _, starts = shortcuts()
+            self.scores = np.empty((self.groups, WAITING_ROWS))
+            self.outcomes = np.empty((self.groups, WAITING_ROWS), np.uint8)
+            self.packed_rows = np.zeros((self.groups, 2), np.uint64)
         for start in range(0, len(score), PACKED_ROWS):
-            part = slice(start, start + PACKED_ROWS)
-            kernel(score[part], outcome[part], group[part], guide, grid().edges, starts, self.packed)
-            self.packed_rows += np.bincount(group[part], minlength=self.groups)
-            for full in np.flatnonzero(self.packed_rows >= PACKED_ROWS).tolist():
-                cells, sums = _held(self._unpack(read, full))
-                self._keep((cells + full * CELLS, sums))
-                self.packed[full] = self.packed_rows[full] = 0
-
-    def _unpack(self, read: Any, group: int) -> Array:
-        """Rows, positives, and the high and low parts of the scores of one group in the cells of the compiled loop."""
-        sums = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
-        read(self.packed[group], shortcuts()[1], sums)
-        return sums
+            rows = [values[start : start + PACKED_ROWS] for values in (score, outcome, group)]
+            kernel(*rows, *_tables(), self.scores, self.outcomes, self.packed_rows, self.packed)
+            for full in np.flatnonzero(self.packed_rows[:, 1] >= PACKED_ROWS).tolist():
+                sums, held = np.zeros((4, CELLS + 1), np.int64), np.empty((5, CELLS), np.int64)
+                count = read(self.packed[full], shortcuts()[1], sums, held)
+                cells, *each = held[:, :count]
+                self._keep((cells + full * CELLS, CellSums(*each)))
+                self.packed[full] = self.packed_rows[full, 1] = 0
 
     def _kept(self, lens: str) -> tuple[Sketch, list[Sketch]]:
         """The same of the rows outside `packed`."""
@@ -159,10 +170,10 @@ class GroupCells:
         return self.sums
 
 
-def _held(sums: Array) -> tuple[Array, CellSums]:
-    """The cells that have rows, numbered from 0, and their sums; the compiled loop numbers cells from 1."""
-    cells = np.flatnonzero(sums[0, 1:])
-    return cells, CellSums.of(BinSums(*(part[1:][cells] for part in sums)))
+def _tables() -> tuple[Array, Array, Array]:
+    """What `fill_cells` finds cells by."""
+    guide, _, starts = shortcuts()
+    return guide, grid().edges, starts
 
 
 def _keys(score: Array, outcome: Array, group: Array) -> tuple[Array, Array]:

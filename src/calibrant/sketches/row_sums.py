@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.kernels import add_rows, compiled
+from ..util.kernels import ROW_UNIT, add_rows, compiled
 
 __all__ = ["LOG_UNIT", "TERMS", "GroupRows", "RowSums", "log_table", "minus_log", "row_sums"]
 
@@ -114,27 +114,26 @@ class GroupRows:
         fits = probs.dtype in (np.float32, np.float64) and labels.dtype in (np.uint8, np.int64)
         kernel = compiled(add_rows, probs.size) if fits and probs.flags.c_contiguous else None
         flat, count = probs.reshape(-1), len(self.rows)
-        none = np.zeros(0, np.int64)
+        groups = np.zeros(0, np.uint16) if groups is None else groups
 
         def work(start: int, stop: int) -> None:
-            group = none if groups is None else groups[start:stop]
-            rows = stop - start if groups is None else np.bincount(group, minlength=count)
+            group = groups[start:stop]
             if kernel is None:
-                self._add(rows, _plain_sums(probs[start:stop], labels[start:stop], group, count))
+                self._add(_plain_sums(probs[start:stop], labels[start:stop], group, count))
                 return
             sums = np.zeros((count, 9), np.int64)
             part = flat[start * columns : stop * columns]
             kernel(part, labels[start:stop], group, columns, _INVERSE, _LOG_INVERSE, sums)
-            self._add(rows, sums)
+            self._add(sums)
 
         entries = (1 << 16) * (1 if kernel is None else 4)
         step = min(max(rows_per_block(max(columns, 2), entries), count // 2), MOST_AT_ONCE)
         map_blocks(work, len(labels), step, columns=max(columns, 2))
 
-    def _add(self, rows: Any, sums: Array) -> None:
+    def _add(self, sums: Array) -> None:
         with self.lock:
-            self.rows += rows
-            self.impossible += sums[:, 8]
+            self.rows += sums[:, 8] // ROW_UNIT
+            self.impossible += sums[:, 8] % ROW_UNIT
             high, low = self.parts[:, :, 1], self.parts[:, :, 2]
             low += sums[:, 1:8:2]
             high += sums[:, 0:8:2] + (low >> _HALF)
@@ -165,7 +164,7 @@ def _plain_sums(probs: Array, labels: Array, group: Array, count: int) -> Array:
         np.floor(negative_log[np.arange(len(part)), labels] * LOG_UNIT + 0.5).astype(np.int64),
         np.floor(part * negative_log * LOG_UNIT + 0.5).astype(np.int64).sum(axis=1),
     ]
-    halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [own == 0]
+    halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [ROW_UNIT + (own == 0)]
     if not len(group):
         return np.array([[half.sum() for half in halves]], np.int64)
     # Double precision represents sums of halves.

@@ -28,6 +28,8 @@ COUNT_UNIT = 1 << 40
 SCALE = float(1 << 62)
 # Logarithms are added in units of 2^-40.
 LOG_SCALE = float(1 << 40)
+# `add_rows` counts rows in these units, above the number of those that have probability 0.
+ROW_UNIT = 1 << 24
 # Entries that pass through short loops together: few enough that their buffers stay in the fastest cache.
 BUFFER_ENTRIES = 1024
 
@@ -61,7 +63,8 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never reported.
     fast = {"reassoc", "nsz"} if function is top_rows else False
-    numba.extending.register_jitable(minus_logs)  # so that a compiled loop can call it
+    for called in (minus_logs, fill_cells):  # by other loops
+        numba.extending.register_jitable(called)
     result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     return result
 
@@ -254,68 +257,75 @@ def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, ce
         cells[cell, 1] += one + (np.uint64(outcome[i]) << np.uint64(20)) + ((fixed >> np.uint64(44)) << np.uint64(40))
 
 
-def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:
-    """`fill_cells` for the cells of each group, ``cells[group, cell]``.
+def fill_groups(
+    score: Any,
+    outcome: Any,
+    group: Any,
+    guide: Any,
+    edges: Any,
+    starts: Any,
+    scores: Any,
+    outcomes: Any,
+    rows: Any,
+    cells: Any,
+) -> Any:
+    """`fill_cells` for the cells of each group, ``cells[group]``, which do not fit into cache together.
 
-    These need not fit into cache: the cells of some rows are found before the first of them is written, so that memory is asked
-    for several at once. The search is written out again, because a compiled function with arrays as arguments counts references.
+    Rows wait in ``scores[group]`` and ``outcomes[group]`` until there is no room for another, and are then added to the cells, so
+    that many find theirs in cache. The cells are first read in their order, which takes less time than to fetch each when a row
+    needs it; the number that is returned is what this made of them, and has no other use. ``rows[group]`` is how many wait, and how
+    many are in the cells.
     """
-    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
-    one, last = np.uint64(1), np.uint64(edges.size - 1)
-    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
-    distance = np.empty(1, np.float64)
-    bits = distance.view(np.uint64)
-    last_group = np.uint64(cells.shape[0] - 1)
-    places = np.empty(256, np.uint64)
-    for start in range(0, score.size, places.size):
-        size = min(places.size, score.size - start)
-        scores, outcomes, groups = (
-            score[start : start + size],
-            outcome[start : start + size],
-            group[start : start + size],
-        )
-        for i in range(size):
-            value = np.float64(scores[i])
-            position = value * scale
-            nearest = np.floor(position + 0.5)
-            cell = np.uint64(np.int64(np.ceil(position))) + passed
-            is_close = abs(position - nearest) < 1e-9
-            is_above = value > beyond
-            if is_close or is_above or value <= near:
-                if is_above or value <= near:
-                    distance[0] = 1.0 - value if is_above else abs(value)  # -0.0 would have the highest bit
-                    key = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
-                    cell = starts[np.uint64(is_above), key]
-                    second, third = min(cell + one, last), min(cell + one + one, last)
-                    cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
-                    cell += np.uint64(value > edges[third])
-                else:
-                    cell = min(np.uint64(np.int64(nearest)) + passed, last)
-                    cell += np.uint64(value > edges[cell])
-            places[i] = min(cell, last)
-        for i in range(size):
-            own, cell = min(np.uint64(groups[i]), last_group), places[i]
-            fixed = np.uint64(np.int64(np.float64(scores[i]) * SCALE))
-            leading = (fixed >> np.uint64(44)) << np.uint64(40)
-            cells[own, cell, 0] += fixed
-            cells[own, cell, 1] += one + (np.uint64(outcomes[i]) << np.uint64(20)) + leading
+    last, room, one = np.uint64(rows.shape[0] - 1), np.uint64(scores.shape[1]), np.uint64(1)
+    fetched = np.uint64(0)
+    for i in range(score.size):
+        own = min(np.uint64(group[i]), last)
+        place = rows[own, 0]
+        scores[own, place] = score[i]
+        outcomes[own, place] = outcome[i]
+        place += one
+        if place == room:
+            for cell in range(0, cells.shape[1], 4):  # those of a line of cache
+                fetched += cells[own, cell, 1]
+            fill_cells(scores[own], outcomes[own], guide, edges, starts, cells[own])
+            rows[own, 1] += room
+            place = np.uint64(0)
+        rows[own, 0] = place
+    return fetched
 
 
-def read_cells(cells: Any, floors: Any, sums: Any) -> None:
+def read_cells(cells: Any, floors: Any, sums: Any, held: Any) -> int:
     """Add the cells of one group, of fewer than 2^20 rows, to ``sums``: rows, positives, and the high and low parts of the scores.
 
     No score lies below the lower end of its cell, one of `floors`, so that the sum of the leading parts is known although only its
     last 24 bits are. What remains of the scores is less than 2^44 for each row, and its sum less than 2^64.
+
+    The cells that have rows are also written to `held`, unless it is empty: the number of each, counted from 0, and the fields of
+    `CellSums`. Returns how many there are.
     """
+    count = 0
     for place in range(floors.size):
         word, floor = cells[place, 1], floors[place] >> np.uint64(44)
         rows = word & np.uint64((1 << 20) - 1)
+        if rows == np.uint64(0):
+            continue
         leading = rows * floor + (((word >> np.uint64(40)) - rows * floor) & np.uint64((1 << 24) - 1))
         rest = cells[place, 0] - (leading << np.uint64(44))
+        positives = np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
+        high = np.int64(leading << np.uint64(44 - LOW_BITS)) + np.int64(rest >> np.uint64(LOW_BITS))
+        low = np.int64(rest & np.uint64(LOW_MASK))
         sums[0, place] += np.int64(rows)
-        sums[1, place] += np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
-        sums[2, place] += np.int64(leading << np.uint64(44 - LOW_BITS)) + np.int64(rest >> np.uint64(LOW_BITS))
-        sums[3, place] += np.int64(rest & np.uint64(LOW_MASK))
+        sums[1, place] += positives
+        sums[2, place] += high
+        sums[3, place] += low
+        if held.size:
+            held[0, count] = place - 1
+            held[1, count] = np.int64(rows)
+            held[2, count] = positives
+            held[3, count] = high >> (62 - LOW_BITS)
+            held[4, count] = ((high & ((1 << (62 - LOW_BITS)) - 1)) << LOW_BITS) + low
+        count += 1
+    return count
 
 
 def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
@@ -365,9 +375,10 @@ def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
 def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
     """Add the contributions of rows of probabilities to brier, nll and ecd; `probs` is flat, and a single column is class 1 of two.
 
-    ``sums`` holds, for each group, the high and low parts of the square, the own probability, the surprise and the entropy, and how
-    many own probabilities are 0; without `groups` (an empty array) there is one. A few rows at a time pass through short loops,
-    which the compiler vectorises. Logarithms are rounded by truncation, because none is below -1e-14.
+    ``sums`` holds, for each group, the high and low parts of the square, the own probability, the surprise and the entropy, and in
+    one number the rows, in units of `ROW_UNIT`, and how many own probabilities are 0; without `groups` (an empty array) there is one.
+    A few rows at a time pass through short loops, which the compiler vectorises. Logarithms are rounded by truncation, because none is
+    below -1e-14.
     """
     width = max(columns, 2)
     step = max(BUFFER_ENTRIES // width, 1)
@@ -428,8 +439,7 @@ def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, l
                 sums[group, 5] += surprises[i] & 2147483647
                 sums[group, 6] += entropies[i] >> 31
                 sums[group, 7] += entropies[i] & 2147483647
-                if zeros[i]:
-                    sums[group, 8] += 1
+                sums[group, 8] += ROW_UNIT + zeros[i]
         else:
             high = low = own_high = own_low = log_sum = entropy_sum = zero_sum = np.int64(0)
             for i in range(rows):
@@ -448,7 +458,7 @@ def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, l
             sums[0, 5] += log_sum & 2147483647
             sums[0, 6] += entropy_sum >> 31
             sums[0, 7] += entropy_sum & 2147483647
-            sums[0, 8] += zero_sum
+            sums[0, 8] += ROW_UNIT * rows + zero_sum
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:

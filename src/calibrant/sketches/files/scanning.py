@@ -490,13 +490,13 @@ def _streamed(
 ) -> Sketches | None:
     """Add up successive batches of rows."""
     opened.connection.execute("SET preserve_insertion_order = false")
-    names = None if found.group is None else _group_names(opened, found)
+    names, group = (None, None) if found.group is None else _group_names(opened, found)
     coded = _coded(lenses, found.classes)
     total: Sketches | None = None
     sums = None if names is None else GroupSums(len(names), coded, scores)
     own = opened.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
-        for batch in _read_ahead(batches(own.sql(_numbers_query(found)), BATCH_ROWS)):
+        for batch in _read_ahead(batches(own.sql(_numbers_query(found, group)), BATCH_ROWS)):
             predictions = _batch(batch, found)
             if sums is None:
                 part = Sketches.of(predictions, lenses=coded, scores=scores)
@@ -516,20 +516,30 @@ def _streamed(
 GROUPS = "groups_of_rows"
 
 
-def _group_names(opened: Source, found: Scores) -> list[Any]:
-    """The groups in the order of their numbers in the table `GROUPS`."""
+def _group_names(opened: Source, found: Scores) -> tuple[list[Any], str | None]:
+    """The groups in the order of their numbers, and the number as SQL; None if it is that of the table `GROUPS`."""
     values = f'SELECT DISTINCT "group" AS name FROM (SELECT {found.group} AS "group" FROM {found.table})'  # noqa: S608
     coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
     opened.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
     query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
-    return [row[0] for row in opened.connection.execute(query).fetchall()]
+    names = [row[0] for row in opened.connection.execute(query).fetchall()]
+    if not 0 < len(names) <= 1 << 16:
+        return names, None
+    if opened.kind == "parquet" and str(found.group).startswith('"') and isinstance(names[0], str):
+        # Parquet stores a column of few texts as a dictionary, each of which is then looked up once.
+        opened.connection.execute(f"CREATE TYPE {GROUPS}_names AS ENUM ({query})")
+        return names, f'enum_code(TRY_CAST("group" AS {GROUPS}_names))'
+    opened.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")  # as `GroupSums` numbers them
+    return names, None
 
 
-def _numbers_query(found: Scores) -> str:
+def _numbers_query(found: Scores, group: str | None) -> str:
     """A query for label, probabilities and the number of the group."""
     rows = found.columns(found.number)
     if found.group is None:
         return f"SELECT * FROM {rows}"  # noqa: S608 - quoted names
+    if group is not None:
+        return f'SELECT * EXCLUDE ("group"), {group} FROM {rows}'  # noqa: S608 - quoted names
     return f'SELECT rows_read.* EXCLUDE ("group"), code FROM {rows} AS rows_read LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
 
 
