@@ -307,7 +307,7 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
         gap = f"({' + '.join(xs)} - 1) * {limit}"
         sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 128 ELSE 0 END"
         parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
-    return " + ".join(parts)
+    return (" | " if own.shifts else " + ").join(parts)
 
 
 def _code(classes: tuple[Any, ...], own: Dialect) -> str:
@@ -349,14 +349,16 @@ def _cell_steps(own: Dialect) -> Steps:
     """
     least, most, count = (int(grid().near[0] * PLACES), int(grid().near[-1] * PLACES), len(grid().near))
     units, finest = int(PLACES), f"{FINEST * PLACES:.6f}"
-    guess = f"FLOOR(LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5)"
+    # Sums of doubles are exact here, and cost less than sums of integers, which Spark checks for overflow.
+    floor = "CAST(FLOOR({}) AS DOUBLE)" if own.shifts else "FLOOR({})"
+    guess = floor.format(f"LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5")
     edge = f"FLOOR(POWER(2, nearest / {PER_OCTAVE}) * {finest} + 0.5)"
     narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
     equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
     side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
     return [
         {
-            "equal_cell": f"FLOOR(p * {EQUAL} + 0.5)",
+            "equal_cell": floor.format(f"p * {EQUAL} + 0.5"),
             "s": f"CASE WHEN p <= 0.5 THEN p * {units} ELSE (1 - p) * {units} + 0.015625 END",
         },
         {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
@@ -415,8 +417,8 @@ def _shifted_row_sum_steps(own: Dialect) -> Steps:
     """The same numbers as `_row_sum_steps`, for an engine with shifts.
 
     The octave of the smaller number is found by comparisons: first among steps of eight, then within one. Only numbers below 2^-64 are
-    lifted before, to about 2^-60, by a logarithm that need not be exact. Integers are shifted rather than added where that is possible, since
-    ANSI mode checks every addition.
+    lifted before, to about 2^-60, by a logarithm that need not be exact. Integers are shifted rather than added, since ANSI mode checks
+    every addition.
     """
     least, lowest = _double(2.0**-1074), _double(2.0**-64)
     lift = f"FLOOR(LN(GREATEST(small, {least})) / {_double(-LN2)}) - 60"
@@ -449,9 +451,11 @@ def _shifted_row_sum_steps(own: Dialect) -> Steps:
             "log2": f"({above[1]}) - CASE WHEN large < 1 THEN 0D ELSE {_double(LN2)} END",
         }
     )
-    entropy = " + ".join(f"FLOOR({v} * {log} * {unit} + 0.5D)" for v, log in (("small", "log1"), ("large", "log2")))
+    entropy = " + ".join(
+        f"CAST(FLOOR({v} * {log} * {unit} + 0.5D) AS DOUBLE)" for v, log in (("small", "log1"), ("large", "log2"))
+    )
     surprise = f"FLOOR(CASE WHEN own = small THEN log1 ELSE log2 END * {unit} + 0.5D)"
-    steps.append({"surprise": surprise, "entropy": entropy})
+    steps.append({"surprise": surprise, "entropy": f"FLOOR({entropy})"})
     return steps
 
 
