@@ -67,7 +67,7 @@ class Dialect(NamedTuple):
     entry: str = ""
     """An entry of a list of constants, counted from 1; empty where a CASE takes its place."""
     shifts: bool = False
-    """Whether integers are shifted and masked, and an expression that is named often is computed once: the sums over rows then take a third of the time."""
+    """Whether it has SHIFTLEFT, SHIFTRIGHT and &, reads all digits of a double, and computes a column once, however often it is named."""
 
 
 _EQUALS_NAN = "{} = CAST('NaN' AS DOUBLE PRECISION)"
