@@ -511,7 +511,7 @@ def test_a_number_and_its_text_are_one_group() -> None:
     def day(groups: Any) -> cal.Sketches:
         return cal.Sketches.of([0, 1], [0.2, 0.7], groups=groups)
 
-    whole = cal.Sketches.of([0, 1] * 3, [0.2, 0.7] * 3, groups=["1", "2", "1", "b", "3", "1"])
+    whole = cal.Sketches.of([0, 1] * 3, [0.2, 0.7] * 3, groups=np.array(["1", 2, "1", "b", 3, "1"], object))
     days = [day([1, 2]), day(["1", "b"]), day([3.0, 1.0])]
     for first, second, third in itertools.permutations(days):
         assert (first + second) + third == first + (second + third) == whole
@@ -519,6 +519,7 @@ def test_a_number_and_its_text_are_one_group() -> None:
     mixed = day(np.array([1, "b"], object))
     assert (mixed + mixed).groups == (1, "b")
     assert (mixed + day(["1", "b"])).groups == ("1", "b")
+    assert (days[1] + days[0]).groups == (2, "1", "b")
 
 
 def test_what_does_not_fit_together_is_refused() -> None:

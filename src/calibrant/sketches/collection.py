@@ -410,8 +410,8 @@ class Sketches(Summary):
         Parameters
         ----------
         other : Sketches
-            Sketches of the same classes and lenses. Groups that only one of them has are kept. Where the groups of one are numbers and
-            those of the other text, as days of one column may be read, all become text, and 1 and "1" are one group.
+            Sketches of the same classes and lenses. Groups that only one of them has are kept. A group that is a number in one and the
+            same as text in the other, as 1 and "1" are, is one group, named by the text.
 
         Returns
         -------
@@ -433,10 +433,10 @@ class Sketches(Summary):
                 f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
                 "use the same lenses for both",
             )
-        as_text = _differ_in_spelling(self.groups, other.groups)
+        texts = {name for name in (*self.parts, *other.parts) if isinstance(name, str)}
         parts: dict[Any, GroupSketch] = {}
         for given, part in (*self.parts.items(), *other.parts.items()):
-            name = _spelled(given) if as_text and given is not ALL else given
+            name = _spelled(given) if texts and given is not ALL and _spelled(given) in texts else given
             parts[name] = parts[name].merge(part) if name in parts else part
         both = Sketches(self.kind, self.classes, parts)
         both.dropped = other.dropped if self.dropped is None else self.dropped.plus(other.dropped)
@@ -706,14 +706,6 @@ def _plain(name: Any) -> Any:
 def _spelled(name: Any) -> str:
     """A name as text; whole numbers without decimals."""
     return str(int(name) if isinstance(name, float) and name.is_integer() else name)
-
-
-def _differ_in_spelling(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two lists of names hold one kind each, numbers and text, or a name that is a number in one of them and text in the other."""
-    if [{isinstance(name, str) for name in names} for names in (one, other)] in ([{True}, {False}], [{False}, {True}]):
-        return True
-    both = {*one, *other}
-    return any(not isinstance(name, str) and _spelled(name) in both for name in both)
 
 
 def _in_order(name: Any) -> tuple[bool, float, str]:
