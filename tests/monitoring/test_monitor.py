@@ -233,6 +233,16 @@ def test_labels_come_later_into_the_window_of_the_prediction(tmp_path: Path) -> 
     assert first.calibration.ece == cal.ece(cal.Sketch.of(now, SCORE[:120]))
 
 
+def test_a_missing_label_is_no_duplicate_row(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    send(monitor, slice(0, 10), None)
+    done = monitor.add_labels([0, 1, 2, 2, 9999], [1.0, np.nan, 0.0, 0.0, np.nan])
+    assert (done.labelled, done.repeated, done.missing) == (2, 1, 2)
+    assert repr(done) == "1 duplicate row ignored, 2 labels added, 2 missing labels ignored"
+    assert repr(monitor.add_labels([0], [np.nan])) == "1 missing label ignored"
+    assert send(monitor, slice(0, 10), None).repeated == 10
+
+
 def test_bounds_hold_whatever_the_missing_labels_are(tmp_path: Path) -> None:
     monitor = make(tmp_path)
     labels = YES.astype(float)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import struct
 import tracemalloc
@@ -502,6 +503,23 @@ def test_files_of_sketches(tmp_path: Any) -> None:
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(cal.FileError, match=r"day\.sketch"):
         cal.Sketches.read(path)
+
+
+def test_a_number_and_its_text_are_one_group() -> None:
+    """The days of one column may be read as numbers and as text."""
+
+    def day(groups: Any) -> cal.Sketches:
+        return cal.Sketches.of([0, 1], [0.2, 0.7], groups=groups)
+
+    whole = cal.Sketches.of([0, 1] * 3, [0.2, 0.7] * 3, groups=np.array(["1", 2, "1", "b", 3, "1"], object))
+    days = [day([1, 2]), day(["1", "b"]), day([3.0, 1.0])]
+    for first, second, third in itertools.permutations(days):
+        assert (first + second) + third == first + (second + third) == whole
+    assert (days[0] + days[2]).groups == (1, 2, 3)
+    mixed = day(np.array([1, "b"], object))
+    assert (mixed + mixed).groups == (1, "b")
+    assert (mixed + day(["1", "b"])).groups == ("1", "b")
+    assert (days[1] + days[0]).groups == (2, "1", "b")
 
 
 def test_what_does_not_fit_together_is_refused() -> None:

@@ -326,6 +326,11 @@ def test_the_command_line(
     code, _, err = run("scan", "cut.csv", "--cells", "--out", "x.sketch")
     assert code == 2
     assert "cut.csv: has 2 rows; the query returned 3" in err
+    asked = ("sql", "preds", "--dialect", "duckdb", "--prob", "p", "--label", "y", "--by")
+    for several in ("a x b", "a, b"):
+        code, _, err = run(*asked, several)
+        assert (code, f"--by: '{several}' names several columns, and the query reads one" in err) == (2, True)
+    assert '"a x b" AS group_name' in run(*asked, '"a x b"')[1]
     code, _, err = run("sql", "preds", "--dialect", "duckdb", "--label", "y")
     assert (code, "--prob: is required" in err) == (2, True)
     code, _, err = run("sql", "preds", "--dialect", "duckdb", "--label", "y", "--prob", "p", "--probs", "a,b,c")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..errors import ArgumentError
@@ -34,6 +35,13 @@ def run(
     if len(named) != 1:
         problem = "is required" if not named else f"cannot be combined with {named[0]}"
         raise ArgumentError(named[1] if named else "--prob", problem, f"give one of {', '.join(given)}")
+    if by is not None and not by.startswith('"') and re.search(r"\sx\s|,", by):
+        problem = f"{by!r} names several columns, and the query reads one"
+        raise ArgumentError(
+            "--by",
+            problem,
+            f"query a view with a column of the combinations; a column of that name is written as '\"{by}\"'",
+        )
     columns: str | list[str] = prob or confidence or [name.strip() for name in (probs or "").split(",")]
     query = cells_query(
         table,

@@ -314,6 +314,8 @@ class Taken:
     """Rows deleted."""
     pruned: int = 0
     """Rows and labels of pruned predictions, ignored."""
+    missing: int = 0
+    """Ids delivered without a label by `put_labels`, ignored."""
     late_rows: int = 0
     late_labels: int = 0
     places: set[int] = field(default_factory=set)
@@ -441,16 +443,17 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
         row = int(other[0])
         raise InputError("ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row)
     once = first == np.arange(len(ids))
-    names, label = names[once], label[once]
+    repeated, given = int((~once).sum()), once & (label != UNKNOWN)
+    missing = int((once & ~given).sum())
+    names, label = names[given], label[given]
     known = db.known(names.tolist())
     early = np.ones(len(names), bool)
     early[known.row] = False
-    early &= label != UNKNOWN
     pruned = np.zeros(len(names), bool)
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Taken(unknown=int(early.sum()), repeated=int((~once).sum()), pruned=int(pruned.sum()))
+    taken = Taken(unknown=int(early.sum()), repeated=repeated, pruned=int(pruned.sum()), missing=missing)
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.

@@ -625,9 +625,8 @@ class Monitor:
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
         counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        return Update(
-            *counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known, taken.removed, taken.pruned
-        )
+        late, gone = (taken.late_rows, taken.late_labels), (taken.removed, taken.pruned, taken.missing)
+        return Update(*counts, *late, closed, tested, fresh, known, *gone)
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""

@@ -294,6 +294,8 @@ class Update(Record):
         Rows removed.
     pruned : int
         Rows and labels of predictions that were pruned; ignored.
+    missing : int
+        Ids given to `add_labels` without a label; ignored.
     """
 
     added: int
@@ -318,6 +320,8 @@ class Update(Record):
     """Rows removed."""
     pruned: int = 0
     """Rows and labels of predictions that were pruned; ignored."""
+    missing: int = 0
+    """Ids given to `add_labels` without a label; ignored."""
 
     def _title(self) -> str:
         parts = []
@@ -326,6 +330,7 @@ class Update(Record):
             ("repeated", "duplicate rows ignored"),
             ("labelled", "labels added"),
             ("revised", "labels corrected"),
+            ("missing", "missing labels ignored"),
             ("removed", "rows removed"),
             ("unknown", "labels with unknown ids kept for their predictions"),
             ("pruned", "pruned rows delivered or labelled again, ignored"),
@@ -338,7 +343,9 @@ class Update(Record):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
         return re.sub(
-            r"\b1 (duplicate row|pruned row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes"
+            r"\b1 (duplicate row|pruned row|row|missing label|label|window|alarm)s\b",
+            r"1 \1",
+            ", ".join(parts) or "no changes",
         )
 
 

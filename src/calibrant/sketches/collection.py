@@ -410,7 +410,8 @@ class Sketches(Summary):
         Parameters
         ----------
         other : Sketches
-            Sketches of the same classes and lenses. Groups that only one of them has are kept.
+            Sketches of the same classes and lenses. Groups that only one of them has are kept. A group that is a number in one and the
+            same as text in the other, as 1 and "1" are, is one group, named by the text.
 
         Returns
         -------
@@ -432,8 +433,10 @@ class Sketches(Summary):
                 f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
                 "use the same lenses for both",
             )
-        parts = dict(self.parts)
-        for name, part in other.parts.items():
+        texts = {name for name in (*self.parts, *other.parts) if isinstance(name, str)}
+        parts: dict[Any, GroupSketch] = {}
+        for given, part in (*self.parts.items(), *other.parts.items()):
+            name = _spelled(given) if texts and given is not ALL and _spelled(given) in texts else given
             parts[name] = parts[name].merge(part) if name in parts else part
         both = Sketches(self.kind, self.classes, parts)
         both.dropped = other.dropped if self.dropped is None else self.dropped.plus(other.dropped)
@@ -699,6 +702,11 @@ class GroupSums:
 def _plain(name: Any) -> Any:
     """A name as a value that can be serialized."""
     return name.item() if isinstance(name, np.generic) else name if isinstance(name, (str, int, float)) else str(name)
+
+
+def _spelled(name: Any) -> str:
+    """A name as text; whole numbers without decimals."""
+    return str(int(name) if isinstance(name, float) and name.is_integer() else name)
 
 
 def _in_order(name: Any) -> tuple[bool, float, str]:

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError, Use
 from ..input.convert import SUM_TOLERANCE
 from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
-from .row_sums import LN2, log_table
+from .row_sums import LN2, TERMS, log_table
 
 __all__ = ["DIALECTS", "FAULTS", "KEYS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
 
@@ -66,13 +66,15 @@ class Dialect(NamedTuple):
     """Whether names without quotes are in capitals."""
     entry: str = ""
     """An entry of a list of constants, counted from 1; empty where a CASE takes its place."""
+    shifts: bool = False
+    """Whether it has SHIFTLEFT, SHIFTRIGHT and &, reads all digits of a double, and computes a column once, however often it is named."""
 
 
 _EQUALS_NAN = "{} = CAST('NaN' AS DOUBLE PRECISION)"
 DIALECTS = {
     "duckdb": Dialect(entry="[{values}][{place}]"),
     "postgres": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, entry="(CAST(ARRAY[{values}] AS BIGINT[]))[{place}]"),
-    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})"),
+    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})", shifts=True),
     "bigquery": Dialect("FLOAT64", "INT64", "STRING", "IS_NAN({})", "`", True, True),
     "snowflake": Dialect(nan="{} = CAST('NaN' AS DOUBLE)", escaped=True, upper=True),
     "redshift": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, escaped=True),
@@ -270,8 +272,9 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
         read["times"] = quoted(plan.counts, own, "counts")
     coded = [{"class_index": _code(plan.classes, own)}] if code is None else []
     steps = [read, *coded, {"fault": _faults(plan, own, xs)}]
-    # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well.
-    steps.append({f"v{x}": f"CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} ELSE 0 END" for x in xs})
+    # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well. COALESCE tells
+    # the engine that there are no missing values from here on, which saves Spark a check in every operation.
+    steps.append({f"v{x}": f"COALESCE(CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} END, 0)" for x in xs})
     if several:
         values = [f"v{x}" for x in xs]
         steps.append({"p": f"GREATEST({', '.join(values)})"})
@@ -279,7 +282,10 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
         steps.append({"outcome": f"CASE WHEN fault = 0 AND class_index = CASE {first} END THEN 1 ELSE 0 END"})
     else:
         steps.append({"p": "vx0", "outcome": "CASE WHEN fault = 0 AND class_index = 1 THEN 1 ELSE 0 END"})
-    return [*steps, *_cell_steps(own), *(_row_sum_steps(own) if plan.sums_rows else []), _parts_of_sums(plan, own)]
+    steps += _cell_steps(own)
+    if plan.sums_rows:
+        steps += _shifted_row_sum_steps(own) if own.shifts else _row_sum_steps(own)
+    return [*steps, *_unit_steps(plan, own), _parts_of_sums(plan, own)]
 
 
 def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
@@ -301,7 +307,7 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
         gap = f"({' + '.join(xs)} - 1) * {limit}"
         sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 128 ELSE 0 END"
         parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
-    return " + ".join(parts)
+    return (" | " if own.shifts else " + ").join(parts)
 
 
 def _code(classes: tuple[Any, ...], own: Dialect) -> str:
@@ -343,14 +349,16 @@ def _cell_steps(own: Dialect) -> Steps:
     """
     least, most, count = (int(grid().near[0] * PLACES), int(grid().near[-1] * PLACES), len(grid().near))
     units, finest = int(PLACES), f"{FINEST * PLACES:.6f}"
-    guess = f"FLOOR(LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5)"
+    # Sums of doubles are exact here, and cost less than sums of integers, which Spark checks for overflow.
+    floor = "CAST(FLOOR({}) AS DOUBLE)" if own.shifts else "FLOOR({})"
+    guess = floor.format(f"LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5")
     edge = f"FLOOR(POWER(2, nearest / {PER_OCTAVE}) * {finest} + 0.5)"
     narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
     equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
     side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
     return [
         {
-            "equal_cell": f"FLOOR(p * {EQUAL} + 0.5)",
+            "equal_cell": floor.format(f"p * {EQUAL} + 0.5"),
             "s": f"CASE WHEN p <= 0.5 THEN p * {units} ELSE (1 - p) * {units} + 0.015625 END",
         },
         {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
@@ -405,6 +413,57 @@ def _row_sum_steps(own: Dialect) -> Steps:
     return steps
 
 
+def _shifted_row_sum_steps(own: Dialect) -> Steps:
+    """The same numbers as `_row_sum_steps`, for an engine with shifts.
+
+    The octave of the smaller number is found by comparisons: first among steps of eight, then within one. Only numbers below 2^-64 are
+    lifted before, to about 2^-60, by a logarithm that need not be exact. Integers are shifted rather than added, since ANSI mode checks
+    every addition.
+    """
+    least, lowest = _double(2.0**-1074), _double(2.0**-64)
+    lift = f"FLOOR(LN(GREATEST(small, {least})) / {_double(-LN2)}) - 60"
+    eights = " ".join(f"WHEN z >= {_double(2.0**-n)} THEN {n - 8}" for n in range(8, 64, 8))
+    ones = " ".join(f"WHEN z8 >= {_double(2.0**-n)} THEN {n - 1}" for n in range(1, 8))
+    inverse, logs = (", ".join(map(_double, values.tolist())) for values in log_table())
+    unit = _double(2.0**40)
+    steps: Steps = [
+        {
+            "small": "CASE WHEN p <= 0.5 THEN p ELSE 1 - p END",
+            "large": "CASE WHEN p <= 0.5 THEN 1 - p ELSE p END",
+            "own": "CASE WHEN outcome = 1 THEN p ELSE 1 - p END",
+        },
+        {"lift": f"CASE WHEN small >= {lowest} THEN 0 ELSE {lift} END"},
+        {"z": "CASE WHEN lift = 0 THEN small ELSE small * POWER(CAST(2 AS DOUBLE), lift) END"},
+        {"eights": f"CASE {eights} ELSE 56 END"},
+        {"z8": "z * SHIFTLEFT(1L, eights)"},
+        {"ones": f"CASE {ones} ELSE 7 END"},
+        {"part1": "z8 * SHIFTLEFT(1L, ones)", "part2": "CASE WHEN large < 1 THEN large ELSE 0.5D END"},
+        {f"place{n}": f"CAST(FLOOR(part{n} * 256 - 127) AS INT)" for n in (1, 2)},
+        {f"r{n}": f"part{n} * {own.entry.format(values=inverse, place=f'place{n}')} - 1" for n in (1, 2)},
+    ]
+    terms = "".join(f" + {_double(term)}) * r{{n}}" for term in TERMS[1:])
+    series = f"((((r{{n}} * {_double(TERMS[0])}{terms} + 1) * r{{n}}"
+    above = [f"{own.entry.format(values=logs, place=f'place{n}')} - {series.format(n=n)}" for n in (1, 2)]
+    octaves = "(CAST(lift AS DOUBLE) + CAST(eights AS DOUBLE) + CAST(ones AS DOUBLE))"
+    steps.append(
+        {
+            "log1": f"CASE WHEN small > 0 THEN ({above[0]}) + {octaves} * {_double(LN2)} ELSE 0D END",
+            "log2": f"({above[1]}) - CASE WHEN large < 1 THEN 0D ELSE {_double(LN2)} END",
+        }
+    )
+    entropy = " + ".join(
+        f"CAST(FLOOR({v} * {log} * {unit} + 0.5D) AS DOUBLE)" for v, log in (("small", "log1"), ("large", "log2"))
+    )
+    surprise = f"FLOOR(CASE WHEN own = small THEN log1 ELSE log2 END * {unit} + 0.5D)"
+    steps.append({"surprise": surprise, "entropy": f"FLOOR({entropy})"})
+    return steps
+
+
+def _double(value: float) -> str:
+    """A double as a constant of an engine that reads all of its digits."""
+    return f"{value!r}D"
+
+
 def _entry(place: str, own: Dialect) -> str:
     """An entry of the table of logarithms, in units of 2^-50, counted from 0."""
     values = [round(value * LOG_PLACES) for value in log_table()[1].tolist()]
@@ -413,8 +472,31 @@ def _entry(place: str, own: Dialect) -> str:
     return f"CASE {place} {' '.join(f'WHEN {n} THEN {value}' for n, value in enumerate(values))} END"
 
 
+def _unit_steps(plan: Plan, own: Dialect) -> Steps:
+    """Scores and squares in units of 2^-62, for an engine with shifts."""
+    if not own.shifts:
+        return []
+    unit = _double(2.0**62)
+    found = {"score": f"FLOOR(p * {unit})"}
+    if plan.sums_rows:
+        squares = " + ".join(f"FLOOR({value} * {value} * {unit})" for value in ("small", "large"))
+        found |= {"own": f"FLOOR(own * {unit})", "square": squares}
+    return [{f"{name}_units": sql for name, sql in found.items()}]
+
+
 def _parts_of_sums(plan: Plan, own: Dialect) -> dict[str, str]:
     """Integers whose sums fit into 64 bits: a high and a low part of each number."""
+    counted = (
+        {} if plan.counts is None else {"copies": f"CAST(CASE WHEN fault = 0 THEN times ELSE 0 END AS {own.whole})"}
+    )
+    impossible = f"CAST(CASE WHEN own = 0 THEN 1 ELSE 0 END AS {own.whole})"
+    if own.shifts:
+        parts = {}
+        for name in ("score", *(ROW_SUMS if plan.sums_rows else ())):
+            whole, bits = (name, LOG_HALF) if name in ("surprise", "entropy") else (f"{name}_units", HALF)
+            parts[f"{name}_high"] = f"SHIFTRIGHT({whole}, {bits.bit_length() - 1})"
+            parts[f"{name}_low"] = f"{whole} & {bits - 1}L"
+        return {**parts, **({"impossible": impossible} if plan.sums_rows else {}), **counted}
 
     def high(value: str) -> str:
         return f"FLOOR({value} * {HALF})"
@@ -430,10 +512,8 @@ def _parts_of_sums(plan: Plan, own: Dialect) -> dict[str, str]:
         for name in ("surprise", "entropy"):
             upper = f"FLOOR({name} / {LOG_HALF})"
             parts |= {f"{name}_high": upper, f"{name}_low": f"{name} - {upper} * {LOG_HALF}"}
-        parts["impossible"] = "CASE WHEN own = 0 THEN 1 ELSE 0 END"
-    if plan.counts is not None:
-        parts["copies"] = "CASE WHEN fault = 0 THEN times ELSE 0 END"
-    return {name: f"CAST({part} AS {own.whole})" for name, part in parts.items()}
+    found = {name: f"CAST({part} AS {own.whole})" for name, part in parts.items()}
+    return {**found, **({"impossible": impossible} if plan.sums_rows else {}), **counted}
 
 
 def sums_of(plan: Plan, own: Dialect) -> dict[str, str]:
