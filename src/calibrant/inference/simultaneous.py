@@ -225,7 +225,7 @@ class Binned(NamedTuple):
 
     cells: NDArray[np.intp]
     """Cell of each row and score, of shape (N, M)."""
-    count: int
+    bins: int
     scores: Floats
     classes: NDArray[np.intp]
     """Class of each row and score."""
@@ -245,6 +245,10 @@ def _cells_of_score(view: VectorView, score: Floats, keywords: dict[str, Any]) -
     return rule.cells(scalar)
 
 
+def _predicted(view: VectorView) -> NDArray[np.intp]:
+    return view.each_row(lambda block: block.probs.argmax(axis=1)).astype(np.intp)
+
+
 def _sum_of_errors(sums: BinSums, rows: int) -> float:
     return math.fsum(np.abs(sums.excess)) / float(rows)
 
@@ -252,7 +256,7 @@ def _sum_of_errors(sums: BinSums, rows: int) -> float:
 def _smooth_confidence(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
     score = view.each_row(lambda block: smooth_maximum(block.probs, keywords["temperature"]))
     found = _cells_of_score(view, score, keywords)
-    top = view.each_row(lambda block: block.probs.argmax(axis=1))
+    top = _predicted(view)
     return found and Binned(found[0][:, None], found[1], score[:, None], top[:, None], False, _sum_of_errors)
 
 
@@ -262,7 +266,7 @@ def _by_predicted_class(view: VectorView, keywords: dict[str, Any]) -> Binned | 
     if found is None:
         return None
     cell, bins = found
-    top = view.each_row(lambda block: block.probs.argmax(axis=1)).astype(np.intp)
+    top = _predicted(view)
     norm, is_weighted = keywords["norm"], keywords["average"] == "weighted"
 
     def value(sums: BinSums, rows: int) -> float:
@@ -284,7 +288,7 @@ def _ranks(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
     if keywords["reading"] != "rank" or ranks > view.k:
         return None
     # The same order as in `ranked`: ties by the lowest class.
-    classes = view.each_row(lambda block: np.argsort(-block.probs, axis=1, kind="stable")[:, :ranks])
+    classes = view.each_row(lambda block: np.argsort(-block.probs, axis=1, kind="stable")[:, :ranks]).astype(np.intp)
     probs = view.each_row(lambda block: block.probs)
     scores = np.clip(np.take_along_axis(probs, classes, 1), 0, 1)
     found = [_cells_of_score(view, score, keywords) for score in scores.T]
@@ -297,13 +301,13 @@ def _ranks(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
         errors = [math.fsum(line) / float(rows) for line in np.abs(sums.excess).reshape(ranks, bins)]
         return math.fsum(errors) / ranks
 
-    return Binned(cells, ranks * bins, scores, classes.astype(np.intp), False, value)
+    return Binned(cells, ranks * bins, scores, classes, False, value)
 
 
 def _uncertainty(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
     found = _cells_of_score(view, view.each_row(lambda block: entropy(ranked(block)[0])), keywords)
     score = view.each_row(lambda block: entropy(block.probs))
-    top = view.each_row(lambda block: block.probs.argmax(axis=1))
+    top = _predicted(view)
     return found and Binned(found[0][:, None], found[1], score[:, None], top[:, None], True, _sum_of_errors)
 
 
@@ -349,18 +353,18 @@ def binned_draws(
         return metric.combined([found.value(sums, rows)], [view], keywords)
 
     if draws == "outcomes":
-        parts = [np.bincount(found.cells.ravel(), part.ravel(), found.count) for part in integers]
-        rows = np.bincount(found.cells.ravel(), minlength=found.count)
+        upper, lower = (np.bincount(found.cells.ravel(), part.ravel(), found.bins) for part in integers)
+        rows = np.bincount(found.cells.ravel(), minlength=found.bins)
 
         everyone = np.arange(view.n)
-        cell_of_label = np.full((view.n, view.k), found.count)
+        cell_of_label = np.full((view.n, view.k), found.bins)
         cell_of_label[everyone[:, None], found.classes] = found.cells
 
         def relabelled(number: int) -> float:
             cell = cell_of_label[everyone, simulated_labels(sampler, seed, number)]
-            there = np.bincount(cell, minlength=found.count + 1)[:-1]
+            there = np.bincount(cell, minlength=found.bins + 1)[:-1]
             positives = rows - there if found.is_error else there
-            return value(_sums_of_integers(*parts, positives)._replace(rows=rows), view.n)
+            return value(_sums_of_integers(upper, lower, positives)._replace(rows=rows), view.n)
 
         return np.array(many(relabelled, count, workers), np.float64)
     assert view.labels is not None
@@ -371,7 +375,7 @@ def binned_draws(
     ]
 
     def values(drawn: NDArray[np.int32]) -> list[float]:
-        sums = np.zeros((len(drawn), found.count, 4))
+        sums = np.zeros((len(drawn), found.bins, 4))
         small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
         for order, spans, rows in columns:
             picked = small[:, order].astype(np.float64)

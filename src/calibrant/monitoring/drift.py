@@ -608,13 +608,14 @@ def _drawn_distances(names: Sequence[str], cells: Cells, windows: Iterator[NDArr
     table = _gap_table(pooled, sizes)
     binned: list[tuple[NDArray[np.intp], Floats, Floats]] = []
     gaps: list[dict[str, Floats]] = []
-    buffers, begin = np.empty((3, 0, 0)), np.empty((0, 1))
+    buffers: Floats = np.empty((3, 0, 0))
+    begin: Floats = np.empty((0, 1))
     for window in windows:
         count = len(window)
         if count > len(begin):
             buffers = np.empty((3, *window.shape))
             # Each window continues the one before, so that the rows left over increase through all of them.
-            begin = np.arange(count)[:, None] * (sizes[0] + 1)
+            begin = np.arange(count, dtype=np.float64)[:, None] * (sizes[0] + 1)
             np.add(ends, begin, out=buffers[2])
         one, other, through = buffers[:, :count]
         if with_bins:
