@@ -274,3 +274,16 @@ def test_drawn_windows_have_the_distances_of_single_ones() -> None:
         np.testing.assert_allclose(found, np.concatenate(single), rtol=1e-13, atol=1e-15)
         bins = [names.index(name) for name in ("psi", "jensen_shannon", "ks_2samp")]
         assert (found[:, bins] == np.concatenate(single)[:, bins]).all()
+
+
+def test_adjusted_pvalues_do_not_depend_on_the_rounding_of_ties() -> None:
+    draws = np.random.default_rng(2)
+    values = draws.choice([0.1, 0.2, 0.3, 0.7], (199, 3), p=[0.5, 0.3, 0.15, 0.05])
+    noisy = values * (1 + 1e-15 * draws.integers(-2, 3, values.shape))
+    assert (noisy != values).any()
+    for observed in ([0.3, 0.2, 0.1], [0.7, 0.7, 0.1], [math.inf, 0.3, 0.2]):
+        clean, other = (
+            drifts.adjust_together(drifts.Null(v, np.ones(199), False, "random permutations"), np.array(observed))
+            for v in (values, noisy)
+        )
+        assert clean.tolist() == other.tolist()

@@ -551,8 +551,7 @@ class Null:
 
     def pvalue(self, observed: float, column: int) -> float:
         """Probability of a value at least this large; with random permutations the observed one is included."""
-        slack = SAME * max(1.0, abs(observed)) if math.isfinite(observed) else 0.0
-        reached = self.values[:, column] >= observed - slack
+        reached = self.values[:, column] >= _lowered(np.float64(observed))
         if self.exact:
             return min(1.0, float(self.weight[reached].sum()))
         return float((1 + reached.sum()) / (1 + len(reached)))
@@ -711,6 +710,11 @@ def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
     return tables.astype(np.float64), np.array([way / total for way in ways])
 
 
+def _lowered(values: Any) -> Any:
+    """Values less what rounding may have added, so that ties are found as such."""
+    return values - np.where(np.isfinite(values), SAME * np.maximum(1.0, np.abs(values)), 0.0)
+
+
 def adjust_together(null: Null, observed: Floats) -> Floats:
     """P-values adjusted for several statistics by the permutation distribution of the smallest p-value."""
     columns = range(null.values.shape[1])
@@ -721,6 +725,7 @@ def adjust_together(null: Null, observed: Floats) -> Floats:
         return np.minimum(1.0, null.weight @ reached)
     count = len(null.values)
     ordered = np.sort(null.values, axis=0)
-    rank = np.column_stack([count - np.searchsorted(ordered[:, i], null.values[:, i], "left") for i in columns])
+    lowered = _lowered(null.values)
+    rank = np.column_stack([count - np.searchsorted(ordered[:, i], lowered[:, i], "left") for i in columns])
     reached = (rank / (count + 1)).min(axis=1)[:, None] <= pvalues * (1 + SAME)
     return np.asarray((1 + reached.sum(axis=0)) / (1 + count))
