@@ -353,6 +353,22 @@ def test_a_damaged_file_of_values_is_named(
     assert "; install calibrant again" in error
 
 
+def test_no_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: Any, **__: Any) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", absent)
+    monkeypatch.setenv("TMPDIR", "/no/such/folder")
+    with (
+        pytest.raises(
+            cal.errors.FileError,
+            match=r"/no/such/folder: cannot be written \(No usable .*\); set TMPDIR to another folder",
+        ),
+        problem(10),
+    ):
+        pass
+
+
 def test_a_full_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
