@@ -137,32 +137,46 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 FEW = {"y": [0, 1, 0, 1, 0, 1], "p": [0.1, 0.3, 0.3, 0.55, 0.8, 0.9]}
 ENUMERATED = "cal.assess(y, p, metric={0!r}, method='enumeration', alternative='greater').pvalue"
 NORMAL = "[(i := cal.interval(y, p, metric={0!r}, method='normal')).low, i.high]"
+# Rows without a tie: tied scores may be drawn together.
+DISTINCT = {
+    "y": [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1],
+    "p": [0.05, 0.13, 0.2, 0.31, 0.36, 0.42, 0.48, 0.55, 0.64, 0.71, 0.83, 0.94],
+}
+PERCENTILE = (
+    "[(i := cal.interval(y, p, metric={0!r}, method='percentile', n_resamples=21, level=0.5, rng=0)).low, i.high]"
+)
 
 
 def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """p-values by the definition of the metric for every labelling of a few rows, and intervals of means by its value for each row."""
+    """p-values by the definition of the metric for every labelling of a few rows, and intervals by its values for each row and for bootstrap samples."""
     import calibrant as cal
     from calibrant.validation.references import evaluate
     from tests.oracles import inference_definitions as exact
 
-    label, many = "six rows", "two classes"
-    data[label], data[many] = FEW, {key: stored_data()[many][key] for key in ("y", "p")}
+    label, distinct, many = "six rows", "twelve rows", "two classes"
+    data[label], data[distinct] = FEW, DISTINCT
+    data[many] = {key: stored_data()[many][key] for key in ("y", "p")}
     for name in filter(exact.has_definition, cal.catalogue):
         for kind, call, where, value, tolerance in (
             ("test", ENUMERATED, label, exact.enumerated_pvalue, 1e-12),
             ("interval", NORMAL, many, exact.normal_ends, 1e-11),
+            ("interval", PERCENTILE, distinct, exact.percentile_ends, 1e-9),
         ):
             columns = {key: np.array(column) for key, column in data[where].items()}
             # Metrics that depend on more than labels and scores, and means of no rows, have no such p-value or interval.
             if evaluate(call.format(name), columns)[1]:
+                continue
+            try:
+                found = value(name, data[where]["y"], data[where]["p"])
+            except exact.Undefined:  # for one of the bootstrap samples
                 continue
             own = oracle(exact.module_of(name), name)
             common = {"topic": name, "kind": kind, "call": call.format(name), "data": where, "source": own["source"]}
             common |= {
                 "source_call": f"tests/oracles/inference_definitions.py, {value.__name__} of {own['source_call']}"
             }
-            common |= {"tolerance": tolerance, "reason": "rounding"}
-            yield common, [{"value": value(name, labels=data[where]["y"], scores=data[where]["p"])}]
+            reason = "rounding" if tolerance < 1e-9 else "a root, an integral or a division by a small number"
+            yield common | {"tolerance": tolerance, "reason": reason}, [{"value": found}]
 
 
 # Tolerances of calibrators that exceed rounding, and why.

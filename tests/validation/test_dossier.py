@@ -182,6 +182,7 @@ def test_content(tmp_path: Path) -> None:
     assert not {"metric", "decision"} & inside.keys()
     assert inside["calibrator"] == ["SafeCalibration"]
     assert len(inside["test"]) <= 20
+    assert len(inside["interval"]) <= 12
     assert {row[-1] for row in limits["size"]["rows"]}.isdisjoint({"nominal", "few runs"})
     performance = content["performance"]
     assert {row[0] for row in performance["coverage"]["rows"]} <= set(cal.catalogue)
@@ -297,7 +298,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "dossier.html"
     code, printed, _ = run("--only", SMALL, "--out", str(out))
-    assert (code, printed.split("\n")[0]) == (0, "passed: 6 of 6 checks")
+    assert (code, printed.split("\n")[0]) == (0, "passed: 7 of 7 checks")
     assert "<h1>Validation dossier</h1>" in out.read_text(encoding="utf-8")
     monkeypatch.setattr(timing, "ROWS", 2000)
     code, printed, _ = run("--only", SMALL, "--timings", "--json")
@@ -305,7 +306,7 @@ def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monke
     assert len(json.loads(printed)["timings"]) == 5
     monkeypatch.setattr(Metric, "_formula_value", lambda *_: 0.5)
     code, printed, _ = run("--only", SMALL, "--out", str(tmp_path / "failed.md"))
-    assert (code, printed.split("\n")[0]) == (1, "FAILED: 6 of 6 checks")
+    assert (code, printed.split("\n")[0]) == (1, "FAILED: 7 of 7 checks")
     assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
 
 

@@ -329,7 +329,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     >>> import calibrant as cal
     >>> found = cal.validation.validate(only="definitions/brier/")
     >>> found.passed, len(found.checks)
-    (True, 6)
+    (True, 7)
     """
     chosen = _rows(deep) if only is None else _named(only, deep)
     if not chosen:
