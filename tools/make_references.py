@@ -73,7 +73,7 @@ def definitions() -> dict[str, Any]:
         (decided | {"topic": name, **oracle("tests.oracles.decision_definitions", name)}, rows)
         for name, rows in decisions(data).items()
     ]
-    return {"rows": topics, "data": data}
+    return {"rows": [*topics, *inferences(data), *calibrators(data)], "data": data}
 
 
 def oracle(module: str, name: str) -> dict[str, str]:
@@ -112,6 +112,16 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 rows
             ),
         }
+        # An accuracy that these rows show for some thresholds and not for all.
+        for target, least in (
+            ("coverage", 0.5),
+            ("coverage", 0.3),
+            ("accuracy", 0.66 if len(rows[0][1]) == 2 else 0.33),
+        ):
+            words = f"{target}={least}" + ", method='bonferroni'" * (target == "accuracy")
+            values[f"[(c := cal.choose_threshold(y, p, {words})).threshold, c.coverage, c.risk]"] = (
+                exact.choose_threshold(rows, target, least)
+            )
         if len(rows[0][1]) == 2:
             values["cal.net_benefit(y, p, thresholds=[0.25, 0.5]).net_benefit"] = tuple(
                 exact.net_benefit(rows, Fraction(t)) for t in (0.25, 0.5)
@@ -121,6 +131,80 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
             row = {"call": call, "data": f"decisions, {label}", "value": plain}
             found.setdefault(re.findall(r"cal\.(\w+)", call)[0], []).append(row)
     return found
+
+
+# A few rows, with a tie, whose 64 labellings are all evaluated.
+FEW = {"y": [0, 1, 0, 1, 0, 1], "p": [0.1, 0.3, 0.3, 0.55, 0.8, 0.9]}
+ENUMERATED = "cal.assess(y, p, metric={0!r}, method='enumeration', alternative='greater').pvalue"
+NORMAL = "[(i := cal.interval(y, p, metric={0!r}, method='normal')).low, i.high]"
+# Rows without a tie: tied scores may be drawn together.
+DISTINCT = {
+    "y": [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1],
+    "p": [0.05, 0.13, 0.2, 0.31, 0.36, 0.42, 0.48, 0.55, 0.64, 0.71, 0.83, 0.94],
+}
+PERCENTILE = (
+    "[(i := cal.interval(y, p, metric={0!r}, method='percentile', n_resamples=21, level=0.5, rng=0)).low, i.high]"
+)
+
+
+def inferences(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """p-values by the definition of the metric for every labelling of a few rows, and intervals by its values for each row and for bootstrap samples."""
+    import calibrant as cal
+    from calibrant.validation.references import evaluate
+    from tests.oracles import inference_definitions as exact
+
+    label, distinct, many = "six rows", "twelve rows", "two classes"
+    data[label], data[distinct] = FEW, DISTINCT
+    data[many] = {key: stored_data()[many][key] for key in ("y", "p")}
+    for name in filter(exact.has_definition, cal.catalogue):
+        for kind, call, where, value, tolerance in (
+            ("test", ENUMERATED, label, exact.enumerated_pvalue, 1e-12),
+            ("interval", NORMAL, many, exact.normal_ends, 1e-11),
+            ("interval", PERCENTILE, distinct, exact.percentile_ends, 1e-9),
+        ):
+            columns = {key: np.array(column) for key, column in data[where].items()}
+            # Metrics that depend on more than labels and scores, and means of no rows, have no such p-value or interval.
+            if evaluate(call.format(name), columns)[1]:
+                continue
+            try:
+                found = value(name, data[where]["y"], data[where]["p"])
+            except exact.Undefined:  # for one of the bootstrap samples
+                continue
+            own = oracle(exact.module_of(name), name)
+            common = {"topic": name, "kind": kind, "call": call.format(name), "data": where, "source": own["source"]}
+            common |= {
+                "source_call": f"tests/oracles/inference_definitions.py, {value.__name__} of {own['source_call']}"
+            }
+            reason = "rounding" if tolerance < 1e-9 else "a root, an integral or a division by a small number"
+            yield common | {"tolerance": tolerance, "reason": reason}, [{"value": found}]
+
+
+# Tolerances of calibrators that exceed rounding, and why.
+CALIBRATOR_TOLERANCES = {
+    "ConsistencyCalibration": (1e-7, "the strength is searched to nine digits"),
+    "IntraOrderPreserving": (1e-10, "both sides iterate to a tolerance"),
+    **dict.fromkeys(
+        ("TopLabelCalibration", "TopLabelHistogramBinning"),
+        (1e-11, "a predicted class stays ahead by one part in 1e12"),
+    ),
+}
+
+
+def calibrators(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Calibrators that no other package has, whose definitions are in tests/oracles/calibrator_definitions.py."""
+    from tests.oracles import calibrator_definitions as exact
+
+    for name, needs in exact.CALLS.items():
+        tolerance, reason = CALIBRATOR_TOLERANCES.get(name, (1e-12, "rounding"))
+        rows = []
+        for label, arrays in stored_data().items():
+            call = FIT.format(name, *needs)
+            found = getattr(exact, name)(arrays["y"], arrays["p"], groups=arrays["g"], features=arrays["x"])[:8]
+            used = {key: arrays[key] for key in arrays if re.search(rf"\b{key}\b", call)}
+            data[label] = data.get(label, {}) | used
+            rows.append({"call": call, "data": label, "value": [float(q) for row in found for q in row]})
+        common = {"topic": name, "kind": "calibrator", **oracle(exact.__name__, name)}
+        yield common | {"tolerance": tolerance, "reason": reason}, rows
 
 
 def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

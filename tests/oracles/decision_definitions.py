@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import comb
 
 Row = tuple[int, Sequence[float]]
 
@@ -78,3 +79,29 @@ def expected_cost(rows: Sequence[Row]) -> tuple[Fraction, Fraction]:
     """The mean cost of the class with the largest probability if every error costs 1: predicted, and realised."""
     claimed = sum((1 - confidence(row) for row in rows), Fraction(0)) / len(rows)
     return claimed, Fraction(sum(map(is_wrong, rows)), len(rows))
+
+
+def at_least(successes: int, trials: int, chance: Fraction) -> Fraction:
+    """Probability of so many successes or more."""
+    return sum(
+        (comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(successes, trials + 1)), Fraction(0)
+    )
+
+
+def choose_threshold(rows: Sequence[Row], target: str, least: float) -> tuple[Fraction, Fraction, Fraction]:
+    """Threshold among 0.99, ..., 0.01, share of accepted rows and their error rate, with a guarantee of 90 %.
+
+    Coverage: the largest one at which so many accepted rows would have a probability of at most 10 % if the coverage were `least`. Accuracy: the smallest
+    one at which so few errors would have a probability of at most 10 % / 99 if the accuracy were `least`.
+    """
+    found = []
+    for threshold in (k / 100 for k in range(1, 100)):
+        kept = [row for row in rows if confidence(row) >= Fraction(threshold)]
+        wrong = sum(map(is_wrong, kept))
+        if target == "coverage":
+            passes = at_least(len(kept), len(rows), Fraction(least)) <= Fraction(1, 10)
+        else:
+            passes = bool(kept) and at_least(len(kept) - wrong, len(kept), Fraction(least)) <= Fraction(1, 990)
+        if passes:
+            found.append((Fraction(threshold), Fraction(len(kept), len(rows)), Fraction(wrong, len(kept))))
+    return found[-1] if target == "coverage" else found[0]

@@ -82,7 +82,9 @@ def smoothed(position, mass, width):
             for part in np.array_split(grid, 1 + len(grid) // 200)
         ]
     )
-    turns = [brentq(curve, grid[i], grid[i + 1]) for i in np.flatnonzero(values[1:] * values[:-1] < 0)]
+    # Far from all rows a narrow kernel, and so a product of two values, is 0 in double precision.
+    seen = np.flatnonzero(values)
+    turns = [brentq(curve, grid[i], grid[j]) for i, j in pairwise(seen) if (values[i] < 0) != (values[j] < 0)]
     return sum(abs(area(b) - area(a)) for a, b in pairwise([0.0, *turns, 1.0]))
 
 

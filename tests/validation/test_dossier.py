@@ -177,8 +177,12 @@ def test_content(tmp_path: Path) -> None:
         "R",
     }
     assert all(row[3] and row[4] for row in limits["r"]["rows"])
-    # No metric, and no calibrator but a few, is compared with calibrant alone.
-    assert "metric" not in dict(limits["inside"])
+    # No metric or decision, one calibrator, and only tests that need groups, features or many rows are compared with calibrant alone.
+    inside = {kind: topics.split(", ") for kind, topics in limits["inside"]}
+    assert not {"metric", "decision"} & inside.keys()
+    assert inside["calibrator"] == ["SafeCalibration"]
+    assert len(inside["test"]) <= 20
+    assert len(inside["interval"]) <= 12
     assert {row[-1] for row in limits["size"]["rows"]}.isdisjoint({"nominal", "few runs"})
     performance = content["performance"]
     assert {row[0] for row in performance["coverage"]["rows"]} <= set(cal.catalogue)
@@ -294,7 +298,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "dossier.html"
     code, printed, _ = run("--only", SMALL, "--out", str(out))
-    assert (code, printed.split("\n")[0]) == (0, "passed: 4 of 4 checks")
+    assert (code, printed.split("\n")[0]) == (0, "passed: 7 of 7 checks")
     assert "<h1>Validation dossier</h1>" in out.read_text(encoding="utf-8")
     monkeypatch.setattr(timing, "ROWS", 2000)
     code, printed, _ = run("--only", SMALL, "--timings", "--json")
@@ -302,7 +306,7 @@ def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monke
     assert len(json.loads(printed)["timings"]) == 5
     monkeypatch.setattr(Metric, "_formula_value", lambda *_: 0.5)
     code, printed, _ = run("--only", SMALL, "--out", str(tmp_path / "failed.md"))
-    assert (code, printed.split("\n")[0]) == (1, "FAILED: 4 of 4 checks")
+    assert (code, printed.split("\n")[0]) == (1, "FAILED: 7 of 7 checks")
     assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
 
 
@@ -348,6 +352,22 @@ def test_a_damaged_file_of_values_is_named(
     assert code == 2
     assert "stored.json: cannot be read (" in error
     assert "; install calibrant again" in error
+
+
+def test_no_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: Any, **__: Any) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", absent)
+    monkeypatch.setenv("TMPDIR", "/no/such/folder")
+    with (
+        pytest.raises(
+            cal.errors.FileError,
+            match=r"/no/such/folder: cannot be written \(No usable .*\); set TMPDIR to another folder",
+        ),
+        problem(10),
+    ):
+        pass
 
 
 def test_a_full_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -313,7 +313,8 @@ class BayesianBinning(StepCurves, ScoreCalibrator):
 
     Notes
     -----
-    Models :math:`M` differ in their number of bins, up to :math:`10 \sqrt[3]{n}`. With :math:`n_b` rows and :math:`k_b` events in bin :math:`b`
+    Models :math:`M` differ in their number of bins, from :math:`\sqrt[3]{n} / 10` to :math:`10 \sqrt[3]{n}` and at most one for every five rows;
+    numbers that give the same bins count once. With :math:`n_b` rows and :math:`k_b` events in bin :math:`b`
     of :math:`B`, midpoint :math:`m_b` and :math:`\nu = s / B`, the marginal likelihood is
 
     .. math:: P(D \mid M) = \prod_b \frac{\Gamma(\nu)}{\Gamma(n_b + \nu)} \frac{\Gamma(k_b + \nu m_b)}{\Gamma(\nu m_b)}

@@ -329,15 +329,18 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     >>> import calibrant as cal
     >>> found = cal.validation.validate(only="definitions/brier/")
     >>> found.passed, len(found.checks)
-    (True, 4)
+    (True, 7)
     """
     chosen = _rows(deep) if only is None else _named(only, deep)
     if not chosen:
         raise ArgumentError("only", f"no row begins with or matches {only!r}", 'for example "definitions/ece/"')
-    found = [_files(row) if row.kind == "installation" else compare(row) for row in chosen if row.kind != "identity"]
+    # Identities first: they write files, and a folder that cannot be written should be reported at once.
+    identical: list[Compared] = []
     if same := [row for row in chosen if row.kind == "identity"]:
         with problem() as arrays:
-            found += [compare_identity(row, arrays) for row in same]
+            identical = [compare_identity(row, arrays) for row in same]
+    found = [_files(row) if row.kind == "installation" else compare(row) for row in chosen if row.kind != "identity"]
+    found += identical
     found.sort(key=lambda check: check.passed)
     every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
     traced = trace(every if only is None else chosen, found)
