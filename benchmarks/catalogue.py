@@ -159,7 +159,7 @@ def child(folder: str, classes: int, limit: float) -> None:
     from calibrant.util import kernels
 
     warnings.simplefilter("ignore")
-    kernels.MIN_ENTRIES = 0  # the import of numba is not counted
+    kernels.MIN_ENTRIES = kernels.FEW_ROWS = 0  # the import of numba is not counted
     if sys.platform == "linux":
         import resource
 
@@ -237,8 +237,10 @@ def expected(known: list[dict[str, Any]], rows: int) -> float:
 
 
 def times_of(known: list[dict[str, Any]]) -> list[tuple[int, float]]:
-    """Rows and seconds of the calls that were made, by size."""
+    """Rows and seconds of the calls that were made, by size; one that was stopped took at least so many."""
     times = [(entry["rows"], entry["seconds"]) for entry in known if "seconds" in entry]
+    if times:
+        times += [(entry["rows"], entry["above"]) for entry in known if "above" in entry]
     tenth = known[0].get("tenth") if known else None
     return [(known[0]["rows"] // 10, tenth), *times] if tenth else times
 
@@ -326,7 +328,7 @@ def page(found: dict[str, Any]) -> str:
         "threads together, of the fastest of up to three calls, including the validation of the input. *Growth* is the exponent b in time = a N^b between "
         "the two largest sizes measured; a sort has 1.08 there, and a value below 1 shows a fixed cost. *Memory* is the "
         "peak above the input at the largest size measured. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, "
-        "and is too low where the part that grows with the square of the rows is still small there. "
+        "and is too low where a call on fewer rows was stopped (>) or the part that grows with the square of the rows is still small there. "
         "Two classes are one column of scores. Groups are 20, features 3 columns.",
         "",
         f"Measured: {_counted(named)}.{_busy(found)}",

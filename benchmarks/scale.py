@@ -177,7 +177,7 @@ def page(found: dict[str, Any]) -> str:
     hours = per_row * ROWS_A_DAY / 3600
     size = found["sketch_bytes"]
     lines += [
-        f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of core time a row (sketch and sums of 1,000 groups) that is {hours:,.0f} core "
+        f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of a core a row, pauses included (sketch and sums of 1,000 groups) that is {hours:,.0f} core "
         f"hours, or {hours / 24:.1f} cores all day. A full sketch has {size / 1e3:,.0f} kB: {GROUPS:,} groups take "
         f"{size * GROUPS / 1e6:,.0f} MB in bytes and about {19576 * 40 * GROUPS / 1e9:.1f} GB in memory on the machine that merges them, and a "
         f"year of days {size * GROUPS * 365 / 1e9:,.0f} GB. Each of 1 000 tasks sends at most {size * GROUPS / 1e6:,.0f} MB over the network, "

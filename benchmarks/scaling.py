@@ -228,7 +228,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
 def _main() -> None:
     warnings.simplefilter("ignore")
     if sys.argv[1:2] == ["memory"]:
-        kernels.MIN_ENTRIES = 0
+        kernels.MIN_ENTRIES = kernels.FEW_ROWS = 0
         metric, rows, classes, form = sys.argv[2:]
         print(json.dumps(_peak(metric, int(rows), int(classes), form)))
     else:

@@ -97,7 +97,7 @@ def time_case(case: Case, labels: np.ndarray, probs: np.ndarray, repeat: int) ->
 
 def peak_memory(case: Case, folder: Path, name: str) -> dict[str, Any]:
     """Megabytes above the input; everything is imported and compiled on a few rows first."""
-    kernels.MIN_ENTRIES = 0
+    kernels.MIN_ENTRIES = kernels.FEW_ROWS = 0  # few rows too take the compiled loops
     contender = next(contender for contender in case.contenders if contender.name == name)
     few = tuple(np.array(array[:200]) for array in _load(folder, "r"))
     with _setting(contender):
