@@ -354,3 +354,18 @@ def test_blocks_of_rows_give_the_loss_gradient_and_hessian_of_all_rows() -> None
     np.testing.assert_allclose(slope, known[1], atol=1e-13)
     np.testing.assert_allclose(shift, known[2], atol=1e-13)
     np.testing.assert_allclose(curvature, linear.diagonal_curvature(factor, bias), atol=1e-13)
+
+
+def test_the_hessian_of_a_matrix_is_that_of_the_definition() -> None:
+    """Rows of several blocks with weights: weight * (diag(p) - p p') for the classes, times the products of the features."""
+    rng = np.random.default_rng(1)
+    n, k = 11_003, 3
+    linear = object.__new__(softmax_regression.LinearSoftmax)
+    linear.z, linear.labels, linear.n, linear.k = 2 * rng.normal(size=(n, k)), rng.integers(0, k, n), n, k
+    linear.weight = rng.integers(1, 4, n) / n
+    matrix, bias = rng.normal(size=(k, k)), rng.normal(size=k)
+    probs = linear.probs(matrix, bias)
+    spread = probs[:, :, None] * (np.eye(k) - probs[:, None, :])
+    features = np.column_stack([linear.z, np.ones(n)])
+    known = np.einsum("i,iab,ic,id->acbd", linear.weight, spread, features, features).reshape(k * (k + 1), -1)
+    np.testing.assert_allclose(linear.full_curvature(matrix, bias), known, rtol=1e-11, atol=1e-13)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn_caller
-from ..util.blocks import map_blocks, rows_per_block
+from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block
 from ..util.roots import bounded_minimum
 from .scores import TrainingData
 
@@ -150,16 +150,30 @@ class LinearSoftmax:
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """Hessian of order K (K + 1); the parameters of a class are its row of the matrix and its bias."""
-        probs = self.probs(matrix, bias)
-        features = np.column_stack([self.z, np.ones(self.n)])
         k, size = self.k, self.k + 1
-        each = (probs[:, :, None] * features[:, None, :]).reshape(self.n, k * size)
-        weighed = each * self.weight[:, None]
-        out = -(weighed.T @ each)
-        for a in range(k):
-            own = slice(a * size, (a + 1) * size)
-            out[own, own] += weighed[:, own].T @ features
-        return out
+        theta = np.column_stack([matrix, bias])
+        # A block of the Hessian is the same for classes (a, b) and (b, a), and symmetric.
+        a, b = np.triu_indices(k)
+        c, d = np.triu_indices(size)
+
+        def work(start: int, stop: int) -> Floats:
+            features = np.vstack([self.z[start:stop].T, np.ones(stop - start)])
+            probs = theta @ features
+            probs -= probs.max(axis=0)
+            with np.errstate(under="ignore"):
+                np.exp(probs, out=probs)
+            probs /= probs.sum(axis=0)
+            weighed = probs * self.weight[start:stop]
+            return np.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T
+
+        columns = 2 * len(a) + 2 * len(c)
+        sums = np.sum(map_blocks(work, self.n, rows_per_block(columns, LARGE_BLOCK), columns=columns), axis=0)
+        squares = np.empty((len(sums), size, size))
+        squares[:, c, d] = squares[:, d, c] = sums
+        out = np.empty((k, size, k, size))
+        out[a, :, b, :] = out[b, :, a, :] = -squares[: len(a)]
+        out[np.arange(k), :, np.arange(k), :] += squares[len(a) :]
+        return out.reshape(k * size, k * size)
 
 
 def by_newton(
