@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -434,7 +434,8 @@ def hosmer_lemeshow_multinomial(
     if method == "chi_square" or fitted_here or not (few or method == "consistency"):
         return replace(result, null_distribution=f"{result.null_distribution} (approximate: {few})") if few else result
     seed = seed_of(rng)
-    null = np.array(many(lambda number: table.statistic(table.drawn(generator(seed, number))), n_resamples))
+    drawn = table.simulation()
+    null = np.array(many(lambda number: table.statistic(drawn(generator(seed, number))), n_resamples))
     return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")
 
 
@@ -455,15 +456,25 @@ class _Table:
     def _sums(self, columns: Floats) -> Floats:
         return np.array([np.bincount(self.cell, self.weights * column, self.count) for column in columns.T]).T
 
-    def drawn(self, rng: np.random.Generator) -> Floats:
-        """Class counts for simulated labels; a row with a count simulates that many labels."""
+    def simulation(self) -> Callable[[np.random.Generator], Floats]:
+        """A function that simulates labels and returns the class counts; a row with a count simulates that many labels."""
         rows = np.repeat(np.arange(len(self.cell)), self.weights.astype(np.int64))
-        k = self.probs.shape[1]
-        path = np.cumsum(self.probs, axis=1)
-        labels = (path[rows] <= rng.random(len(rows))[:, None] * path[rows, -1:]).sum(axis=1)
+        probs = self.probs[rows]
+        k = probs.shape[1]
+        paths = np.ascontiguousarray(np.cumsum(probs, axis=1).T)
         # Rounding at the upper end must not select a class of probability 0.
-        labels = np.minimum(labels, k - 1 - (self.probs[rows, ::-1] > 0).argmax(axis=1))
-        return np.bincount(self.cell[rows] * k + labels, minlength=self.count * k).reshape(self.count, k).astype(float)
+        last = k - 1 - (probs[:, ::-1] > 0).argmax(axis=1)
+        first = self.cell[rows] * k
+
+        def drawn(rng: np.random.Generator) -> Floats:
+            aim = rng.random(len(rows)) * paths[-1]
+            labels = np.zeros(len(rows), np.intp)
+            for path in paths[:-1]:
+                labels += path <= aim
+            place = first + np.minimum(labels, last)
+            return np.bincount(place, minlength=self.count * k).reshape(self.count, k).astype(float)
+
+        return drawn
 
     def statistic(self, observed: Floats) -> float:
         """Sum of squared differences of observed and expected counts over the expected ones."""

@@ -20,6 +20,7 @@ from ..errors import (
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import warn_of_sure_scores
+from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
@@ -398,19 +399,21 @@ def _maximum(data: _Data, slopes: list[list[int]], parameters: int) -> tuple[Flo
             step = np.linalg.solve(information, gradient)
         except np.linalg.LinAlgError:
             raise UndefinedMetricError("y_prob", SINGULAR) from None
-        ahead, scale = predictor(theta + step), 1.0
-        while data.log_likelihood(ahead) < value - 1e-12 * (1 + abs(value)) and scale > 1e-10:
+        least, scale = value - 1e-12 * (1 + abs(value)), 1.0
+        while True:
+            eta = predictor(theta + scale * step)
+            value = data.log_likelihood(eta)
+            if not value < least or scale <= 1e-10:
+                break
             scale /= 2
-            ahead = predictor(theta + scale * step)
-        theta, eta = theta + scale * step, ahead
-        value = data.log_likelihood(eta)
+        theta = theta + scale * step
         if np.abs(theta).max() > FARTHEST or not np.isfinite(theta).all():
             raise UndefinedMetricError("y_prob", SEPARATED)
         if np.abs(scale * step).max() <= TOLERANCE * max(1.0, float(np.abs(theta).max())):
             break
     else:
         raise UndefinedMetricError("y_prob", SEPARATED)
-    _, information, scores = _derivatives(data, designs, eta)
+    _, information, squares = _derivatives(data, designs, eta)
     size = np.sqrt(np.diag(information))
     if not (size > CERTAIN).all():
         raise UndefinedMetricError("y_prob", SEPARATED)
@@ -419,9 +422,8 @@ def _maximum(data: _Data, slopes: list[list[int]], parameters: int) -> tuple[Flo
         raise UndefinedMetricError("y_prob", SINGULAR)
     covariance = np.linalg.inv(scaled) / np.outer(size, size)
     if data.importance:
-        weighted = scores * data.weight[:, None]
         rows = len(data.labels)  # the factor of `interval`, as in survey sampling
-        covariance = covariance @ (weighted.T @ weighted) @ covariance * (rows / (rows - 1))
+        covariance = covariance @ squares @ covariance * (rows / (rows - 1))
     return theta, covariance, value
 
 
@@ -433,18 +435,26 @@ def _standardised(design: Floats) -> Floats:
 
 
 def _derivatives(data: _Data, designs: list[Floats], eta: Floats) -> tuple[Floats, Floats, Floats]:
-    """Gradient, Fisher information, and the gradient of each row for weight 1."""
-    probs = np.exp(eta - _log_total(eta)[:, None])
-    observed = data.labels[:, None] == np.arange(eta.shape[1])
-    scores = np.hstack([(observed[:, [k]] - probs[:, [k]]) * design for k, design in enumerate(designs)])
-    blocks = [
-        [
-            designs[k].T @ ((data.weight * probs[:, k] * ((k == j) - probs[:, j]))[:, None] * designs[j])
-            for j in range(len(designs))
-        ]
-        for k in range(len(designs))
-    ]
-    return data.weight @ scores, np.block(blocks), scores
+    """Gradient, Fisher information, and the sum of squared gradients of the weighted rows."""
+    ends = np.cumsum([0, *(design.shape[1] for design in designs)]).tolist()
+
+    def work(start: int, stop: int) -> tuple[Floats, Floats, Floats]:
+        weight, labels, part = data.weight[start:stop], data.labels[start:stop], eta[start:stop]
+        probs = np.exp(part - _log_total(part)[:, None])
+        parts = [design[start:stop] for design in designs]
+        expected = np.hstack([probs[:, [k]] * design for k, design in enumerate(parts)])
+        weighted = expected * weight[:, None]
+        information = -(weighted.T @ expected)
+        for k, design in enumerate(parts):
+            own = slice(ends[k], ends[k + 1])
+            left = 1 - probs[:, [k]]  # not the difference of two products, which cancel where a probability is close to 1
+            information[own, own] = (weighted[:, own] * left).T @ design
+            weighted[:, own] = (weight * ((labels == k) - probs[:, k]))[:, None] * design
+        return weighted.sum(axis=0), information, weighted.T @ weighted if data.importance else np.zeros(0)
+
+    found = map_blocks(work, len(eta), rows_per_block(ends[-1], LARGE_BLOCK), columns=ends[-1])
+    gradient, information, squares = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+    return gradient, information, squares
 
 
 def _tests(before: float, fits: dict[str, MultinomialFit]) -> dict[str, LikelihoodRatio]:
