@@ -12,19 +12,13 @@ from calibrant.inference import pair_resampling
 from calibrant.inference.pair_resampling import skce_draws
 from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resample
 from calibrant.inference.seeds import generator
-from calibrant.inference.simultaneous import (
-    TOGETHER,
-    bootstrap_draws,
-    classwise_draws,
-    mean_draws,
-    null_draws,
-    vce_draws,
-)
+from calibrant.inference.simultaneous import bootstrap_draws, null_draws
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
 COUNT = 16
+TOGETHER = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric.sum_form is not None]
 
 
 def predictions(kind: str) -> cal.Predictions:
@@ -56,8 +50,9 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
         ("skce_uq", skce_draws, {}),
         ("skce_uq", skce_draws, {"bandwidth": 0.3}),
     ]
-    plans += [("vce", vce_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
-    plans += [("vce", vce_draws, {"variation": lambda q: 1 - float(q.max())})]
+    plans += [("vce", bootstrap_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
+    plans += [("uce", bootstrap_draws, {}), ("uce", bootstrap_draws, {"bins": [0, 0.3, 0.8, 1]})]
+    plans += [("vce", bootstrap_draws, {"variation": lambda q: 1 - float(q.max())})]
     for name, draws, options in plans:
         metric = catalogue[name]
         found = draws(metric, options, sampler, COUNT, 7, None)
@@ -72,7 +67,7 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
     for name in ("brier", "nll", "ecd", "brier"):
         metric = catalogue[name]
         options = {"lens": "top_label"} if name == "ecd" and kind == "classes" else {}
-        found = mean_draws(metric, options, sampler, COUNT, 7)
+        found = null_draws(metric, options, sampler, COUNT, 7, None)
         wanted = [resample(sampler, "outcomes", 7, number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
@@ -82,8 +77,9 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
 @pytest.mark.parametrize("name", [name for name in TOGETHER if name != "vce"])
 def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: str) -> None:
     sampler, metric = PredictionSampler(predictions(kind), cluster=kind == "groups"), catalogue[name]
-    more = {"tl_ece": {"average": "macro", "norm": 2}, "topk_ece": {"k": 1}}.get(name, {"bins": 4})
-    for options in ({}, more if name != "spiegelhalter_z" else {}):
+    more: dict[str, Any] = {"tl_ece": {"average": "macro", "norm": 2}, "topk_ece": {"k": 2, "reading": "cumulative"}}
+    several = [{}, more.get(name, {"bins": 4}), {"bins": [0, 0.3, 0.8, 1]}]
+    for options in several[:1] if name == "spiegelhalter_z" else several:
         for kind_of_draws, draws in (("rows", bootstrap_draws), ("outcomes", null_draws)):
             found = draws(metric, options, sampler, COUNT, 7, None)
             wanted = [resample(sampler, kind_of_draws, 7, number).value(metric, options) for number in range(COUNT)]  # type: ignore[arg-type]
@@ -99,9 +95,9 @@ def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: s
 def test_bins_of_the_rows_and_weights_are_left_to_the_formula(name: str) -> None:
     metric = catalogue[name]
     assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7, None) is None
-    if name != "vce":
+    if name not in ("vce", "uce"):
         assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7, None) is None
-    if name in ("tl_ece", "topk_ece", "lse_ece", "uce"):
+    if "binning" in metric.options:
         sampler = PredictionSampler(predictions("classes"))
         assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7, None) is None
 
@@ -119,7 +115,8 @@ def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit
         for draws in ("rows", "outcomes"):
             sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
             for name, own in (("cwce", options), ("ece", {"lens": "classwise", **options})):
-                found = classwise_draws(catalogue[name], own, sampler, draws, COUNT, 7, None)  # type: ignore[arg-type]
+                at_once = bootstrap_draws if draws == "rows" else null_draws
+                found = at_once(catalogue[name], own, sampler, COUNT, 7, None)
                 wanted = [resample(sampler, draws, 7, b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
                 assert found is not None
                 assert found.tolist() == wanted
@@ -159,15 +156,14 @@ def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     sampler = PredictionSampler(predictions("plain"))
     vce, brier = catalogue["vce"], catalogue["brier"]
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
-        assert vce_draws(vce, options, sampler, COUNT, 0, None) is None
-    assert vce_draws(brier, {}, sampler, COUNT, 0, None) is None
-    assert mean_draws(vce, {}, sampler, COUNT, 0) is None
-    assert mean_draws(brier, {}, sampler, 4, 0) is None
+        assert bootstrap_draws(vce, options, sampler, COUNT, 0, None) is None
+    assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) is None
+    assert null_draws(brier, {}, sampler, 4, 0, None) is None
     cwce = catalogue["cwce"]
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"norm": 2}, {"combine": "max"}, {"lens": "binary"}):
-        assert classwise_draws(cwce, options, sampler, "rows", COUNT, 0, None) is None
+        assert bootstrap_draws(cwce, options, sampler, COUNT, 0, None) is None
     weighted = PredictionSampler(predictions("weights"))
-    assert classwise_draws(cwce, {}, weighted, "rows", COUNT, 0, None) is None
+    assert bootstrap_draws(cwce, {}, weighted, COUNT, 0, None) is None
 
 
 @pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])

@@ -19,10 +19,10 @@ from ..metrics.bin.variation import (
     measure_of,
     name_of,
     ranked,
-    sums_by_bin,
     uce,
     vce,
 )
+from ..metrics.sum_forms import sums_by_bin
 from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords

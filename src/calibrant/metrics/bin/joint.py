@@ -16,7 +16,7 @@ from ...errors import ArgumentError, Drop, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
 from ...views.view import VectorView
 from ..registry import metric
-from .variation import sums_by_bin
+from ..sum_forms import sums_by_bin
 
 Floats = NDArray[np.float64]
 
