@@ -319,14 +319,18 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
         return None
     by_label = np.array([views[0].each_row(form.numbers).T for views in task.views_by_label()])
     everyone = np.arange(view.n)
+    # Numbers that are the same for all labels are added once.
+    depends = np.flatnonzero((by_label != by_label[0]).any(axis=(0, 2)))
+    fixed = by_label[0] @ factors
 
     def relabelled(number: int) -> Floats:
         labels = task.labels(number)
-        return np.array([part[labels, everyone] for part in by_label.swapaxes(0, 1)])
+        return np.concatenate([by_label[labels, column, everyone] for column in depends])
 
     for part in task.batches(relabelled):
-        sums = (part @ factors).reshape(len(part), -1)
-        result += values(sums, [float(view.n)] * len(sums))
+        sums = np.repeat(fixed[None], len(part), axis=0)
+        sums[:, depends] = (part.reshape(-1, view.n) @ factors).reshape(len(part), len(depends), -1)
+        result += values(sums.reshape(len(part), -1), [float(view.n)] * len(part))
     return np.array(result, np.float64)
 
 
