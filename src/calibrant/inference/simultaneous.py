@@ -44,6 +44,8 @@ class Task(NamedTuple):
 
     metric: Metric
     options: dict[str, Any]
+    keywords: dict[str, Any]
+    """All options of the formula."""
     sampler: PredictionSampler
     draws: Draws
     count: int
@@ -53,11 +55,6 @@ class Task(NamedTuple):
     @property
     def predictions(self) -> Predictions:
         return self.sampler.predictions
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """All options of the formula."""
-        return {keyword: self.options.get(keyword, default) for keyword, default in self.metric.options.items()}
 
     def form(self, view: AnyView) -> Any:
         """The statement of the sums; None where the metric is not a function of sums with these options."""
@@ -80,15 +77,15 @@ class Task(NamedTuple):
         """The results of all resamples."""
         return np.array(many(work, self.count, self.workers), np.float64)
 
-    def batches(self, work: Callable[[int], NDArray[Any]]) -> Iterator[NDArray[Any]]:
-        """Arrays of one number per row, for some resamples at a time."""
-        for start in range(0, self.count, step := max(1, COUNT_ENTRIES // self.predictions.n)):
+    def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
+        """Arrays of so many entries, for some resamples at a time."""
+        for start in range(0, self.count, step := max(1, COUNT_ENTRIES // entries)):
             part = many(lambda number, first=start: work(first + number), min(step, self.count - start), self.workers)
             yield np.array(part)
 
     def replicates(self) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time."""
-        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number))
+        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), self.predictions.n)
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
@@ -121,7 +118,8 @@ def _draws(
     # Classes that are combined, and rows that are selected, are not options of the formula.
     if not isinstance(sampler, PredictionSampler) or not {*metric.options, "lens"}.issuperset(options):
         return None
-    task = Task(metric, options, sampler, draws, count, seed, workers)
+    keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
     simulates = draws == "outcomes"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
@@ -193,7 +191,7 @@ def _classwise_draws(task: Task, views: list[AnyView]) -> Floats | None:
 
     def value(upper: Floats, lower: Floats, positives: NDArray[np.int64], rows: float) -> float:
         excess = _sums_of_integers(upper, lower, positives).excess
-        return task.value([form.value(line, rows) for line in excess], views)
+        return task.value([form.value(line, rows) for line in excess.tolist()], views)
 
     if task.draws == "outcomes":
         upper, lower = (np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in integers)
@@ -246,15 +244,10 @@ def _binned_draws(task: Task, form: Binned) -> Floats | None:
             parts = integers.score_sum, positives, integers.excess
         else:
             parts = *sums, positives, sums[0] - positives
-        shape = (-1, tables, bins) if exact else (-1, tables, bins, width)
-        weight = weight.reshape(-1, tables, bins)
-        found = []
-        for rows, totals, *one in zip(
-            weight, weight.sum(axis=2).tolist(), *(part.reshape(shape) for part in parts), strict=True
-        ):
-            filled = [Sums(*table) for table in zip(rows, totals, *one, strict=True) if table[1] > 0]
-            found.append(task.value([form.value(filled)], [view]))
-        return found
+        shape = (len(positives), tables, bins, *([] if exact else [width]))
+        parts = [np.broadcast_to(part, positives.shape).reshape(shape) for part in parts]
+        rows = np.broadcast_to(weight, (len(positives), size)).reshape(shape[:3])
+        return [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *parts)]
 
     if task.draws == "outcomes":
         place = cells * width + np.arange(width)
@@ -265,11 +258,11 @@ def _binned_draws(task: Task, form: Binned) -> Floats | None:
         place_of_label = np.full((view.n, view.k), size * width)
         place_of_label[everyone[:, None], classes] = place
 
-        def relabelled(number: int) -> float:
+        def relabelled(number: int) -> NDArray[Any]:
             there = np.bincount(place_of_label[everyone, task.labels(number)], minlength=size * width + 1)[:-1]
-            return values(weight, inside - there if form.is_error else there, *fixed)[0]
+            return inside - there if form.is_error else there
 
-        return task.each(relabelled)
+        return np.concatenate([values(weight, part, *fixed) for part in task.batches(relabelled, size * width)])
     columns = []
     for number, cell in enumerate(cells.T):
         own = slice(number * width, (number + 1) * width)
@@ -327,7 +320,7 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
         labels = task.labels(number)
         return np.concatenate([by_label[labels, column, everyone] for column in depends])
 
-    for part in task.batches(relabelled):
+    for part in task.batches(relabelled, view.n * len(depends)):
         sums = np.repeat(fixed[None], len(part), axis=0)
         sums[:, depends] = (part.reshape(-1, view.n) @ factors).reshape(len(part), len(depends), -1)
         result += values(sums.reshape(len(part), -1), [float(view.n)] * len(part))

@@ -6,7 +6,7 @@ is separate from the labels, so that resamples share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,22 +34,24 @@ class Sums(NamedTuple):
     score_sum: Floats
     positives: Floats
     excess: Floats
+    gap: Floats
+    share: Floats
 
-    @property
-    def gap(self) -> Floats:
-        """Mean score minus outcome rate; 0 for an empty bin."""
-        return np.divide(self.excess, self.weight, out=np.zeros(len(self.weight)), where=self.weight > 0)
-
-    @property
-    def share(self) -> Floats:
-        """Fraction of the total weight in each bin."""
-        return self.weight / self.total
+    @classmethod
+    def of_tables(cls, weight: Floats, score_sum: Floats, positives: Floats, excess: Floats) -> Iterator[list[Sums]]:
+        """Yield the tables that have rows; sums are of shape (R, T, B) or (R, T, B, M), for T tables in each of R samples."""
+        total = weight.sum(axis=2, keepdims=True)
+        share = np.divide(weight, total, out=np.zeros(weight.shape), where=total > 0)
+        rows = weight.reshape(weight.shape + (1,) * (excess.ndim - 3))
+        gap = np.divide(excess, rows, out=np.zeros(excess.shape), where=rows > 0)
+        for sample in zip(weight, total[..., 0].tolist(), score_sum, positives, excess, gap, share, strict=True):
+            yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
 
 
 class OneTable(NamedTuple):
     """A function of the sums over bins of score minus outcome, for one score per row."""
 
-    value: Callable[[Floats, float], float]
+    value: Callable[[Iterable[float], float], float]
     """Value from these sums and the number of rows."""
     binning: Any
     bins: Any
@@ -94,7 +96,8 @@ class Binned:
             cell, count = self.cell()
             weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(self._rows_of(block)[::2]))
             score, positives = np.hsplit(sums, 2)
-            return [Sums(weight, view.total, score, positives, score - positives)]
+            gap = np.divide(score - positives, weight[:, None], out=np.zeros(score.shape), where=weight[:, None] > 0)
+            return [Sums(weight, view.total, score, positives, score - positives, gap, weight / view.total)]
         scores, classes, outcomes = self.rows
         outcomes = outcomes if view.is_soft else outcomes.astype(np.uint8)
         parts: list[tuple[Any, int]] = [(slice(None), column) for column in range(scores.shape[1])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -22,9 +23,9 @@ Floats = NDArray[np.float64]
 PLUG_IN = "inflated by sampling noise, most where bins contain few rows; depends on the bins; errors of opposite sign inside a bin cancel"
 
 
-def mean_absolute(sums: Floats, total: float) -> float:
+def mean_absolute(sums: Iterable[float], total: float) -> float:
     """Compute the sum of the absolute values of sums over bins, divided by the total weight."""
-    return math.fsum(np.abs(sums).tolist()) / total
+    return math.fsum(map(abs, sums)) / total
 
 
 @metric(
