@@ -199,11 +199,12 @@ def is_found_in_rows(value: Any) -> bool:
 
 
 def has_fixed_bins(binning: Any, bins: Any) -> bool:
-    """Whether the bin of a score does not depend on other rows: bins of equal width, and given edges."""
+    """Whether the bin of a row does not depend on other rows: bins of equal width, also of all classes, and given edges."""
     if isinstance(bins, str) or several_bins(bins) is not None:
         return False
     rule = written_rule(binning)
-    return are_edges(bins) or isinstance(rule, (EqualWidth, Edges)) or (isinstance(rule, str) and rule == "equal_width")
+    named = isinstance(rule, str) and rule in ("equal_width", "simplex_grid")
+    return named or are_edges(bins) or isinstance(rule, (EqualWidth, Edges))
 
 
 def has_levels(options: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 from .resampling import Draws, PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
 
-__all__ = ["bootstrap_draws", "null_draws"]
+__all__ = ["bootstrap_draws", "null_draws", "shares_replicates"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -34,6 +34,8 @@ COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
+# Rows of a cell from which on a product of matrices is faster than adding them one by one.
+FEW_ROWS = 32
 # A score is an integer multiple of 2^-62. Its lower and upper bits are added separately, so that sums of up to so many rows are exact in
 # double precision.
 SCORE_BITS, LOWER_BITS, EXACT_ROWS = 62, 36, 1 << 17
@@ -83,13 +85,22 @@ class Task(NamedTuple):
             part = many(lambda number, first=start: work(first + number), min(step, self.count - start), self.workers)
             yield np.array(part)
 
-    def replicates(self) -> Iterator[NDArray[np.int32]]:
-        """How often each row is drawn, for some bootstrap replicates at a time."""
-        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), self.predictions.n)
+    def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
+        """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
+        entries = max(entries, self.predictions.n)
+        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), entries)
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
         return self.metric.combined(values, views, self.keywords)
+
+
+def shares_replicates(metric: Metric) -> bool:
+    """Whether bootstrap replicates share the bins or the numbers of their rows, with the default options of a metric of whole vectors."""
+    if metric.takes != "VectorView" or metric.sum_form is None:
+        return False
+    form = metric.sum_form(VectorView(np.eye(3), np.arange(3), None), **metric.options)
+    return isinstance(form, Linear) or (isinstance(form, Binned) and form.is_fixed)
 
 
 def bootstrap_draws(
@@ -222,65 +233,96 @@ def _classwise_draws(task: Task, views: list[AnyView]) -> Floats | None:
     return np.array(values, np.float64)
 
 
+class Cells(NamedTuple):
+    """Cells of scores, which resamples share."""
+
+    form: Binned
+    cells: Places
+    """Of shape (N, 1) or (N, M)."""
+    size: int
+    """Number of cells."""
+    width: int
+    """Number of scores that are added in each cell of a row."""
+    numbers: list[Floats]
+    """What is added of the scores, of shape (N, M) each."""
+
+
 def _binned_draws(task: Task, form: Binned) -> Floats | None:
-    """Values of a function of sums over bins; None for bins that depend on the rows.
+    """Values of a function of sums over bins; None for bins that depend on the resample.
 
     Scores that are binned by themselves are added as integers, as in the tables of their bins.
     """
-    view, exact = form.view, form.cell is None
-    if not form.is_fixed or (exact and (view.weight is not None or view.is_soft or view.n > EXACT_ROWS)):
+    view, exact, simulates = form.view, form.cell is None, task.draws == "outcomes"
+    if not form.is_fixed and (exact or not simulates):
         return None
-    scores, classes, outcomes = form.rows
+    if exact and (view.weight is not None or view.is_soft or view.n > EXACT_ROWS):
+        return None
+    scores, _, outcomes = form.rows
     if (4 if exact else 2) * scores.size > MOST_ENTRIES:
         return None
     cells, tables, bins = form.cells()
-    size, width = tables * bins, scores.shape[1] // cells.shape[1]
-    numbers = _as_integers(scores) if exact else [scores]
-
-    def values(weight: Floats, positives: NDArray[Any], *sums: NDArray[Any]) -> list[float]:
-        """The value of each resample from its sums over all cells."""
+    width = scores.shape[1] // cells.shape[1]
+    differences = form.of_excess and not simulates
+    numbers = _as_integers(scores) if exact else [scores - outcomes if differences else scores]
+    result: list[float] = []
+    for weight, positives, *sums in (_relabelled if simulates else _replicated)(
+        task, Cells(form, cells, tables * bins, width, numbers)
+    ):
+        if exact and weight.sum(axis=1).max() > EXACT_ROWS * cells.shape[1]:  # clusters of unequal size
+            return None
         if exact:
             integers = _sums_of_integers(*sums, positives.astype(np.int64))
-            parts = integers.score_sum, positives, integers.excess
+            sums = [integers.score_sum, positives, integers.excess]
         else:
-            parts = *sums, positives, sums[0] - positives
+            sums = [*sums, positives, sums[0] - positives]
         shape = (len(positives), tables, bins, *([] if exact else [width]))
-        parts = [np.broadcast_to(part, positives.shape).reshape(shape) for part in parts]
-        rows = np.broadcast_to(weight, (len(positives), size)).reshape(shape[:3])
-        return [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *parts)]
+        sums = [np.broadcast_to(part, positives.shape).reshape(shape) for part in sums]
+        rows = np.broadcast_to(weight, (len(positives), tables * bins)).reshape(shape[:3])
+        result += [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *sums)]
+    return np.array(result, np.float64)
 
-    if task.draws == "outcomes":
-        place = cells * width + np.arange(width)
-        inside = np.bincount(place.ravel(), minlength=size * width)
-        fixed = [np.bincount(place.ravel(), part.ravel(), size * width) for part in numbers]
-        weight = np.bincount(cells.ravel(), minlength=size).astype(np.float64)
-        everyone = np.arange(view.n)
-        place_of_label = np.full((view.n, view.k), size * width)
-        place_of_label[everyone[:, None], classes] = place
 
-        def relabelled(number: int) -> NDArray[Any]:
-            there = np.bincount(place_of_label[everyone, task.labels(number)], minlength=size * width + 1)[:-1]
-            return inside - there if form.is_error else there
+def _relabelled(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+    """The weight of each cell, the sums of outcomes, and those of the scores, for some sets of simulated labels at a time."""
+    form, size = cells.form, cells.size * cells.width
+    view, (_, classes, _) = form.view, form.rows
+    place = cells.cells * cells.width + np.arange(cells.width)
+    inside = np.bincount(place.ravel(), minlength=size)
+    fixed = [np.bincount(place.ravel(), part.ravel(), size)[None] for part in cells.numbers]
+    weight = np.bincount(cells.cells.ravel(), minlength=cells.size).astype(np.float64)[None]
+    everyone = np.arange(view.n)
+    place_of_label = np.full((view.n, view.k), size)
+    place_of_label[everyone[:, None], classes] = place
 
-        return np.concatenate([values(weight, part, *fixed) for part in task.batches(relabelled, size * width)])
+    def positives(number: int) -> NDArray[Any]:
+        there = np.bincount(place_of_label[everyone, task.labels(number)], minlength=size + 1)[:-1]
+        return inside - there if form.is_error else there
+
+    for part in task.batches(positives, size):
+        yield [weight, part, *fixed]
+
+
+def _replicated(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+    """The same for some bootstrap replicates at a time."""
+    view, (_, _, outcomes) = cells.form.view, cells.form.rows
+    added = cells.numbers if cells.form.of_excess else [outcomes, *cells.numbers]
     columns = []
-    for number, cell in enumerate(cells.T):
-        own = slice(number * width, (number + 1) * width)
-        rows = np.hstack([*(part[:, own] for part in (*numbers, outcomes)), np.ones((view.n, 1))])
+    for number, cell in enumerate(cells.cells.T):
+        own = slice(number * cells.width, (number + 1) * cells.width)
+        rows = np.hstack([np.ones((view.n, 1)), *(part[:, own] for part in added)])
         columns.append(_by_cell(cell, rows if view.weight is None else rows * view.weights[:, None]))
-    result: list[float] = []
-    for drawn in task.replicates():
-        if exact and drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
-            return None
-        sums = np.zeros((len(drawn), size, (len(numbers) + 1) * width + 1))
+    for drawn in task.replicates(cells.size * (1 + len(added) * cells.width)):
+        sums = np.zeros((len(drawn), cells.size, 1 + len(added) * cells.width))
         small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
         for order, spans, rows in columns:
             picked = small[:, order].astype(np.float64)
+            if len(spans) * FEW_ROWS > view.n:
+                _add_by_row(sums, picked, spans, rows)
+                continue
             for place, span in spans:
                 sums[:, place] = picked[:, span] @ rows[span]
-        *parts, positives = np.split(sums[..., :-1], len(numbers) + 1, axis=2)
-        result += values(sums[..., -1], positives, *parts)
-    return np.array(result, np.float64)
+        parts = np.split(sums[..., 1:], len(added), axis=2)
+        yield [sums[..., 0], *([np.zeros(parts[0].shape)] if cells.form.of_excess else []), *parts]
 
 
 def _by_cell(cell: Places, rows: Floats) -> tuple[Places, list[tuple[int, slice]], Floats]:
@@ -290,6 +332,16 @@ def _by_cell(cell: Places, rows: Floats) -> tuple[Places, list[tuple[int, slice]
     ends = [*starts[1:].tolist(), len(order)]
     spans = [(int(number), slice(*span)) for number, *span in zip(numbers, starts.tolist(), ends, strict=True)]
     return order, spans, rows[order]
+
+
+def _add_by_row(sums: Floats, picked: Floats, spans: list[tuple[int, slice]], rows: Floats) -> None:
+    """Add the sums over cells of few rows, for which a product of matrices each would take longer."""
+    from scipy.sparse import csr_array
+
+    places = [place for place, _ in spans]
+    ends = np.array([0, *(span.stop for _, span in spans)])
+    for one, counts in zip(sums, picked, strict=True):
+        one[places] = csr_array((counts, np.arange(len(counts)), ends), shape=(len(places), len(counts))) @ rows
 
 
 def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:

@@ -69,14 +69,17 @@ class Binned:
     """Scores of shape (B, M), and the class of each; a single score may have several classes."""
     value: Callable[[Sequence[BinTable | Sums]], float]
     """Value from all tables that have rows."""
-    binning: Any
-    bins: Any
+    binning: Any = None
+    bins: Any = None
+    """None with a `cell` that depends on other rows."""
     cell: Callable[[], tuple[Places, int]] | None = None
     """Function that returns the bin of each row and their number, if scores are not binned by themselves; one table has the sums of all scores."""
     by_class: bool = False
     """Whether each class has a table of its own."""
     is_error: bool = False
     """Whether the event is a label other than the class."""
+    of_excess: bool = False
+    """Whether the value depends on sums of score minus outcome alone, which are then added as such."""
     lens: str = "binary"
     """Lens of which the scores are."""
 
@@ -94,10 +97,11 @@ class Binned:
         view = self.view
         if self.cell is not None:
             cell, count = self.cell()
-            weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(self._rows_of(block)[::2]))
-            score, positives = np.hsplit(sums, 2)
-            gap = np.divide(score - positives, weight[:, None], out=np.zeros(score.shape), where=weight[:, None] > 0)
-            return [Sums(weight, view.total, score, positives, score - positives, gap, weight / view.total)]
+            weight, sums = sums_by_bin(view, cell, count, self._columns)
+            score, positives = (sums, np.zeros(sums.shape)) if self.of_excess else np.hsplit(sums, 2)
+            excess, rows = score - positives, weight[:, None]
+            gap = np.divide(excess, rows, out=np.zeros(excess.shape), where=rows > 0)
+            return [Sums(weight, view.total, score, positives, excess, gap, weight / view.total)]
         scores, classes, outcomes = self.rows
         outcomes = outcomes if view.is_soft else outcomes.astype(np.uint8)
         parts: list[tuple[Any, int]] = [(slice(None), column) for column in range(scores.shape[1])]
@@ -135,6 +139,10 @@ class Binned:
         if classes.shape[1] > scores.shape[1]:
             outcomes = np.clip(outcomes.sum(axis=1, keepdims=True), 0, 1)
         return scores, classes, 1 - outcomes if self.is_error else outcomes
+
+    def _columns(self, block: Block) -> Floats:
+        scores, _, outcomes = self._rows_of(block)
+        return scores - outcomes if self.of_excess else np.hstack([scores, outcomes])
 
     def _scalar(self, score: Floats, outcome: Array, rows: Any = slice(None)) -> View:
         view = self.view
