@@ -310,38 +310,32 @@ def _replicated(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
     for number, cell in enumerate(cells.cells.T):
         own = slice(number * cells.width, (number + 1) * cells.width)
         rows = np.hstack([np.ones((view.n, 1)), *(part[:, own] for part in added)])
-        columns.append(_by_cell(cell, rows if view.weight is None else rows * view.weights[:, None]))
+        rows = rows if view.weight is None else rows * view.weights[:, None]
+        order = np.argsort(cell, kind="stable")
+        columns.append((order, np.searchsorted(cell[order], np.arange(cells.size + 1)), rows[order]))
     for drawn in task.replicates(cells.size * (1 + len(added) * cells.width)):
         sums = np.zeros((len(drawn), cells.size, 1 + len(added) * cells.width))
         small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
-        for order, spans, rows in columns:
-            picked = small[:, order].astype(np.float64)
-            if len(spans) * FEW_ROWS > view.n:
-                _add_by_row(sums, picked, spans, rows)
-                continue
-            for place, span in spans:
-                sums[:, place] = picked[:, span] @ rows[span]
+        for order, ends, rows in columns:
+            _add_cells(sums, small[:, order].astype(np.float64), ends, rows)
         parts = np.split(sums[..., 1:], len(added), axis=2)
         yield [sums[..., 0], *([np.zeros(parts[0].shape)] if cells.form.of_excess else []), *parts]
 
 
-def _by_cell(cell: Places, rows: Floats) -> tuple[Places, list[tuple[int, slice]], Floats]:
-    """Rows in the order of their cells, and where those of each cell are."""
-    order = np.argsort(cell, kind="stable")
-    numbers, starts = np.unique(cell[order], return_index=True)
-    ends = [*starts[1:].tolist(), len(order)]
-    spans = [(int(number), slice(*span)) for number, *span in zip(numbers, starts.tolist(), ends, strict=True)]
-    return order, spans, rows[order]
-
-
-def _add_by_row(sums: Floats, picked: Floats, spans: list[tuple[int, slice]], rows: Floats) -> None:
-    """Add the sums over cells of few rows, for which a product of matrices each would take longer."""
+def _add_cells(sums: Floats, drawn: Floats, ends: Places, rows: Floats) -> None:
+    """Add the sums over the cells of rows that are in the order of their cells, from how often each is drawn."""
+    full = np.flatnonzero(np.diff(ends)).tolist()
+    if len(full) * FEW_ROWS <= len(rows):
+        for cell in full:
+            span = slice(ends[cell], ends[cell + 1])
+            sums[:, cell] += drawn[:, span] @ rows[span]
+        return
     from scipy.sparse import csr_array
 
-    places = [place for place, _ in spans]
-    ends = np.array([0, *(span.stop for _, span in spans)])
-    for one, counts in zip(sums, picked, strict=True):
-        one[places] = csr_array((counts, np.arange(len(counts)), ends), shape=(len(places), len(counts))) @ rows
+    members = csr_array((drawn[0], np.arange(len(rows)), ends), shape=(sums.shape[1], len(rows)))
+    for one, counts in zip(sums, drawn, strict=True):
+        members.data = counts
+        one += members @ rows
 
 
 def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:

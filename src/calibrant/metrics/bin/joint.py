@@ -46,7 +46,7 @@ def _distances(
             length = _outside(sums.positives[full] / sums.weight[full, None], options)
         else:
             length = _length(sums.gap[full], distance, options)
-        return math.fsum(sums.share[full] * length)
+        return math.fsum((sums.share[full] * length).tolist())
 
     if distance == "interval":
         column = _score_column(view)
