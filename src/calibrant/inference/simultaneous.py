@@ -82,8 +82,11 @@ class Task(NamedTuple):
     def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
         """Arrays of so many entries, for some resamples at a time."""
         for start in range(0, self.count, step := max(1, COUNT_ENTRIES // entries)):
-            part = many(lambda number, first=start: work(first + number), min(step, self.count - start), self.workers)
-            yield np.array(part)
+
+            def later(number: int, first: int = start) -> NDArray[Any]:
+                return work(first + number)
+
+            yield np.array(many(later, min(step, self.count - start), self.workers))
 
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
@@ -138,18 +141,18 @@ def _draws(
         return _mean_draws(task)
     if metric.sum_form is None:
         return None
-    views = task.views(sampler.predictions)
     try:
-        if metric.takes == "View":
-            return _classwise_draws(task, views)
-        if len(views) == 1 and isinstance(views[0], VectorView):
-            return _vector_draws(task, views[0])
+        return _classwise_draws(task) if metric.takes == "View" else _vector_draws(task)
     except UndefinedMetricError:  # for some resamples, which the formula reports
-        pass
-    return None
+        return None
 
 
-def _vector_draws(task: Task, view: VectorView) -> Floats | None:
+def _vector_draws(task: Task) -> Floats | None:
+    """Values of a metric of whole vectors."""
+    views = task.views(task.predictions)
+    view = views[0]
+    if len(views) > 1 or not isinstance(view, VectorView):
+        return None
     if task.draws == "outcomes" and (view.lens != "canonical" or view.weight is not None):
         return None
     form = task.form(view)
@@ -179,7 +182,7 @@ def _mean_draws(task: Task) -> Floats | None:
     return task.each(work)
 
 
-def _classwise_draws(task: Task, views: list[AnyView]) -> Floats | None:
+def _classwise_draws(task: Task) -> Floats | None:
     """Values of a metric of the bins of each class; None for other lenses.
 
     The bin of each score is found once. Sums are those of integers, hence the values equal those of single resamples to the last bit.
@@ -187,6 +190,7 @@ def _classwise_draws(task: Task, views: list[AnyView]) -> Floats | None:
     p = task.predictions
     if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None or p.n > EXACT_ROWS:
         return None
+    views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:

@@ -115,7 +115,7 @@ class Binned:
         """Scores, classes and outcomes of all rows."""
         view = self.view
         parts = map_blocks(lambda a, b: self._rows_of(view.block(a, b)), view.n, view.block_rows, columns=view.k)
-        scores, classes, outcomes = map(np.concatenate, zip(*parts, strict=True))
+        scores, classes, outcomes = (np.concatenate(part) for part in zip(*parts, strict=True))
         return scores, classes, outcomes
 
     def cells(self) -> tuple[Places, int, int]:
