@@ -169,6 +169,7 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
 def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     sampler = PredictionSampler(predictions("plain"))
     vce, brier = catalogue["vce"], catalogue["brier"]
+    assert null_draws(vce, {"bins": [3, 5]}, sampler, COUNT, 0, None) is None
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
         assert bootstrap_draws(vce, options, sampler, COUNT, 0, None) is None
     assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) is None

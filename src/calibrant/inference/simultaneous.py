@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import BinSums
-from ..binning.parse import bin_cells, has_fixed_bins
+from ..binning.parse import bin_cells, has_fixed_bins, several_bins
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -135,6 +135,8 @@ def _draws(
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
     task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
     simulates = draws == "outcomes"
+    if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
+        return None
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
     if simulates and metric.takes == "Block" and metric.finish is None:

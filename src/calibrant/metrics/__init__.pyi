@@ -1320,133 +1320,6 @@ class _dici(Metric):
 
 dici: _dici
 
-class _vce(Metric):
-    """Mean absolute difference over bins between the predicted and the observed variation."""
-    def __call__(
-        self,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        variation: Literal[
-            "entropy",
-            "confidence",
-            "freeman_variation_ratio",
-            "wilcox_variation_ratio",
-            "iqv",
-            "gini",
-            "avdev",
-            "mndif",
-            "varnc",
-            "stdev",
-            "hrel",
-        ]
-        | Callable[..., float] = "entropy",
-        bins: Bins = 10,
-        binning: Binning = "equal_width",
-        norm: float = 1,
-        lens: str | Lens = "canonical",
-        where: Any = None,
-        combine: Combine | None = None,
-        class_weight: Any = None,
-        label: str | None = None,
-        prob: str | list[str] | None = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        groups: Any = None,
-        features: Any = None,
-        classes: Any = None,
-        pos_label: Any = None,
-        input: Literal["prob", "logit", "confidence"] = "prob",
-        soft: bool = False,
-        multilabel: bool = False,
-        normalize: bool = False,
-        clip: bool = False,
-        sum_tolerance: float | None = None,
-        missing: Literal["raise", "drop"] = "raise",
-    ) -> float: ...
-
-vce: _vce
-
-class _vce_db(Metric):
-    """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
-    def __call__(
-        self,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        variation: Literal[
-            "entropy",
-            "confidence",
-            "freeman_variation_ratio",
-            "wilcox_variation_ratio",
-            "iqv",
-            "gini",
-            "avdev",
-            "mndif",
-            "varnc",
-            "stdev",
-            "hrel",
-        ]
-        | Callable[..., float] = "entropy",
-        bins: Bins = 10,
-        binning: Binning = "equal_width",
-        n_draws: int = 100,
-        rng: Any = 0,
-        lens: str | Lens = "canonical",
-        where: Any = None,
-        combine: Combine | None = None,
-        class_weight: Any = None,
-        label: str | None = None,
-        prob: str | list[str] | None = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        groups: Any = None,
-        features: Any = None,
-        classes: Any = None,
-        pos_label: Any = None,
-        input: Literal["prob", "logit", "confidence"] = "prob",
-        soft: bool = False,
-        multilabel: bool = False,
-        normalize: bool = False,
-        clip: bool = False,
-        sum_tolerance: float | None = None,
-        missing: Literal["raise", "drop"] = "raise",
-    ) -> float: ...
-
-vce_db: _vce_db
-
-class _uce(Metric):
-    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    def __call__(
-        self,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        bins: Bins = 10,
-        binning: Binning = "equal_width",
-        lens: str | Lens = "canonical",
-        where: Any = None,
-        combine: Combine | None = None,
-        class_weight: Any = None,
-        label: str | None = None,
-        prob: str | list[str] | None = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        groups: Any = None,
-        features: Any = None,
-        classes: Any = None,
-        pos_label: Any = None,
-        input: Literal["prob", "logit", "confidence"] = "prob",
-        soft: bool = False,
-        multilabel: bool = False,
-        normalize: bool = False,
-        clip: bool = False,
-        sum_tolerance: float | None = None,
-        missing: Literal["raise", "drop"] = "raise",
-    ) -> float: ...
-
-uce: _uce
-
 class _sbece(Metric):
     """Calibration error over soft bins, to which rows belong by a softmax of their distance."""
     def __call__(
@@ -1908,6 +1781,133 @@ class _tce(Metric):
     ) -> float: ...
 
 tce: _tce
+
+class _vce(Metric):
+    """Mean absolute difference over bins between the predicted and the observed variation."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
+        bins: Bins = 10,
+        binning: Binning = "equal_width",
+        norm: float = 1,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+vce: _vce
+
+class _vce_db(Metric):
+    """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
+        bins: Bins = 10,
+        binning: Binning = "equal_width",
+        n_draws: int = 100,
+        rng: Any = 0,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+vce_db: _vce_db
+
+class _uce(Metric):
+    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 10,
+        binning: Binning = "equal_width",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+uce: _uce
 
 class _gece(Metric):
     """Mean distance between mean forecast and mean label over cells, for any lens."""

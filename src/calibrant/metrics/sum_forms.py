@@ -19,7 +19,7 @@ from ..util.blocks import map_blocks
 from ..util.cached import cached_property
 from ..views.view import Block, VectorView, View
 
-__all__ = ["Binned", "Linear", "OneTable", "Sums", "sums_by_bin"]
+__all__ = ["Binned", "Linear", "OneTable", "Sums", "predicted", "sums_by_bin"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -160,6 +160,11 @@ class Linear(NamedTuple):
     """Of shape (B, M)."""
     value: Callable[[Floats, float], float]
     """Value from the C times M sums and the number of rows."""
+
+
+def predicted(block: Block) -> Places:
+    """Return the class with the largest probability, the lowest of several, as a column."""
+    return block.probs.argmax(axis=1)[:, None]
 
 
 def sums_by_bin(

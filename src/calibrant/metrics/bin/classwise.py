@@ -17,10 +17,10 @@ from ...util.checks import check_whole
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root, preset
-from ..sum_forms import Binned, Places, Sums
+from ..sum_forms import Binned, Places, Sums, predicted
 from .bins import ece, mean_absolute
 from .joint import gece
-from .variation import predicted, ranking
+from .variation import ranking
 
 Floats = NDArray[np.float64]
 

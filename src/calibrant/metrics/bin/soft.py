@@ -17,9 +17,8 @@ from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root
-from ..sum_forms import Binned, Linear, Places
+from ..sum_forms import Binned, Linear, Places, predicted
 from .bins import mean_absolute
-from .variation import predicted
 
 Floats = NDArray[np.float64]
 

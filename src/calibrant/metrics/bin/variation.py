@@ -18,7 +18,7 @@ from ...input.convert import is_number
 from ...util.checks import check_whole
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
-from ..sum_forms import Binned, Places, Sums, sums_by_bin
+from ..sum_forms import Binned, Places, Sums, predicted, sums_by_bin
 from .bins import mean_absolute
 
 Floats = NDArray[np.float64]
@@ -160,11 +160,6 @@ def _applied(function: Callable[[Floats], Any], q: Floats) -> Floats:
             "divide by its largest value",
         )
     return np.clip(values, 0, 1)
-
-
-def predicted(block: Block) -> Places:
-    """Return the class with the largest probability, the lowest of several, as a column."""
-    return block.probs.argmax(axis=1)[:, None]
 
 
 def ranking(probs: Floats) -> Places:
