@@ -156,13 +156,13 @@ def _distances_above_chance(
     soft=False,
     cost="N K log N",
     relative_time=5,
-    sum_form=_distances_above_chance,
     aliases=("GECE-DB", "debiased GECE", "debiased generalized ECE"),
     cite="vaicenavicius2019",
     pros="its expected value is exactly 0 for calibrated forecasts, whatever the lens, the cells and the number of rows; no simulation and no "
     "seed",
     cons="tends to underestimate the error of miscalibrated forecasts, because sampling noise inflates a large gap less than none; can be "
     "negative; errors of opposite sign inside a cell cancel",
+    sum_form=_distances_above_chance,
     certainty="the error is certain; the correction is defined here: no paper states it",
     notes="`gece` minus its expected value if the labels were drawn from the probabilities, which `evaluate` and `assess` report as the value by "
     "chance. It is computed from the distribution of the number of labels of each class in a cell, a sum of independent Bernoulli variables. Only "
