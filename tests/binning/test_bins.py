@@ -13,7 +13,7 @@ from scipy import stats
 import calibrant as cal
 from calibrant import Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid
 from calibrant.binning import BinTable
-from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_cells, bin_table, parse_binning
+from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_cells, bin_table, has_fixed_bins, parse_binning
 from calibrant.binning.table import binomial_interval
 from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
@@ -564,3 +564,21 @@ def test_cells_of_equal_mass_are_those_of_the_definition(count: int) -> None:
                     cell, bins = bin_cells(given, "equal_mass", count)
                     assert cell.tolist() == wanted.tolist()
                     assert bins == wanted.max() + 1
+
+
+@pytest.mark.parametrize(
+    ("binning", "bins", "fixed"),
+    [
+        ("equal_width", 15, True),
+        ("equal_width:1/K", 5, True),
+        ("equal_width", [0, 0.3, 1], True),
+        (Edges((0, 0.5, 1)), 15, True),
+        ("simplex_grid", 4, True),
+        ("equal_width", [3, 5], False),
+        ("equal_width", "sweep", False),
+        ("equal_mass", 15, False),
+        (EqualMass(), 15, False),
+    ],
+)
+def test_bins_that_do_not_depend_on_other_rows(binning: Any, bins: Any, fixed: bool) -> None:
+    assert has_fixed_bins(binning, bins) is fixed

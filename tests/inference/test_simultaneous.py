@@ -12,19 +12,22 @@ from calibrant.inference import pair_resampling
 from calibrant.inference.pair_resampling import skce_draws
 from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resample
 from calibrant.inference.seeds import generator
-from calibrant.inference.simultaneous import (
-    TOGETHER,
-    bootstrap_draws,
-    classwise_draws,
-    mean_draws,
-    null_draws,
-    vce_draws,
-)
+from calibrant.inference.simultaneous import bootstrap_draws, null_draws, shares_replicates
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
 COUNT = 16
+OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric.sum_form is not None]
+
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "spiegelhalter_z": [],
+    "tl_ece": [{"average": "macro", "norm": 2}, {"bins": [0, 0.3, 0.8, 1]}],
+    "topk_ece": [{"k": 2, "reading": "cumulative"}, {"bins": [0, 0.3, 0.8, 1]}],
+    "gece": [{"binning": "simplex_grid", "bins": 4, "distance": "l2"}],
+    "gece_db": [{"distance": "l1"}],
+}
 
 
 def predictions(kind: str) -> cal.Predictions:
@@ -56,8 +59,11 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
         ("skce_uq", skce_draws, {}),
         ("skce_uq", skce_draws, {"bandwidth": 0.3}),
     ]
-    plans += [("vce", vce_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
-    plans += [("vce", vce_draws, {"variation": lambda q: 1 - float(q.max())})]
+    plans += [("vce", bootstrap_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
+    plans += [(name, bootstrap_draws, {}) for name in ("uce", "multiclass_ce")] + [
+        ("uce", bootstrap_draws, {"bins": [0, 0.3, 0.8, 1]})
+    ]
+    plans += [("vce", bootstrap_draws, {"variation": lambda q: 1 - float(q.max())})]
     for name, draws, options in plans:
         metric = catalogue[name]
         found = draws(metric, options, sampler, COUNT, 7, None)
@@ -72,36 +78,40 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
     for name in ("brier", "nll", "ecd", "brier"):
         metric = catalogue[name]
         options = {"lens": "top_label"} if name == "ecd" and kind == "classes" else {}
-        found = mean_draws(metric, options, sampler, COUNT, 7)
+        found = null_draws(metric, options, sampler, COUNT, 7, None)
         wanted = [resample(sampler, "outcomes", 7, number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("kind", ["plain", "ties", "edges", "classes", "groups"])
-@pytest.mark.parametrize("name", [name for name in TOGETHER if name != "vce"])
+@pytest.mark.parametrize("kind", ["many", "ties", "edges", "classes", "groups"])
+@pytest.mark.parametrize("name", OF_SUMS)
 def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: str) -> None:
     sampler, metric = PredictionSampler(predictions(kind), cluster=kind == "groups"), catalogue[name]
-    more = {"tl_ece": {"average": "macro", "norm": 2}, "topk_ece": {"k": 1}}.get(name, {"bins": 4})
-    for options in ({}, more if name != "spiegelhalter_z" else {}):
+    for options in ({}, *OPTIONS.get(name, [{"bins": 4}, {"bins": [0, 0.3, 0.8, 1]}])):
         for kind_of_draws, draws in (("rows", bootstrap_draws), ("outcomes", null_draws)):
             found = draws(metric, options, sampler, COUNT, 7, None)
-            wanted = [resample(sampler, kind_of_draws, 7, number).value(metric, options) for number in range(COUNT)]  # type: ignore[arg-type]
-            if name == "spiegelhalter_z" and kind != "classes":
-                assert found is None  # one score per row is as fast
+            grown = name == "gece_db" or (name == "gece" and "bins" not in options)
+            if (name == "spiegelhalter_z" and kind != "classes") or (grown and kind_of_draws == "rows"):
+                assert found is None  # one score per row is as fast, and a tree is grown for the rows of each replicate
+                continue
+            assert found is not None
+            some = range(0, COUNT, 8 if name == "gece_db" else 3)
+            wanted = [resample(sampler, kind_of_draws, 7, b).value(metric, options) for b in some]  # type: ignore[arg-type]
+            if name in ("tl_ece", "topk_ece", "lse_ece"):
+                assert found[some].tolist() == wanted
             else:
-                exact = name in ("tl_ece", "topk_ece", "lse_ece")
-                assert found is not None
-                assert found.tolist() == wanted if exact else found == pytest.approx(wanted, rel=1e-12, abs=1e-14)
+                assert found[some] == pytest.approx(wanted, rel=1e-12, abs=1e-14)
 
 
-@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("name", OF_SUMS)
 def test_bins_of_the_rows_and_weights_are_left_to_the_formula(name: str) -> None:
     metric = catalogue[name]
     assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7, None) is None
-    if name != "vce":
+    if name not in ("vce", "uce", "multiclass_ce", "gece_db"):
         assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7, None) is None
-    if name in ("tl_ece", "topk_ece", "lse_ece", "uce"):
+    assert shares_replicates(metric) == (name not in ("gece", "gece_db"))
+    if "binning" in metric.options:
         sampler = PredictionSampler(predictions("classes"))
         assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7, None) is None
 
@@ -119,7 +129,8 @@ def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit
         for draws in ("rows", "outcomes"):
             sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
             for name, own in (("cwce", options), ("ece", {"lens": "classwise", **options})):
-                found = classwise_draws(catalogue[name], own, sampler, draws, COUNT, 7, None)  # type: ignore[arg-type]
+                at_once = bootstrap_draws if draws == "rows" else null_draws
+                found = at_once(catalogue[name], own, sampler, COUNT, 7, None)
                 wanted = [resample(sampler, draws, 7, b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
                 assert found is not None
                 assert found.tolist() == wanted
@@ -158,16 +169,16 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
 def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     sampler = PredictionSampler(predictions("plain"))
     vce, brier = catalogue["vce"], catalogue["brier"]
+    assert null_draws(vce, {"bins": [3, 5]}, sampler, COUNT, 0, None) is None
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
-        assert vce_draws(vce, options, sampler, COUNT, 0, None) is None
-    assert vce_draws(brier, {}, sampler, COUNT, 0, None) is None
-    assert mean_draws(vce, {}, sampler, COUNT, 0) is None
-    assert mean_draws(brier, {}, sampler, 4, 0) is None
+        assert bootstrap_draws(vce, options, sampler, COUNT, 0, None) is None
+    assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) is None
+    assert null_draws(brier, {}, sampler, 4, 0, None) is None
     cwce = catalogue["cwce"]
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"norm": 2}, {"combine": "max"}, {"lens": "binary"}):
-        assert classwise_draws(cwce, options, sampler, "rows", COUNT, 0, None) is None
+        assert bootstrap_draws(cwce, options, sampler, COUNT, 0, None) is None
     weighted = PredictionSampler(predictions("weights"))
-    assert classwise_draws(cwce, {}, weighted, "rows", COUNT, 0, None) is None
+    assert bootstrap_draws(cwce, {}, weighted, COUNT, 0, None) is None
 
 
 @pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])

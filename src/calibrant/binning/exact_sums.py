@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
@@ -284,7 +285,7 @@ class Totals:
 
     def bins(self, shape: tuple[int, ...]) -> BinSums:
         """Return the sums by bin; the slot of the score 0 is merged into the first bin."""
-        rows, high, low, positives = [part.reshape(shape) for part in self.parts]
+        rows, high, low, positives = map(methodcaller("reshape", shape), self.parts)
         for part in (rows, positives):
             part[..., 1] += part[..., 0]
         high += low >> LOW_BITS

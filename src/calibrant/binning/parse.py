@@ -44,6 +44,7 @@ __all__ = [
     "bin_table",
     "check_bins",
     "check_written",
+    "has_fixed_bins",
     "has_levels",
     "is_default",
     "is_found_in_rows",
@@ -195,6 +196,15 @@ def _named_rule(binning: str, bins: int) -> BinningRule:
 def is_found_in_rows(value: Any) -> bool:
     """Whether the number of bins follows from the rows: a search, or one bin per level."""
     return isinstance(value, Levels) or (isinstance(value, str) and value in (*SEARCHES, LEVELS))
+
+
+def has_fixed_bins(binning: Any, bins: Any) -> bool:
+    """Whether the bin of a row does not depend on other rows: bins of equal width, also of all classes, and given edges."""
+    if isinstance(bins, str) or several_bins(bins) is not None:
+        return False
+    rule = written_rule(binning)
+    named = isinstance(rule, str) and rule in ("equal_width", "simplex_grid")
+    return named or are_edges(bins) or isinstance(rule, (EqualWidth, Edges))
 
 
 def has_levels(options: Mapping[str, Any]) -> bool:

@@ -15,14 +15,15 @@ from ..binning.table import BinTable
 from ..metrics.bin.variation import (
     Variation,
     bins_of_variation,
+    decreasing,
     entropy,
     measure_of,
     name_of,
     ranked,
-    sums_by_bin,
     uce,
     vce,
 )
+from ..metrics.sum_forms import sums_by_bin
 from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -304,7 +305,7 @@ def uce_diagram(
     if interval is not None:
         check_fraction(interval, "interval")
     view = vector_view(uce_diagram, y_true, y_prob, lens, where, keywords)
-    key = view.each_row(lambda block: entropy(ranked(block)[0]))
+    key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
     table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)
     cell, count = bin_of_each(view, key, binning, bins)

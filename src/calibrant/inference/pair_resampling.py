@@ -29,7 +29,7 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
-from .simultaneous import TOGETHER
+from .simultaneous import shares_replicates
 
 __all__ = ["resampling_seconds", "skce_draws"]
 
@@ -50,7 +50,7 @@ DISTINCT_SHARE = 0.5
 
 def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
     """Approximate time of the values of all replicates."""
-    together = metric.id in (skce_uq.id, *TOGETHER)
+    together = metric.id == skce_uq.id or shares_replicates(metric)
     return metric.seconds(rows, classes) * n_resamples / (SHARED if together else 1)
 
 

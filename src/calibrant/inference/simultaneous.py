@@ -1,188 +1,230 @@
 """Values of a metric on all resamples at once, where sums over rows are linear in how often a row is drawn, or in its label.
 
-What depends on the predictions alone, such as the bin of a row or the loss of each label, is computed once and not for each resample. The
-resamples are the same as one by one, and the values equal up to the order of additions.
+A metric states its sums (`metrics.sum_forms`). What depends on the predictions alone, such as the bin of a row or the loss of each label, is
+computed once and not for each resample. The resamples are the same as one by one, and the values equal up to the order of additions.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from itertools import repeat
-from operator import mul
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.exact_sums import BinSums, uniform_slots
-from ..binning.parse import are_edges, parse_binning, several_bins
-from ..binning.rules import Edges, EqualWidth
-from ..binning.table import weighted_power
+from ..binning.exact_sums import BinSums
+from ..binning.parse import bin_cells, has_fixed_bins, several_bins
+from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
-from ..metrics.bin.bins import ece
-from ..metrics.bin.soft import smooth_maximum, soft_accuracy, soft_members
-from ..metrics.bin.variation import bins_of_variation, entropy, measure_of, ranked, vce
-from ..metrics.point.totals import surprise_and_variance
-from ..metrics.registry import Metric, norm_root
+from ..metrics.registry import Metric
+from ..metrics.sum_forms import Binned, Linear, OneTable, Sums
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
+from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 from .resampling import Draws, PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
 
-__all__ = ["TOGETHER", "bootstrap_draws", "classwise_draws", "mean_draws", "null_draws", "vce_draws"]
+__all__ = ["bootstrap_draws", "null_draws", "shares_replicates"]
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 # Entries of the multiplicities held at a time, and of the values of rows; with more, resamples are evaluated one by one.
 COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
+# Rows of a cell from which on a product of matrices is faster than adding them one by one.
+FEW_ROWS = 32
 # A score is an integer multiple of 2^-62. Its lower and upper bits are added separately, so that sums of up to so many rows are exact in
 # double precision.
 SCORE_BITS, LOWER_BITS, EXACT_ROWS = 62, 36, 1 << 17
 
 
-def _only_own(metric: Metric, options: dict[str, Any]) -> bool:
-    """Whether all options are those of the formula; classes that are combined, and rows that are selected, are not."""
-    return {*metric.options, "lens"}.issuperset(options)
+class Task(NamedTuple):
+    """The resamples on which a metric is evaluated."""
+
+    metric: Metric
+    options: dict[str, Any]
+    keywords: dict[str, Any]
+    """All options of the formula."""
+    sampler: PredictionSampler
+    draws: Draws
+    count: int
+    seed: int
+    workers: int | None
+
+    @property
+    def predictions(self) -> Predictions:
+        return self.sampler.predictions
+
+    def form(self, view: AnyView) -> Any:
+        """The statement of the sums; None where the metric is not a function of sums with these options."""
+        return None if self.metric.sum_form is None else self.metric.sum_form(view, **self.keywords)
+
+    def views(self, predictions: Predictions) -> list[AnyView]:
+        return self.metric.views(predictions, **view_keywords(self.metric, self.options))
+
+    def views_by_label(self) -> Iterator[list[AnyView]]:
+        """The views of all rows with the same label, for each label."""
+        p = self.predictions
+        for label in range(p.k):
+            yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
+
+    def labels(self, number: int) -> NDArray[Any]:
+        """The simulated labels of a resample."""
+        return simulated_labels(self.sampler, self.seed, number)
+
+    def each(self, work: Callable[[int], Any]) -> Floats:
+        """The results of all resamples."""
+        return np.array(many(work, self.count, self.workers), np.float64)
+
+    def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
+        """Arrays of so many entries, for some resamples at a time."""
+        for start in range(0, self.count, step := max(1, COUNT_ENTRIES // entries)):
+
+            def later(number: int, first: int = start) -> NDArray[Any]:
+                return work(first + number)
+
+            yield np.array(many(later, min(step, self.count - start), self.workers))
+
+    def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
+        """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
+        entries = max(entries, self.predictions.n)
+        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), entries)
+
+    def value(self, values: list[float], views: list[AnyView]) -> float:
+        """The value of the metric from those of the views."""
+        return self.metric.combined(values, views, self.keywords)
 
 
-def vce_draws(
+def shares_replicates(metric: Metric) -> bool:
+    """Whether bootstrap replicates share the bins or the numbers of their rows, with the default options of a metric of whole vectors."""
+    if metric.takes != "VectorView" or metric.sum_form is None:
+        return False
+    form = metric.sum_form(VectorView(np.eye(3), np.arange(3), None), **metric.options)
+    return isinstance(form, Linear) or (isinstance(form, Binned) and form.is_fixed)
+
+
+def bootstrap_draws(
     metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
 ) -> Floats | None:
-    """Bootstrap replicates of `vce`; None for other metrics, and for bins that depend on the rows."""
-    if metric.id != vce.id or not isinstance(sampler, PredictionSampler) or not _only_own(metric, options):
+    """Values of a metric on all bootstrap replicates; None where these are evaluated one by one."""
+    return _draws(metric, options, sampler, "rows", count, seed, workers)
+
+
+def null_draws(
+    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
+) -> Floats | None:
+    """Values of a metric for all sets of simulated labels; None where these are evaluated one by one."""
+    return _draws(metric, options, sampler, "outcomes", count, seed, workers)
+
+
+def _draws(
+    metric: Metric,
+    options: dict[str, Any],
+    sampler: Sampler,
+    draws: Draws,
+    count: int,
+    seed: int,
+    workers: int | None,
+) -> Floats | None:
+    # Classes that are combined, and rows that are selected, are not options of the formula.
+    if not isinstance(sampler, PredictionSampler) or not {*metric.options, "lens"}.issuperset(options):
         return None
-    keywords = {**metric.options, **options}
-    bins, binning = keywords["bins"], keywords["binning"]
-    given = isinstance(binning, str) and (binning == "equal_width" or are_edges(bins))
-    if not (given or isinstance(binning, (EqualWidth, Edges))) or isinstance(bins, str) or several_bins(bins):
+    keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
+    simulates = draws == "outcomes"
+    if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
         return None
-    views = metric.views(sampler.predictions, **view_keywords(metric, options))
-    if len(views) != 1 or not isinstance(views[0], VectorView) or 2 * views[0].n * views[0].k > MOST_ENTRIES:
+    if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
+    if simulates and metric.takes == "Block" and metric.finish is None:
+        return _mean_draws(task)
+    if metric.sum_form is None:
+        return None
+    try:
+        return _classwise_draws(task) if metric.takes == "View" else _vector_draws(task)
+    except UndefinedMetricError:  # for some resamples, which the formula reports
+        return None
+
+
+def _vector_draws(task: Task) -> Floats | None:
+    """Values of a metric of whole vectors."""
+    views = task.views(task.predictions)
     view = views[0]
-    measure = measure_of(keywords["variation"])
-    _, cell, cells = bins_of_variation(view, measure, binning, bins)
-    order = np.argsort(cell, kind="stable")
-    ends = np.searchsorted(cell[order], np.arange(cells + 1))
-    spans = [slice(*span) for span in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True) if span[0] < span[1]]
-    weight = view.weights[order]
-    rows = np.column_stack([view.each_row(lambda block: np.hstack(ranked(block)))[order], np.ones(view.n)])
-    rows *= weight[:, None]
-    values = []
-    for start in range(0, count, step := max(1, COUNT_ENTRIES // view.n)):
-
-        def draw(number: int, first: int = start) -> NDArray[Any]:
-            return np.asarray(multiplicities(sampler, seed, first + number)[order])
-
-        drawn_rows = np.array(many(draw, min(step, count - start), workers), np.float64)
-        # Of shape (resamples, bins, 2 K + 1): sums of the ranked probabilities, of the labels, and of the weights.
-        sums = np.stack([drawn_rows[:, span] @ rows[span] for span in spans], axis=1)
-        full = sums[..., -1] > 0
-        with np.errstate(invalid="ignore"):
-            stated, seen = np.split((sums[..., :-1] / sums[..., -1:])[full], 2, axis=1)
-        gap = np.zeros(full.shape)
-        gap[full] = np.abs(measure(seen) - measure(stated))
-        share = sums[..., -1] / sums[..., -1].sum(axis=1, keepdims=True)
-        for own, part, there in zip(gap, share, full, strict=True):
-            values.append(norm_root(weighted_power(own[there], part[there], keywords["norm"]), keywords))
-    return np.clip(values, *metric.range)
-
-
-def mean_draws(metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int) -> Floats | None:
-    """Values of a mean over rows for simulated labels; None for other metrics, and where one-by-one evaluation is as fast."""
-    if metric.takes != "Block" or metric.finish is not None or not isinstance(sampler, PredictionSampler):
+    if len(views) > 1 or not isinstance(view, VectorView):
         return None
-    p = sampler.predictions
-    if p.kind not in ("binary", "multiclass") or not _only_own(metric, options):
+    if task.draws == "outcomes" and (view.lens != "canonical" or view.weight is not None):
         return None
-    if p.k * RESAMPLES_PER_CLASS > count or p.n * p.k > MOST_ENTRIES:
+    form = task.form(view)
+    if isinstance(form, Binned):
+        return _binned_draws(task, form)
+    return _linear_draws(task, form, view) if isinstance(form, Linear) else None
+
+
+def _mean_draws(task: Task) -> Floats | None:
+    """Values of a mean over rows for simulated labels; None where one-by-one evaluation is as fast."""
+    p = task.predictions
+    if p.k * RESAMPLES_PER_CLASS > task.count or p.n * p.k > MOST_ENTRIES:
         return None
     losses = []
-    for label in range(p.k):
-        everywhere = p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp))
-        views = metric.views(everywhere, **view_keywords(metric, options))
-        if len(views) != 1 or views[0].n != p.n:
-            return None
-        keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-        found = metric.rows_of(views[0], keywords)
-        if found is None:
+    for views in task.views_by_label():
+        found = task.metric.rows_of(views[0], task.keywords)
+        if found is None or len(views) != 1 or len(found) != p.n:
             return None
         losses.append(found if views[0].weight is None else found * views[0].weights)
     loss, rows, total = np.array(losses), np.arange(p.n), views[0].total
 
     def work(number: int) -> float:
-        labels = simulated_labels(sampler, seed, number)
+        labels = task.labels(number)
         drawn = np.where(labels, loss[1], loss[0]) if p.k == 2 else loss[labels, rows]
         return accurate_sum(drawn) / total
 
-    return np.array(many(work, count), np.float64)
+    return task.each(work)
 
 
-def classwise_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of `cwce`, or `ece` of each class, for bootstrap replicates or simulated labels; None for other metrics and bins.
+def _classwise_draws(task: Task) -> Floats | None:
+    """Values of a metric of the bins of each class; None for other lenses.
 
     The bin of each score is found once. Sums are those of integers, hence the values equal those of single resamples to the last bit.
     """
-    if (
-        metric.formula is not ece.formula
-        or not isinstance(sampler, PredictionSampler)
-        or not _only_own(metric, options)
-    ):
+    p = task.predictions
+    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None or p.n > EXACT_ROWS:
         return None
-    keywords = {**metric.options, **options}
-    p = sampler.predictions
-    if keywords["norm"] != 1 or not isinstance(keywords["bins"], int) or draws == "scores" or p.n > EXACT_ROWS:
-        return None
-    if (
-        p.kind not in ("binary", "multiclass")
-        or p.labels is None
-        or p.weight is not None
-        or 4 * p.n * p.k > MOST_ENTRIES
-    ):
-        return None
-    views = [view for view in metric.views(p, **view_keywords(metric, options)) if isinstance(view, View)]
+    views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
-    if p.k < 2 or [view.lens for view in views] != names or any(view.is_soft for view in views):
+    scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
+    if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
-    rule = parse_binning(views[0], keywords["binning"], keywords["bins"])
-    edges, uniform = rule._edges(views[0]) if isinstance(rule, EqualWidth) else (np.zeros(0), False)
-    if not isinstance(rule, EqualWidth) or not uniform:
+    form = task.form(scalars[0])
+    if not isinstance(form, OneTable) or not has_fixed_bins(form.binning, form.bins):
         return None
-    bins = len(edges) - 1
-    cells = _cells_of_classes(views, edges, rule)
+    found = [bin_cells(view, form.binning, form.bins) for view in scalars]
+    bins = found[0][1]
+    cells = np.column_stack([cell + number * bins for number, (cell, _) in enumerate(found)])
     own_cell = cells[np.arange(p.n), p.labels]
-    integers = _scores_as_integers(views)
+    integers = _as_integers(np.column_stack([view.score for view in scalars]))
 
-    def value(sums: BinSums, rows: int) -> float:
-        values = [math.fsum(line) / float(rows) for line in np.abs(sums.excess).tolist()]
-        return metric.combined(values, list(views), keywords)
+    def value(upper: Floats, lower: Floats, positives: NDArray[np.int64], rows: float) -> float:
+        excess = _sums_of_integers(upper, lower, positives).excess
+        return task.value([form.value(line, rows) for line in excess.tolist()], views)
 
-    if draws == "outcomes":
+    if task.draws == "outcomes":
         upper, lower = (np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in integers)
 
         def relabelled(number: int) -> float:
-            cell = cells[np.arange(p.n), simulated_labels(sampler, seed, number)]
-            positives = np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins)
-            return value(_sums_of_integers(upper, lower, positives), p.n)
+            cell = cells[np.arange(p.n), task.labels(number)]
+            return value(upper, lower, np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins), float(p.n))
 
-        return np.array(many(relabelled, count, workers), np.float64)
+        return task.each(relabelled)
     # Most scores of a class lie in one bin, whose sums are those of the class without the other bins.
     usual = np.array([np.bincount(column, minlength=p.k * bins).argmax() for column in cells.T])
     row, column = np.nonzero(cells != usual)
     cell, parts = cells[row, column], [part[row, column] for part in integers]
-    found: list[float] = []
-    for start in range(0, count, step := max(1, COUNT_ENTRIES // p.n)):
-
-        def draw(number: int, first: int = start) -> NDArray[np.int32]:
-            return multiplicities(sampler, seed, first + number)
-
-        drawn = np.array(many(draw, min(step, count - start), workers), np.float64)
+    values: list[float] = []
+    for replicates in task.replicates():
+        drawn = replicates.astype(np.float64)
         if drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
             return None
         totals = [drawn @ part for part in integers]
@@ -193,322 +235,148 @@ def classwise_draws(
                 inside.ravel()[usual] = total - inside.sum(axis=1)
                 sums.append(inside)
             positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
-            found.append(value(_sums_of_integers(sums[0], sums[1], positives), int(own.sum())))
-    return np.array(found, np.float64)
+            values.append(value(*sums, positives, float(own.sum())))
+    return np.array(values, np.float64)
 
 
-def _cells_of_classes(views: list[View], edges: Floats, rule: EqualWidth) -> NDArray[np.intp]:
-    """The cell of each row and class, numbered over all classes."""
-    bins = len(edges) - 1
-    found = np.empty((views[0].n, len(views)), np.intp)
-    for number, view in enumerate(views):
-        slots = uniform_slots(edges, rule.closed, view.raw_score.dtype == np.float32)
-        found[:, number] = np.maximum(slots(view.score), 1) + (number * bins - 1)
-    return found
+class Cells(NamedTuple):
+    """Cells of scores, which resamples share."""
+
+    form: Binned
+    cells: Places
+    """Of shape (N, 1) or (N, M)."""
+    size: int
+    """Number of cells."""
+    width: int
+    """Number of scores that are added in each cell of a row."""
+    numbers: list[Floats]
+    """What is added of the scores, of shape (N, M) each."""
 
 
-def _scores_as_integers(views: list[View]) -> list[Floats]:
-    """The upper and the lower bits of each score, in units of 2^-26 and 2^-62."""
-    return _as_integers(np.column_stack([view.score for view in views]))
+def _binned_draws(task: Task, form: Binned) -> Floats | None:
+    """Values of a function of sums over bins; None for bins that depend on the resample.
 
-
-def _sums_of_integers(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64]) -> BinSums:
-    """Sums over bins from those of upper and lower bits."""
-    above = LOW_BITS - LOWER_BITS
-    whole = upper.astype(np.int64)
-    low = ((whole & ((1 << above) - 1)) << LOWER_BITS) + lower.astype(np.int64)
-    return BinSums(np.zeros_like(positives), positives, (whole >> above) + (low >> LOW_BITS), low & LOW_MASK)
-
-
-class Binned(NamedTuple):
-    """Scores in bins, which depend on the predictions alone; the outcome is whether the label is a given class, or is not."""
-
-    cells: NDArray[np.intp]
-    """Cell of each row and score, of shape (N, M)."""
-    bins: int
-    scores: Floats
-    classes: NDArray[np.intp]
-    """Class of each row and score."""
-    is_error: bool
-    """Whether the outcome is a label other than the class."""
-    value: Callable[[BinSums, int], float]
-    """Value from the sums of all cells and the number of rows."""
-
-
-def _cells_of_score(view: VectorView, score: Floats, keywords: dict[str, Any]) -> tuple[NDArray[np.intp], int] | None:
-    """Bins of equal width of a score; None for other bins, which may depend on the rows."""
-    classes = None if view.rows is None else view.rows.exclusive_classes
-    scalar = View(score, np.zeros(view.n, np.uint8), classes=classes)
-    rule = parse_binning(scalar, keywords["binning"], keywords["bins"])
-    if not isinstance(rule, EqualWidth) or not rule._edges(scalar)[1]:
-        return None
-    return rule.cells(scalar)
-
-
-def _predicted(view: VectorView) -> NDArray[np.intp]:
-    return view.each_row(lambda block: block.probs.argmax(axis=1)).astype(np.intp)
-
-
-def _sum_of_errors(sums: BinSums, rows: int) -> float:
-    return math.fsum(np.abs(sums.excess)) / float(rows)
-
-
-def _smooth_confidence(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
-    score = view.each_row(lambda block: smooth_maximum(block.probs, keywords["temperature"]))
-    found = _cells_of_score(view, score, keywords)
-    top = _predicted(view)
-    return found and Binned(found[0][:, None], found[1], score[:, None], top[:, None], False, _sum_of_errors)
-
-
-def _by_predicted_class(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
-    score = view.each_row(lambda block: block.probs.max(axis=1))
-    found = _cells_of_score(view, score, keywords)
-    if found is None:
-        return None
-    cell, bins = found
-    top = _predicted(view)
-    norm, is_weighted = keywords["norm"], keywords["average"] == "weighted"
-
-    def value(sums: BinSums, rows: int) -> float:
-        excess, weight = (part.reshape(view.k, bins) for part in (sums.excess, sums.rows.astype(np.float64)))
-        total = weight.sum(axis=1)
-        there = total > 0
-        gap = np.divide(excess, weight, out=np.zeros_like(excess), where=weight > 0)[there]
-        values = list(map(weighted_power, gap, weight[there] / total[there, None], repeat(norm)))
-        if norm == math.inf:
-            return max(values)
-        shares = total[there].tolist() if is_weighted else [1.0] * len(values)
-        return math.fsum(map(mul, values, shares)) / math.fsum(shares)
-
-    return Binned((top * bins + cell)[:, None], view.k * bins, score[:, None], top[:, None], False, value)
-
-
-def _ranks(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
-    ranks = min(5, view.k) if keywords["k"] is None else keywords["k"]
-    if keywords["reading"] != "rank" or ranks > view.k:
-        return None
-    # The same order as in `ranked`: ties by the lowest class.
-    classes = view.each_row(lambda block: np.argsort(-block.probs, axis=1, kind="stable")[:, :ranks]).astype(np.intp)
-    probs = view.each_row(lambda block: block.probs)
-    scores = np.clip(np.take_along_axis(probs, classes, 1), 0, 1)
-    found = [_cells_of_score(view, score, keywords) for score in scores.T]
-    if None in found:
-        return None
-    cells = np.column_stack([one[0] + number * one[1] for number, one in enumerate(found) if one is not None])
-    bins = found[0][1] if found[0] is not None else 0
-
-    def value(sums: BinSums, rows: int) -> float:
-        errors = [math.fsum(line) / float(rows) for line in np.abs(sums.excess).reshape(ranks, bins)]
-        return math.fsum(errors) / ranks
-
-    return Binned(cells, ranks * bins, scores, classes, False, value)
-
-
-def _uncertainty(view: VectorView, keywords: dict[str, Any]) -> Binned | None:
-    found = _cells_of_score(view, view.each_row(lambda block: entropy(ranked(block)[0])), keywords)
-    score = view.each_row(lambda block: entropy(block.probs))
-    top = _predicted(view)
-    return found and Binned(found[0][:, None], found[1], score[:, None], top[:, None], True, _sum_of_errors)
-
-
-BINNED: dict[str, Callable[[VectorView, dict[str, Any]], Binned | None]] = {
-    "lse_ece": _smooth_confidence,
-    "tl_ece": _by_predicted_class,
-    "topk_ece": _ranks,
-    "uce": _uncertainty,
-}
-
-
-def _whole_vectors(metric: Metric, options: dict[str, Any], sampler: Sampler) -> VectorView | None:
-    """The view of all classes of rows without weights; None for others, and for options that are not those of the formula."""
-    if not isinstance(sampler, PredictionSampler) or not _only_own(metric, options):
-        return None
-    p = sampler.predictions
-    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None or p.n > EXACT_ROWS:
-        return None
-    views = metric.views(p, **view_keywords(metric, options))
-    view = views[0]
-    alone = len(views) == 1 and isinstance(view, VectorView) and view.lens == "canonical" and view.n == p.n
-    return view if alone and isinstance(view, VectorView) and view.score_column is None and not view.is_soft else None
-
-
-def binned_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of metrics of whole vectors that are sums over bins, for bootstrap replicates or simulated labels; None for others.
-
-    Scores and their bins are found once, and sums are those of integers.
+    Scores that are binned by themselves are added as integers, as in the tables of their bins.
     """
-    if metric.id not in BINNED or draws == "scores" or not isinstance(sampler, PredictionSampler):
+    view, exact, simulates = form.view, form.cell is None, task.draws == "outcomes"
+    if not form.is_fixed and (exact or not simulates):
         return None
-    view, keywords = _whole_vectors(metric, options, sampler), {**metric.options, **options}
-    if view is None or not isinstance(keywords["bins"], int):
+    if exact and (view.weight is not None or view.is_soft or view.n > EXACT_ROWS):
         return None
-    found = BINNED[metric.id](view, keywords)
-    if found is None or 4 * found.scores.size > MOST_ENTRIES:
+    scores, _, outcomes = form.rows
+    if (4 if exact else 2) * scores.size > MOST_ENTRIES:
         return None
-    integers = _as_integers(found.scores)
-
-    def value(sums: BinSums, rows: int) -> float:
-        return metric.combined([found.value(sums, rows)], [view], keywords)
-
-    if draws == "outcomes":
-        upper, lower = (np.bincount(found.cells.ravel(), part.ravel(), found.bins) for part in integers)
-        rows = np.bincount(found.cells.ravel(), minlength=found.bins)
-
-        everyone = np.arange(view.n)
-        cell_of_label = np.full((view.n, view.k), found.bins)
-        cell_of_label[everyone[:, None], found.classes] = found.cells
-
-        def relabelled(number: int) -> float:
-            cell = cell_of_label[everyone, simulated_labels(sampler, seed, number)]
-            there = np.bincount(cell, minlength=found.bins + 1)[:-1]
-            positives = rows - there if found.is_error else there
-            return value(_sums_of_integers(upper, lower, positives)._replace(rows=rows), view.n)
-
-        return np.array(many(relabelled, count, workers), np.float64)
-    assert view.labels is not None
-    outcomes = (found.classes == view.labels[:, None]) != found.is_error
-    columns = [
-        _by_cell(cell, np.column_stack([*numbers, np.ones(view.n)]))
-        for cell, *numbers in zip(found.cells.T, *(part.T for part in (*integers, outcomes)), strict=True)
-    ]
-
-    def values(drawn: NDArray[np.int32]) -> list[float]:
-        sums = np.zeros((len(drawn), found.bins, 4))
-        small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
-        for order, spans, rows in columns:
-            picked = small[:, order].astype(np.float64)
-            for cell, span in spans:
-                sums[:, cell] = picked[:, span] @ rows[span]
-        totals = drawn.sum(axis=1)
-        whole = sums.astype(np.int64)
-        return [
-            value(_sums_of_integers(one[:, 0], one[:, 1], one[:, 2])._replace(rows=one[:, 3]), int(rows))
-            for one, rows in zip(whole, totals, strict=True)
-        ]
-
-    return _in_batches(values, sampler, count, seed, workers)
-
-
-def _by_cell(cell: NDArray[np.intp], rows: Floats) -> tuple[NDArray[np.intp], list[tuple[int, slice]], Floats]:
-    """Rows in the order of their cells, and where those of each cell are."""
-    order = np.argsort(cell, kind="stable")
-    numbers, starts = np.unique(cell[order], return_index=True)
-    ends = [*starts[1:].tolist(), len(order)]
-    spans = [(int(number), slice(*span)) for number, *span in zip(numbers, starts.tolist(), ends, strict=True)]
-    return order, spans, rows[order]
-
-
-def _in_batches(
-    values: Callable[[NDArray[np.int32]], list[float]],
-    sampler: PredictionSampler,
-    count: int,
-    seed: int,
-    workers: int | None,
-) -> Floats | None:
-    """Values of bootstrap replicates from how often each row is drawn; None if a replicate has too many rows for exact sums."""
-    found: list[float] = []
-    for start in range(0, count, step := max(1, COUNT_ENTRIES // sampler.predictions.n)):
-
-        def draw(number: int, first: int = start) -> NDArray[np.int32]:
-            return multiplicities(sampler, seed, first + number)
-
-        drawn = np.array(many(draw, min(step, count - start), workers))
-        if drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
+    cells, tables, bins = form.cells()
+    width = scores.shape[1] // cells.shape[1]
+    differences = form.of_excess and not simulates
+    numbers = _as_integers(scores) if exact else [scores - outcomes if differences else scores]
+    result: list[float] = []
+    for weight, positives, *sums in (_relabelled if simulates else _replicated)(
+        task, Cells(form, cells, tables * bins, width, numbers)
+    ):
+        if exact and weight.sum(axis=1).max() > EXACT_ROWS * cells.shape[1]:  # clusters of unequal size
             return None
-        found += values(drawn)
-    return np.array(found, np.float64)
+        if exact:
+            integers = _sums_of_integers(*sums, positives.astype(np.int64))
+            sums = [integers.score_sum, positives, integers.excess]
+        else:
+            sums = [*sums, positives, sums[0] - positives]
+        shape = (len(positives), tables, bins, *([] if exact else [width]))
+        sums = [np.broadcast_to(part, positives.shape).reshape(shape) for part in sums]
+        rows = np.broadcast_to(weight, (len(positives), tables * bins)).reshape(shape[:3])
+        result += [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *sums)]
+    return np.array(result, np.float64)
 
 
-class Linear(NamedTuple):
-    """Sums over rows of a number that depends on the label, times numbers that do not."""
+def _relabelled(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+    """The weight of each cell, the sums of outcomes, and those of the scores, for some sets of simulated labels at a time."""
+    form, size = cells.form, cells.size * cells.width
+    view, (_, classes, _) = form.view, form.rows
+    place = cells.cells * cells.width + np.arange(cells.width)
+    inside = np.bincount(place.ravel(), minlength=size)
+    fixed = [np.bincount(place.ravel(), part.ravel(), size)[None] for part in cells.numbers]
+    weight = np.bincount(cells.cells.ravel(), minlength=cells.size).astype(np.float64)[None]
+    everyone = np.arange(view.n)
+    place_of_label = np.full((view.n, view.k), size)
+    place_of_label[everyone[:, None], classes] = place
 
-    by_label: Callable[[VectorView], Floats]
-    """The number of each row."""
-    factors: Floats
-    """Of shape (N, M)."""
-    fixed: Floats
-    """Numbers that are summed for themselves, of shape (N, L)."""
-    value: Callable[[Floats, float], float]
-    """Value from the M + L sums and the number of rows."""
+    def positives(number: int) -> NDArray[Any]:
+        there = np.bincount(place_of_label[everyone, task.labels(number)], minlength=size + 1)[:-1]
+        return inside - there if form.is_error else there
 
-
-def _soft_bins(view: VectorView, keywords: dict[str, Any]) -> Linear:
-    score = view.each_row(lambda block: block.probs.max(axis=1))
-    factors = soft_members(score, keywords["bins"], keywords["bin_temperature"])
-
-    def lead(labelled: VectorView) -> Floats:
-        return labelled.each_row(lambda block: soft_accuracy(block, keywords["rank_sharpness"])) - score
-
-    return Linear(lead, factors, np.zeros((view.n, 0)), lambda sums, rows: math.fsum(np.abs(sums)) / rows)
+    for part in task.batches(positives, size):
+        yield [weight, part, *fixed]
 
 
-def _standardised(view: VectorView, keywords: dict[str, Any]) -> Linear | None:
-    if view.raw_probs.ndim == 1:
+def _replicated(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+    """The same for some bootstrap replicates at a time."""
+    view, (_, _, outcomes) = cells.form.view, cells.form.rows
+    added = cells.numbers if cells.form.of_excess else [outcomes, *cells.numbers]
+    columns = []
+    for number, cell in enumerate(cells.cells.T):
+        own = slice(number * cells.width, (number + 1) * cells.width)
+        rows = np.hstack([np.ones((view.n, 1)), *(part[:, own] for part in added)])
+        rows = rows if view.weight is None else rows * view.weights[:, None]
+        order = np.argsort(cell, kind="stable")
+        columns.append((order, np.searchsorted(cell[order], np.arange(cells.size + 1)), rows[order]))
+    for drawn in task.replicates(cells.size * (1 + len(added) * cells.width)):
+        sums = np.zeros((len(drawn), cells.size, 1 + len(added) * cells.width))
+        small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
+        for order, ends, rows in columns:
+            _add_cells(sums, small[:, order].astype(np.float64), ends, rows)
+        parts = np.split(sums[..., 1:], len(added), axis=2)
+        yield [sums[..., 0], *([np.zeros(parts[0].shape)] if cells.form.of_excess else []), *parts]
+
+
+def _add_cells(sums: Floats, drawn: Floats, ends: Places, rows: Floats) -> None:
+    """Add the sums over the cells of rows that are in the order of their cells, from how often each is drawn."""
+    full = np.flatnonzero(np.diff(ends)).tolist()
+    if len(full) * FEW_ROWS <= len(rows):
+        for cell in full:
+            span = slice(ends[cell], ends[cell + 1])
+            sums[:, cell] += drawn[:, span] @ rows[span]
+        return
+    from scipy.sparse import csr_array
+
+    members = csr_array((drawn[0], np.arange(len(rows)), ends), shape=(sums.shape[1], len(rows)))
+    for one, counts in zip(sums, drawn, strict=True):
+        members.data = counts
+        one += members @ rows
+
+
+def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
+    """Values of a function of a few sums over all rows; None where one-by-one evaluation is as fast."""
+    factors = view.each_row(form.factors)
+    if view.weight is not None or view.n * max(view.k, factors.shape[1]) > MOST_ENTRIES:
         return None
-    variance = view.each_row(surprise_and_variance)[:, 1:]
 
-    def value(sums: Floats, rows: float) -> float:
-        surprise, spread = sums.tolist()
-        return surprise / math.sqrt(spread) if spread > 0 else math.nan
+    def values(sums: Floats, rows: list[float]) -> list[float]:
+        return [task.value([form.value(*one)], [view]) for one in zip(sums, rows, strict=True)]
 
-    return Linear(lambda one: one.each_row(surprise_and_variance)[:, 0], np.ones((view.n, 1)), variance, value)
-
-
-LINEAR: dict[str, Callable[[VectorView, dict[str, Any]], Linear | None]] = {
-    "dece": _soft_bins,
-    "spiegelhalter_z": _standardised,
-}
-
-TOGETHER = (vce.id, *BINNED, *LINEAR)
-"""Metrics of whole vectors of which a resample takes far less time than a value."""
-
-
-def linear_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of metrics of whole vectors that are functions of a few sums over rows; None for others."""
-    if metric.id not in LINEAR or draws == "scores" or not isinstance(sampler, PredictionSampler):
+    result: list[float] = []
+    if task.draws == "rows":
+        numbers = view.each_row(form.numbers)
+        products = (numbers[:, :, None] * factors[:, None]).reshape(view.n, -1)
+        for drawn in task.replicates():
+            result += values(drawn.astype(np.float64) @ products, drawn.sum(axis=1, dtype=np.float64).tolist())
+        return np.array(result, np.float64)
+    if view.k * RESAMPLES_PER_CLASS > task.count:
         return None
-    view, keywords = _whole_vectors(metric, options, sampler), {**metric.options, **options}
-    found = None if view is None else LINEAR[metric.id](view, keywords)
-    if view is None or found is None or view.n * max(view.k, found.factors.shape[1]) > MOST_ENTRIES:
-        return None
+    by_label = np.array([views[0].each_row(form.numbers).T for views in task.views_by_label()])
+    everyone = np.arange(view.n)
+    # Numbers that are the same for all labels are added once.
+    depends = np.flatnonzero((by_label != by_label[0]).any(axis=(0, 2)))
+    fixed = by_label[0] @ factors
 
-    def values(sums: Floats, rows: Floats) -> list[float]:
-        return [found.value(*one) for one in zip(sums, rows.tolist(), strict=True)]
+    def relabelled(number: int) -> Floats:
+        labels = task.labels(number)
+        return np.concatenate([by_label[labels, column, everyone] for column in depends])
 
-    if draws == "rows":
-        rows = np.hstack([found.by_label(view)[:, None] * found.factors, found.fixed])
-
-        def measured(drawn: NDArray[np.int32]) -> list[float]:
-            return values(drawn.astype(np.float64) @ rows, drawn.sum(axis=1))
-
-        sample = _in_batches(measured, sampler, count, seed, workers)
-        return None if sample is None or np.isnan(sample).any() else np.clip(sample, *metric.range)
-    if view.k * RESAMPLES_PER_CLASS > count:
-        return None
-    p = sampler.predictions
-    numbers = np.array([found.by_label(_with_label(metric, p, label, options)) for label in range(view.k)])
-    everyone, fixed = np.arange(view.n), found.fixed.sum(axis=0)
-    null: list[float] = []
-    for start in range(0, count, step := max(1, COUNT_ENTRIES // view.n)):
-
-        def draw(number: int, first: int = start) -> Floats:
-            return np.asarray(numbers[simulated_labels(sampler, seed, first + number), everyone])
-
-        sums = np.array(many(draw, min(step, count - start), workers)) @ found.factors
-        sums = np.hstack([sums, np.broadcast_to(fixed, (len(sums), len(fixed)))])
-        null += values(sums, np.full(len(sums), float(view.n)))
-    # Undefined and infinite values are left to the formula.
-    return None if np.isnan(null).any() else np.clip(null, *metric.range)
-
-
-def _with_label(metric: Metric, p: Predictions, label: int, options: dict[str, Any]) -> Any:
-    """The view of all rows with the same label."""
-    everywhere = p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp))
-    return metric.views(everywhere, **view_keywords(metric, options))[0]
+    for part in task.batches(relabelled, view.n * len(depends)):
+        sums = np.repeat(fixed[None], len(part), axis=0)
+        sums[:, depends] = (part.reshape(-1, view.n) @ factors).reshape(len(part), len(depends), -1)
+        result += values(sums.reshape(len(part), -1), [float(view.n)] * len(part))
+    return np.array(result, np.float64)
 
 
 def _as_integers(scores: Floats) -> list[Floats]:
@@ -518,23 +386,9 @@ def _as_integers(scores: Floats) -> list[Floats]:
     return [upper, np.floor((scaled - upper) * 2.0**LOWER_BITS)]
 
 
-def bootstrap_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of a metric on all bootstrap replicates; None where these are evaluated one by one."""
-    found = vce_draws(metric, options, sampler, count, seed, workers)
-    for draws in (classwise_draws, binned_draws, linear_draws):
-        if found is None:
-            found = draws(metric, options, sampler, "rows", count, seed, workers)
-    return found
-
-
-def null_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of a metric for all sets of simulated labels; None where these are evaluated one by one."""
-    found = mean_draws(metric, options, sampler, count, seed)
-    for draws in (classwise_draws, binned_draws, linear_draws):
-        if found is None:
-            found = draws(metric, options, sampler, "outcomes", count, seed, workers)
-    return found
+def _sums_of_integers(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64]) -> BinSums:
+    """Sums over bins from those of upper and lower bits."""
+    above = LOW_BITS - LOWER_BITS
+    whole = upper.astype(np.int64)
+    low = ((whole & ((1 << above) - 1)) << LOWER_BITS) + lower.astype(np.int64)
+    return BinSums(np.zeros_like(positives), positives, (whole >> above) + (low >> LOW_BITS), low & LOW_MASK)

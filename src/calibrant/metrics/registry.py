@@ -275,6 +275,9 @@ class Metric(Facts):
         Function of the value and the options that is applied after classes are combined, such as a root.
     row_form : callable, optional
         For a formula over a View that is a mean over rows: the function that returns the contribution of each row.
+    sum_form : callable, optional
+        For a formula that is a function of sums over rows: the function, of the view and the options, that returns what is summed and the
+        value of the sums, such as a `Binned` of ``metrics/sum_forms.py``; resamples are then evaluated together.
     defaults : mapping, optional
         Defaults of options that differ from those of the formula.
     base : str, optional
@@ -321,6 +324,7 @@ class Metric(Facts):
     explain: Mapping[str, str] = field(default_factory=dict)
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
+    sum_form: Callable[..., Any] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     base: str | None = None
     options: dict[str, Any] = field(init=False)

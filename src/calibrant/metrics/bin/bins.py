@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -14,11 +15,17 @@ from ...errors import ArgumentError, UndefinedMetricError
 from ...input.convert import is_number
 from ...views.view import View
 from ..registry import metric, norm_root, preset
+from ..sum_forms import OneTable
 
 Floats = NDArray[np.float64]
 
 # The mean of |x| is at least |mean of x|: for noise this inflates the value, for the rows of a bin it reduces it.
 PLUG_IN = "inflated by sampling noise, most where bins contain few rows; depends on the bins; errors of opposite sign inside a bin cancel"
+
+
+def mean_absolute(sums: Iterable[float], total: float) -> float:
+    """Compute the sum of the absolute values of sums over bins, divided by the total weight."""
+    return math.fsum(map(abs, sums)) / total
 
 
 @metric(
@@ -47,6 +54,7 @@ PLUG_IN = "inflated by sampling noise, most where bins contain few rows; depends
     ),
     cite="naeini2015",
     finish=norm_root,
+    sum_form=lambda view, norm, **bins: OneTable(mean_absolute, **bins) if norm == 1 else None,
     pros="simple and widely reported",
     cons=f"{PLUG_IN}; 0 for a constant forecast at the base rate",
 )
@@ -54,7 +62,7 @@ def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: 
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     table = bin_table(view, binning, bins)
     if norm == 1:
-        return math.fsum(np.abs(table.excess)) / table.total
+        return mean_absolute(table.excess, table.total)
     return weighted_power(table.gap, table.share, norm)
 
 

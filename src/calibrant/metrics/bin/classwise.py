@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Sequence
+from operator import mul
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_table
-from ...binning.table import weighted_power
+from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, LensError
-from ...util.blocks import map_blocks
 from ...util.checks import check_whole
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root, preset
-from .bins import ece
+from ..sum_forms import Binned, Places, Sums, predicted
+from .bins import ece, mean_absolute
 from .joint import gece
-from .variation import ranked
+from .variation import ranking
 
 Floats = NDArray[np.float64]
+
+
+def _by_predicted_class(view: VectorView, *, bins: Any, binning: Any, norm: float, average: str) -> Binned:
+    def scored(block: Block) -> tuple[Floats, Places]:
+        return block.probs.max(axis=1)[:, None], predicted(block)
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        values = [weighted_power(table.gap, table.share, norm) for table in tables]
+        if norm == math.inf:
+            return max(values)
+        shares = [table.total if average == "weighted" else 1.0 for table in tables]
+        return math.fsum(map(mul, values, shares)) / math.fsum(shares)
+
+    return Binned(view, scored, value, binning, bins, by_class=True, lens="top_label")
 
 
 @metric(
@@ -36,6 +52,7 @@ Floats = NDArray[np.float64]
     aliases=("TL-ECE", "conditional top-label calibration error", "class-conditional confidence ECE"),
     cite="gupta2022",
     finish=norm_root,
+    sum_form=_by_predicted_class,
     pros="errors of opposite sign in two predicted classes do not cancel; weighted by rows it is never below the top-label `ece` with the same edges",
     cons="bins of classes that are rarely predicted have few rows, whose sampling noise inflates the value, most with ``average='macro'``",
     notes="With equal-width bins and ``average='weighted'`` it is `pce` with the predicted class as the group. ``select.predicted('cat')`` gives the error "
@@ -56,30 +73,7 @@ def tl_ece(
     if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
         problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
         raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
-    predicted = view.each_row(lambda block: block.probs.argmax(axis=1))
-    score = view.each_row(lambda block: block.probs.max(axis=1))
-    outcome = view.each_row(
-        lambda block: np.take_along_axis(block.targets, block.probs.argmax(axis=1)[:, None], 1)[:, 0]
-    )
-    outcome = outcome if view.is_soft else outcome.astype(np.uint8)
-    weights = view.weights
-    values, shares = [], []
-    for number in np.unique(predicted):
-        rows = np.flatnonzero(predicted == number)
-        part = View(
-            score[rows],
-            outcome[rows],
-            None if view.weight is None else view.weight[rows],
-            view.weight_kind,
-            lens="top_label",
-            classes=None if view.rows is None else view.rows.exclusive_classes,
-        )
-        table = bin_table(part, binning, bins)
-        values.append(weighted_power(table.gap, table.share, norm))
-        shares.append(math.fsum(weights[rows]) if average == "weighted" else 1.0)
-    if norm == math.inf:
-        return max(values)
-    return math.fsum(value * share for value, share in zip(values, shares, strict=True)) / math.fsum(shares)
+    return _by_predicted_class(view, bins=bins, binning=binning, norm=norm, average=average).result()
 
 
 @metric(
@@ -126,7 +120,23 @@ def tace(
         weight = None if view.weight is None else view.weight[kept]
         part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind, classes=view.classes)
     table = bin_table(part, binning, bins)
-    return math.fsum(np.abs(table.excess)) / table.total
+    return mean_absolute(table.excess, table.total)
+
+
+def _by_rank(view: VectorView, *, k: int | None, bins: Any, binning: Any, reading: str) -> Binned:
+    ranks = min(5, view.k) if k is None else check_whole(k, "k")
+    if ranks > view.k:
+        raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
+
+    def scored(block: Block) -> tuple[Floats, Places]:
+        classes = ranking(block.probs)[:, :ranks]
+        probs = np.take_along_axis(block.probs, classes, 1)
+        return np.clip(probs.sum(axis=1, keepdims=True) if reading == "cumulative" else probs, 0, 1), classes
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        return math.fsum(mean_absolute(table.excess, table.total) for table in tables) / len(tables)
+
+    return Binned(view, scored, value, binning, bins)
 
 
 @metric(
@@ -140,6 +150,7 @@ def tace(
     sketch=False,
     cost="N K log N",
     relative_time=0.4,
+    sum_form=_by_rank,
     aliases=("top-k ECE",),
     cite="gupta2021",
     pros="evaluates the second and further choices of the model as well",
@@ -160,26 +171,7 @@ def topk_ece(
     reading: Literal["rank", "cumulative"] = "rank",
 ) -> float:
     """Expected calibration error of the probabilities of the k most probable classes of each row."""
-    ranks = min(5, view.k) if k is None else check_whole(k, "k")
-    if ranks > view.k:
-        raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
-
-    def first(block: Block) -> Floats:
-        """Return the largest probabilities and the labels of their classes."""
-        probs, shares = ranked(block)
-        return np.hstack([probs[:, :ranks], shares[:, :ranks]])
-
-    parts = map_blocks(lambda a, b: first(view.block(a, b)), view.n, view.block_rows, columns=view.k)
-    probs, shares = np.hsplit(np.concatenate(parts), 2)
-    if reading == "cumulative":
-        probs, shares = probs.sum(axis=1, keepdims=True), shares.sum(axis=1, keepdims=True)
-    errors = []
-    classes = None if view.rows is None else view.rows.exclusive_classes
-    for score, share in zip(np.clip(probs, 0, 1).T, np.clip(shares, 0, 1).T, strict=True):
-        outcome = share if view.is_soft else share.astype(np.uint8)
-        table = bin_table(View(score, outcome, view.weight, view.weight_kind, classes=classes), binning, bins)
-        errors.append(math.fsum(np.abs(table.excess)) / table.total)
-    return math.fsum(errors) / len(errors)
+    return _by_rank(view, k=k, bins=bins, binning=binning, reading=reading).result()
 
 
 multiclass_ce = preset(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +13,49 @@ from numpy.typing import NDArray
 from ...binning.parse import Bins
 from ...binning.partition import auto_binning, cells_of
 from ...binning.searches import SEARCHES
+from ...binning.table import BinTable
 from ...errors import ArgumentError, Drop, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
-from ...views.view import VectorView
+from ...views.view import Block, VectorView
 from ..registry import metric
-from .variation import sums_by_bin
+from ..sum_forms import Binned, Places, Sums
 
 Floats = NDArray[np.float64]
 
 
 Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
+
+
+def _probabilities(block: Block) -> tuple[Floats, Places]:
+    return block.probs, np.broadcast_to(np.arange(block.k), block.probs.shape)
+
+
+def _distances(
+    view: VectorView, *, distance: str, binning: Any, bins: Any, gamma: float, min_size: int, **options: Any
+) -> Binned:
+    used = {name: options[name] for name in ("class_weight", "matrix", "interval", "norm")}
+    _check_used(distance, **used if used["norm"] != 2 else {**used, "norm": None})
+
+    def cell() -> tuple[Places, int]:
+        return cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        (sums,) = tables
+        full = sums.weight > 0
+        if distance == "interval":
+            length = _outside(sums.positives[full] / sums.weight[full, None], options)
+        else:
+            length = _length(sums.gap[full], distance, options)
+        return math.fsum((sums.share[full] * length).tolist())
+
+    if distance == "interval":
+        column = _score_column(view)
+
+        def of_event(block: Block) -> tuple[Floats, Places]:
+            return block.probs[:, [column]], np.full((len(block.probs), 1), column)
+
+        return Binned(view, of_event, value, binning, bins, cell)
+    return Binned(view, _probabilities, value, binning, bins, cell, of_excess=True)
 
 
 @metric(
@@ -35,6 +69,7 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     lens="canonical",
     sketch=False,
     cost="N K log N",
+    sum_form=_distances,
     aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
     pros="one definition for any lens, selection, binning and distance",
@@ -70,23 +105,42 @@ def gece(
     interval: tuple[float, float] | None = None,
 ) -> float:
     """Mean distance between mean forecast and mean label over cells, for any lens."""
-    _check_used(distance, class_weight=class_weight, matrix=matrix, interval=interval, norm=None if norm == 2 else norm)
-    cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
-    if distance == "interval":
-        weight, sums = sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
-    else:
-        weight, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
-    full = weight > 0
-    mean = sums[full] / weight[full, None]
-    options = {
-        "norm": norm,
-        "class_weight": class_weight,
-        "matrix": matrix,
-        "indefinite": indefinite,
-        "interval": interval,
-    }
-    length = _outside(mean, options) if distance == "interval" else _length(mean, distance, options)
-    return math.fsum(weight[full] / view.total * length)
+    return _distances(
+        view,
+        distance=distance,
+        binning=binning,
+        bins=bins,
+        gamma=gamma,
+        min_size=min_size,
+        norm=norm,
+        class_weight=class_weight,
+        matrix=matrix,
+        indefinite=indefinite,
+        interval=interval,
+    ).result()
+
+
+def _distances_above_chance(
+    view: VectorView, *, distance: str, binning: Any, bins: Any, gamma: float, min_size: int
+) -> Binned:
+    if isinstance(bins, str) and bins in SEARCHES and bins != "tcal":
+        raise ArgumentError(
+            "bins", f"{bins!r} chooses bins by the labels, so that the value by chance is unknown", "give a number"
+        )
+
+    @cache
+    def cell() -> tuple[Places, int]:
+        return cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
+
+    @cache
+    def by_chance() -> float:
+        return expected_absolute_gaps(view, *cell())
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        found = math.fsum(np.abs(tables[0].excess).sum(axis=1)) - by_chance()
+        return found / tables[0].total / (2 if distance == "tv" else 1)
+
+    return Binned(view, _probabilities, value, cell=cell, of_excess=True)
 
 
 @metric(
@@ -108,6 +162,7 @@ def gece(
     "seed",
     cons="tends to underestimate the error of miscalibrated forecasts, because sampling noise inflates a large gap less than none; can be "
     "negative; errors of opposite sign inside a cell cancel",
+    sum_form=_distances_above_chance,
     certainty="the error is certain; the correction is defined here: no paper states it",
     notes="`gece` minus its expected value if the labels were drawn from the probabilities, which `evaluate` and `assess` report as the value by "
     "chance. It is computed from the distribution of the number of labels of each class in a cell, a sum of independent Bernoulli variables. Only "
@@ -130,14 +185,9 @@ def gece_db(
     min_size: int = 10,
 ) -> float:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
-    if isinstance(bins, str) and bins in SEARCHES and bins != "tcal":
-        raise ArgumentError(
-            "bins", f"{bins!r} chooses bins by the labels, so that the value by chance is unknown", "give a number"
-        )
-    cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
-    _, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
-    found = math.fsum(np.abs(sums).sum(axis=1)) - expected_absolute_gaps(view, cell, count)
-    return found / view.total / (2 if distance == "tv" else 1)
+    return _distances_above_chance(
+        view, distance=distance, binning=binning, bins=bins, gamma=gamma, min_size=min_size
+    ).result()
 
 
 # Above this variance a Poisson binomial count is nearly normal, and its mean absolute deviation follows from an expansion.

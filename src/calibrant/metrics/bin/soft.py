@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, Edges, are_edges, bin_table, check_bins, several_bins
+from ...binning.parse import Binning, Bins, Edges, are_edges, check_bins, several_bins
 from ...binning.rules import edge_values
 from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
@@ -17,6 +17,8 @@ from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root
+from ..sum_forms import Binned, Linear, Places, predicted
+from .bins import mean_absolute
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +108,36 @@ def sbece(
     return math.fsum(mass * gap**norm) / view.total
 
 
+def _soft_bins(
+    view: VectorView, *, bins: int | Sequence[float], rank_sharpness: float, bin_temperature: float
+) -> Linear:
+    """State the sums over soft bins of soft accuracy minus confidence."""
+    edges = _soft_edges(bins)
+    sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
+    count = len(edges) - 1
+    number = np.arange(1, count + 1)
+    # The sum of the edges below each bin.
+    offset = np.cumsum(edges[:-1]) if are_edges(bins) else number * (number - 1) / (2 * count)
+
+    def score(block: Block) -> Floats:
+        return block.probs.max(axis=1) if view.score_column is None else block.probs[:, view.score_column]
+
+    def right(block: Block) -> Floats:
+        """Return 2 minus the soft rank of the true class, at least 0; each class counts by a sigmoid of its lead."""
+        if view.score_column is not None:
+            return block.targets[:, view.score_column]
+        own = block.expect(block.probs)
+        with np.errstate(over="ignore"):
+            ahead = 1 / (1 + np.exp(-sharp * (block.probs - own[:, None])))
+        return np.maximum(0, 1.5 - ahead.sum(axis=1))
+
+    return Linear(
+        numbers=lambda block: (right(block) - score(block))[:, None],
+        factors=lambda block: _softmax((number * score(block)[:, None] - offset) / width),
+        value=mean_absolute,
+    )
+
+
 @metric(
     "Differentiable expected calibration error",
     family="bin",
@@ -119,6 +151,7 @@ def sbece(
     relative_time=5,
     soft=False,
     sketch=False,
+    sum_form=_soft_bins,
     aliases=("DECE",),
     cite="bohdal2023",
     pros="differentiable almost everywhere, in the bins and in the accuracy",
@@ -138,40 +171,27 @@ def dece(
     bin_temperature: float = 0.01,
 ) -> float:
     """Expected calibration error with soft bins and a soft accuracy."""
-    count = len(_soft_edges(bins)) - 1
-    sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
-    weights = view.weights
+    form = _soft_bins(view, bins=bins, rank_sharpness=rank_sharpness, bin_temperature=bin_temperature)
 
     def member(start: int, stop: int) -> tuple[Floats, Floats]:
         block = view.block(start, stop)
-        if view.score_column is not None:
-            score = block.probs[:, view.score_column]
-            right = block.targets[:, view.score_column]
-        else:
-            score = block.probs.max(axis=1)
-            right = soft_accuracy(block, sharp)
-        return soft_members(score, bins, width) * weights[start:stop, None], right - score
+        return form.factors(block) * view.weights[start:stop, None], form.numbers(block)[:, 0]
 
-    _, excess = _soft_sums(view.n, count, member)
-    return math.fsum(np.abs(excess)) / view.total
+    _, excess = _soft_sums(view.n, len(_soft_edges(bins)) - 1, member)
+    return form.value(excess, view.total)
 
 
-def soft_members(score: Floats, bins: int | Sequence[float], width: float) -> Floats:
-    """Compute the membership of each score in the soft bins of `dece`."""
-    edges = _soft_edges(bins)
-    count = len(edges) - 1
-    number = np.arange(1, count + 1)
-    # The sum of the edges below each bin.
-    offset = np.cumsum(edges[:-1]) if are_edges(bins) else number * (number - 1) / (2 * count)
-    return _softmax((number * score[:, None] - offset) / width)
+def _smooth_confidence(view: VectorView, *, bins: Any, binning: Any, temperature: float) -> Binned:
+    width = check_positive(temperature, "temperature")
 
+    def scored(block: Block) -> tuple[Floats, Places]:
+        if view.score_column is not None:  # a single score, without others to smooth over
+            return block.probs[:, [view.score_column]], np.full((len(block.probs), 1), view.score_column)
+        best = block.probs.max(axis=1)
+        smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
+        return np.minimum(smooth, 1)[:, None], predicted(block)
 
-def soft_accuracy(block: Block, sharp: float) -> Floats:
-    """Compute 2 minus the soft rank of the true class, at least 0; each class counts by a sigmoid of its lead."""
-    own = block.expect(block.probs)
-    with np.errstate(over="ignore"):
-        ahead = 1 / (1 + np.exp(-sharp * (block.probs - own[:, None])))
-    return np.maximum(0, 1.5 - ahead.sum(axis=1))
+    return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), binning, bins)
 
 
 @metric(
@@ -185,6 +205,7 @@ def soft_accuracy(block: Block, sharp: float) -> Floats:
     lens="canonical",
     cost="N K",
     sketch=False,
+    sum_form=_smooth_confidence,
     aliases=("LSE-ECE", "LogSumExp ECE"),
     cite="wang2023",
     pros="the confidence is smooth, so that gradients reach every class",
@@ -196,34 +217,7 @@ def soft_accuracy(block: Block, sharp: float) -> Floats:
 )
 def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_width", temperature: float = 0.01) -> float:
     """Top-label expected calibration error with a smooth maximum as the confidence."""
-    width = check_positive(temperature, "temperature")
-
-    def confidence(block: Block) -> Floats:
-        if view.score_column is not None:  # a single score, without others to smooth over
-            return block.probs[:, view.score_column]
-        return smooth_maximum(block.probs, width)
-
-    def right(block: Block) -> Floats:
-        if view.score_column is not None:
-            return block.targets[:, view.score_column]
-        return np.take_along_axis(block.targets, block.probs.argmax(axis=1)[:, None], 1)[:, 0]
-
-    outcome = view.each_row(right)
-    scalar = View(
-        view.each_row(confidence),
-        outcome if view.is_soft else outcome.astype(np.uint8),
-        view.weight,
-        view.weight_kind,
-        classes=None if view.rows is None else view.rows.exclusive_classes,
-    )
-    return math.fsum(np.abs(bin_table(scalar, binning, bins).excess)) / view.total
-
-
-def smooth_maximum(probs: Floats, width: float) -> Floats:
-    """Compute the smooth maximum of each row, at most 1."""
-    best = probs.max(axis=1)
-    smooth = best + width * np.log(np.exp((probs - best[:, None]) / width).sum(axis=1))
-    return np.minimum(smooth, 1)
+    return _smooth_confidence(view, bins=bins, binning=binning, temperature=temperature).result()
 
 
 @metric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins
 from ...binning.partition import bin_of_each
-from ...binning.table import weighted_power
+from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
 from ...input.convert import is_number
 from ...util.checks import check_whole
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
+from ..sum_forms import Binned, Places, Sums, predicted, sums_by_bin
+from .bins import mean_absolute
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], Floats]
@@ -160,37 +162,32 @@ def _applied(function: Callable[[Floats], Any], q: Floats) -> Floats:
     return np.clip(values, 0, 1)
 
 
+def ranking(probs: Floats) -> Places:
+    """Return the classes in decreasing order of their probabilities; ties by the lowest class."""
+    if probs.shape[1] == 2:
+        first = (probs[:, 1] > probs[:, 0]).astype(np.intp)
+        return np.column_stack([first, 1 - first])
+    return np.argsort(-probs, axis=1, kind="stable")
+
+
+def decreasing(probs: Floats) -> Floats:
+    """Return the probabilities of each row in decreasing order."""
+    if probs.shape[1] == 2:  # faster than sorting
+        return np.column_stack([np.maximum(*probs.T), np.minimum(*probs.T)])
+    return -np.sort(-probs, axis=1)
+
+
 def ranked(block: Block) -> tuple[Floats, Floats]:
     """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
-    if block.probs.shape[1] == 2:
-        first, second = block.probs.T
-        swap = second > first
-        found = (np.where(swap[:, None], values[:, ::-1], values) for values in (block.probs, block.targets))
-        return next(found), next(found)
-    order = np.argsort(-block.probs, axis=1, kind="stable")
+    order = ranking(block.probs)
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
-
-
-def sums_by_bin(
-    view: VectorView, cell: NDArray[np.intp], count: int, columns: Callable[[Block], Floats]
-) -> tuple[Floats, Floats]:
-    """Compute the weight of each bin, and weighted sums of vectors over its rows."""
-    weight = np.bincount(cell, view.weights, count).astype(np.float64)
-    sums = np.zeros((count, 0))
-    for span, block in view.blocks():
-        values = columns(block) * view.weights[span, None]
-        if sums.shape[1] == 0:
-            sums = np.zeros((count, values.shape[1]))
-        for j in range(values.shape[1]):
-            sums[:, j] += np.bincount(cell[span], values[:, j], count)
-    return weight, sums
 
 
 def bins_of_variation(
     view: VectorView, measure: Measure, binning: Any, bins: Any
 ) -> tuple[Floats, NDArray[np.intp], int]:
     """Return the variation of each row, its bin and the number of bins."""
-    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
+    key = view.each_row(lambda block: np.clip(measure(decreasing(block.probs)), 0, 1))
     return key, *bin_of_each(view, key, binning, bins, confidences=measure is MEASURES["confidence"])
 
 
@@ -201,6 +198,26 @@ VARIATION = (
     "difference ``'mndif'`` and standard deviation ``'stdev'``. Or a function of one probability vector, in decreasing order for a row, that "
     "returns a number from 0 to 1."
 )
+
+
+def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, norm: float) -> Binned:
+    measure = measure_of(variation)
+
+    def scored(block: Block) -> tuple[Floats, Places]:
+        classes = ranking(block.probs)
+        return np.take_along_axis(block.probs, classes, 1), classes
+
+    def cell() -> tuple[Places, int]:
+        return bins_of_variation(view, measure, binning, bins)[1:]
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        (sums,) = tables
+        full = sums.weight > 0
+        weight = sums.weight[full, None]
+        gap = np.abs(measure(sums.positives[full] / weight) - measure(sums.score_sum[full] / weight))
+        return weighted_power(gap, sums.share[full], norm)
+
+    return Binned(view, scored, value, binning, bins, cell)
 
 
 @metric(
@@ -228,6 +245,7 @@ VARIATION = (
         "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
     },
     finish=norm_root,
+    sum_form=_by_variation,
 )
 def vce(
     view: VectorView,
@@ -238,14 +256,7 @@ def vce(
     norm: float = 1,
 ) -> float:
     """Mean absolute difference over bins between the predicted and the observed variation."""
-    measure = measure_of(variation)
-    _, cell, count = bins_of_variation(view, measure, binning, bins)
-    weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
-    stated, seen = np.hsplit(sums, 2)
-    full = weight > 0
-    share = weight[full, None]
-    gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
-    return weighted_power(gap, weight[full] / view.total, norm)
+    return _by_variation(view, variation=variation, bins=bins, binning=binning, norm=norm).result()
 
 
 class SimulatedVariation:
@@ -268,7 +279,7 @@ class SimulatedVariation:
         stated, seen = np.hsplit(sums[full] / self.weight[:, None], 2)
         self.share = self.weight / view.total
         self.stated, self.observed = self.measure(stated), self.measure(seen)
-        probs = view.each_row(lambda block: ranked(block)[0])
+        probs = view.each_row(lambda block: decreasing(block.probs))
         order = _canonical(probs, view.weights)
         if view.weight_kind == "counts":
             order = np.repeat(order, view.weights[order].astype(np.int64))
@@ -361,6 +372,20 @@ def vce_db(
     return math.fsum(simulated.share * simulated.corrected(simulated.observed, null))
 
 
+def _by_entropy(view: VectorView, *, bins: Any, binning: Any) -> Binned:
+    def scored(block: Block) -> tuple[Floats, Places]:
+        return entropy(block.probs)[:, None], predicted(block)
+
+    def cell() -> tuple[Places, int]:
+        # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
+        return bin_of_each(view, view.each_row(lambda block: entropy(decreasing(block.probs))), binning, bins)
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        return mean_absolute(tables[0].excess.ravel(), tables[0].total)
+
+    return Binned(view, scored, value, binning, bins, cell, is_error=True)
+
+
 @metric(
     "Uncertainty calibration error",
     family="bin",
@@ -372,6 +397,7 @@ def vce_db(
     sketch=False,
     cost="N K",
     relative_time=4,
+    sum_form=_by_entropy,
     aliases=("UCE",),
     cite="laves2019",
     pros="relates predictive entropy to the error rate directly",
@@ -380,10 +406,4 @@ def vce_db(
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
-    key = view.each_row(lambda block: entropy(ranked(block)[0]))
-    cell, count = bin_of_each(view, key, binning, bins)
-    _, sums = sums_by_bin(
-        view, cell, count, lambda block: np.column_stack([1 - ranked(block)[1][:, 0], entropy(block.probs)])
-    )
-    return math.fsum(np.abs(sums[:, 0] - sums[:, 1])) / view.total
+    return _by_entropy(view, bins=bins, binning=binning).result()

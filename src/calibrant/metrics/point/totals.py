@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..hints import inside
 from ..registry import metric, preset
+from ..sum_forms import Linear
 from .points import Scale, scaled
 
 Floats = NDArray[np.float64]
@@ -184,6 +186,24 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     return brent_root(excess, low, high, xtol=1e-14, rtol=1e-14)
 
 
+def _standardised(sums: Iterable[float], total: float) -> float:
+    numerator, spread = sums
+    if spread > 0:
+        return numerator / math.sqrt(spread)
+    if abs(numerator) <= 1e-12 * total:
+        raise UndefinedMetricError(
+            "spiegelhalter_z", "every forecast is 0, 1/2 or 1 (or uniform), so the statistic has no variance"
+        )
+    return math.inf if numerator > 0 else -math.inf
+
+
+def _surprises(view: VectorView) -> Linear | None:
+    """State the sums of several classes; those of one score per row are as fast one by one."""
+    if view.raw_probs.ndim == 1:
+        return None
+    return Linear(_surprise_and_variance, lambda block: np.ones((len(block.probs), 1)), _standardised)
+
+
 @metric(
     "Spiegelhalter's z",
     family="point",
@@ -197,6 +217,7 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     cost="N K",
     soft=False,
     sketch=False,
+    sum_form=_surprises,
     aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
     cite="spiegelhalter1986",
     pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive values indicate overconfidence",
@@ -210,21 +231,15 @@ def spiegelhalter_z(view: VectorView) -> float:
     if view.raw_probs.ndim == 1 and view.labels is not None:
         numerator, spread = _sums_of_pairs(view, view.labels)
     if spread <= 1e-28 * view.total:  # several classes, or rows that may be uniform up to rounding
-        surprise, variance = view.each_row(surprise_and_variance).T
+        surprise, variance = view.each_row(_surprise_and_variance).T
         weights = view.weights
         numerator = accurate_sum(weights * surprise)
         spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
-    if spread <= 0:
-        if abs(numerator) <= 1e-12 * view.total:
-            raise UndefinedMetricError(
-                "spiegelhalter_z", "every forecast is 0, 1/2 or 1 (or uniform), so the statistic has no variance"
-            )
-        return math.inf if numerator > 0 else -math.inf
-    return numerator / math.sqrt(spread)
+    return _standardised((numerator, spread), view.total)
 
 
 def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float]:
-    """Sum `surprise_and_variance` of an event and its complement, (p - y)(2p - 1) and p(1 - p)(2p - 1)^2, block by block without cancellation."""
+    """Sum `_surprise_and_variance` of an event and its complement, (p - y)(2p - 1) and p(1 - p)(2p - 1)^2, block by block without cancellation."""
     surprises: list[float] = []
     variances: list[float] = []
     for start in range(0, view.n, PAIRS):
@@ -250,7 +265,7 @@ def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float
     return math.fsum(surprises), math.fsum(variances)
 
 
-def surprise_and_variance(block: Block) -> Floats:
+def _surprise_and_variance(block: Block) -> Floats:
     """Return the deviation of the label's probability from its mean under the forecast, and its variance as a sum of squares, hence never negative."""
     mean = np.einsum("ij,ij->i", block.probs, block.probs)  # faster than a sum along short rows
     away = block.probs - mean[:, None]

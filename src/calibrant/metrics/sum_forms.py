@@ -1,0 +1,182 @@
+"""Metrics as functions of sums over rows, stated once for the value of a metric and for its values on resamples.
+
+A metric declares a function of the view and its options that returns such a statement (``sum_form=``). What depends on the predictions alone
+is separate from the labels, so that resamples share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import bin_cells, bin_table, has_fixed_bins
+from ..binning.table import BinTable
+from ..util.blocks import map_blocks
+from ..util.cached import cached_property
+from ..views.view import Block, VectorView, View
+
+__all__ = ["Binned", "Linear", "OneTable", "Sums", "predicted", "sums_by_bin"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of each bin, named as in a `BinTable`."""
+
+    weight: Floats
+    total: float
+    score_sum: Floats
+    positives: Floats
+    excess: Floats
+    gap: Floats
+    share: Floats
+
+    @classmethod
+    def of_tables(cls, weight: Floats, score_sum: Floats, positives: Floats, excess: Floats) -> Iterator[list[Sums]]:
+        """Yield the tables that have rows; sums are of shape (R, T, B) or (R, T, B, M), for T tables in each of R samples."""
+        total = weight.sum(axis=2, keepdims=True)
+        share = np.divide(weight, total, out=np.zeros(weight.shape), where=total > 0)
+        rows = weight.reshape(weight.shape + (1,) * (excess.ndim - 3))
+        gap = np.divide(excess, rows, out=np.zeros(excess.shape), where=rows > 0)
+        for sample in zip(weight, total[..., 0].tolist(), score_sum, positives, excess, gap, share, strict=True):
+            yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
+
+
+class OneTable(NamedTuple):
+    """A function of the sums over bins of score minus outcome, for one score per row."""
+
+    value: Callable[[Iterable[float], float], float]
+    """Value from these sums and the number of rows."""
+    binning: Any
+    bins: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """A function of sums over bins, of scores and of the event that the label is a given class.
+
+    Scores and classes depend on the predictions alone. Each score has a table of bins of its own, unless `cell` or `by_class` is given.
+    """
+
+    view: VectorView
+    scored: Callable[[Block], tuple[Floats, Places]]
+    """Scores of shape (B, M), and the class of each; a single score may have several classes."""
+    value: Callable[[Sequence[BinTable | Sums]], float]
+    """Value from all tables that have rows."""
+    binning: Any = None
+    bins: Any = None
+    """None with a `cell` that depends on other rows."""
+    cell: Callable[[], tuple[Places, int]] | None = None
+    """Function that returns the bin of each row and their number, if scores are not binned by themselves; one table has the sums of all scores."""
+    by_class: bool = False
+    """Whether each class has a table of its own."""
+    is_error: bool = False
+    """Whether the event is a label other than the class."""
+    of_excess: bool = False
+    """Whether the value depends on sums of score minus outcome alone, which are then added as such."""
+    lens: str = "binary"
+    """Lens of which the scores are."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the bin of a row does not depend on other rows."""
+        return has_fixed_bins(self.binning, self.bins)
+
+    def result(self) -> float:
+        """Value of the metric."""
+        return self.value(self.tables())
+
+    def tables(self) -> Sequence[BinTable | Sums]:
+        """The tables of bins."""
+        view = self.view
+        if self.cell is not None:
+            cell, count = self.cell()
+            weight, sums = sums_by_bin(view, cell, count, self._columns)
+            score, positives = (sums, np.zeros(sums.shape)) if self.of_excess else np.hsplit(sums, 2)
+            excess, rows = score - positives, weight[:, None]
+            gap = np.divide(excess, rows, out=np.zeros(excess.shape), where=rows > 0)
+            return [Sums(weight, view.total, score, positives, excess, gap, weight / view.total)]
+        scores, classes, outcomes = self.rows
+        outcomes = outcomes if view.is_soft else outcomes.astype(np.uint8)
+        parts: list[tuple[Any, int]] = [(slice(None), column) for column in range(scores.shape[1])]
+        if self.by_class:
+            parts = [(np.flatnonzero(classes[:, 0] == number), 0) for number in np.unique(classes)]
+        scalars = (self._scalar(scores[part], outcomes[part], part[0]) for part in parts)
+        return [bin_table(scalar, self.binning, self.bins) for scalar in scalars]
+
+    @cached_property
+    def rows(self) -> tuple[Floats, Places, Array]:
+        """Scores, classes and outcomes of all rows."""
+        view = self.view
+        parts = map_blocks(lambda a, b: self._rows_of(view.block(a, b)), view.n, view.block_rows, columns=view.k)
+        scores, classes, outcomes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return scores, classes, outcomes
+
+    def cells(self) -> tuple[Places, int, int]:
+        """The bin of each row, or of each of its scores, numbered over all tables; the number of tables, and of bins in each."""
+        if self.cell is not None:
+            cell, count = self.cell()
+            return cell[:, None], 1, count
+        scores, classes, _ = self.rows
+        nothing = np.zeros(self.view.n, np.uint8)
+        found = [bin_cells(self._scalar(score, nothing), self.binning, self.bins) for score in scores.T]
+        count, cells = found[0][1], np.column_stack([cell for cell, _ in found])
+        if self.by_class:
+            return cells + classes * count, self.view.k, count
+        return cells + np.arange(len(found)) * count, len(found), count
+
+    def _rows_of(self, block: Block) -> tuple[Floats, Places, Array]:
+        scores, classes = self.scored(block)
+        outcomes: Array = (
+            np.take_along_axis(block.targets, classes, 1) if block.labels is None else classes == block.labels[:, None]
+        )
+        if classes.shape[1] > scores.shape[1]:
+            outcomes = np.clip(outcomes.sum(axis=1, keepdims=True), 0, 1)
+        return scores, classes, 1 - outcomes if self.is_error else outcomes
+
+    def _columns(self, block: Block) -> Floats:
+        scores, _, outcomes = self._rows_of(block)
+        return scores - outcomes if self.of_excess else np.hstack([scores, outcomes])
+
+    def _scalar(self, score: Floats, outcome: Array, rows: Any = slice(None)) -> View:
+        view = self.view
+        weight = None if view.weight is None else view.weight[rows]
+        classes = None if view.rows is None else view.rows.exclusive_classes
+        return View(score, outcome, weight, view.weight_kind, lens=self.lens, classes=classes)
+
+
+class Linear(NamedTuple):
+    """A function of sums over rows: of numbers that depend on the label, times factors that do not."""
+
+    numbers: Callable[[Block], Floats]
+    """Of shape (B, C)."""
+    factors: Callable[[Block], Floats]
+    """Of shape (B, M)."""
+    value: Callable[[Floats, float], float]
+    """Value from the C times M sums and the number of rows."""
+
+
+def predicted(block: Block) -> Places:
+    """Return the class with the largest probability, the lowest of several, as a column."""
+    return block.probs.argmax(axis=1)[:, None]
+
+
+def sums_by_bin(
+    view: VectorView, cell: Places, count: int, columns: Callable[[Block], Floats]
+) -> tuple[Floats, Floats]:
+    """Compute the weight of each bin, and weighted sums of vectors over its rows."""
+    weight = np.bincount(cell, view.weights, count).astype(np.float64)
+    sums = np.zeros((count, 0))
+    for span, block in view.blocks():
+        values = columns(block) * view.weights[span, None]
+        if sums.shape[1] == 0:
+            sums = np.zeros((count, values.shape[1]))
+        for j in range(values.shape[1]):
+            sums[:, j] += np.bincount(cell[span], values[:, j], count)
+    return weight, sums
