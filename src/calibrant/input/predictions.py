@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -340,6 +340,34 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
+    check: ClassVar[Callable[[Array, Array], bool] | None] = None
+    """A check of scores and labels that computes something in the same pass; False if further checks are needed."""
+
+    @classmethod
+    def checked_by(cls, check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
+        """Construct predictions whose scores and labels pass through `check` first, if there is one score per row.
+
+        Parameters
+        ----------
+        check : callable
+            Function of read-only scores and labels that returns whether all scores are in [0, 1] and all labels 0 or 1. If it
+            returns False, the usual checks follow.
+        *args
+            Arguments of `Predictions`.
+        **keywords
+            Keywords of `Predictions`.
+
+        Returns
+        -------
+        Predictions
+            Checked predictions.
+        """
+        made = object.__new__(cls)
+        made.__dict__["check"] = check
+        made.__init__(*args, **keywords)  # type: ignore[misc]
+        del made.__dict__["check"]
+        return made
+
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
         """Construct predictions inside the library: checked, but without warnings of input that looks unintended.
@@ -388,7 +416,8 @@ class Predictions:
         if labels.dtype == np.bool_:
             labels = labels.view(np.uint8)
         if self.probs.ndim == 1:
-            if not quick_vector(self.probs, labels):
+            checked = self.check is not None and self.check(frozen(self.probs), frozen(labels))
+            if not (checked or quick_vector(self.probs, labels)):
                 return False
             self.labels = labels
             return True
