@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .grouping import Grouping
     from .missing import Dropped
 
-__all__ = ["Predictions", "frozen"]
+__all__ = ["Predictions", "checked_by", "frozen"]
 
 Array = NDArray[Any]
 Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
@@ -340,33 +340,8 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
-    check: ClassVar[Callable[[Array, Array], bool] | None] = None
-    """A check of scores and labels that computes something in the same pass; False if further checks are needed."""
-
-    @classmethod
-    def checked_by(cls, check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
-        """Construct predictions whose scores and labels pass through `check` first, if there is one score per row.
-
-        Parameters
-        ----------
-        check : callable
-            Function of read-only scores and labels that returns whether all scores are in [0, 1] and all labels 0 or 1. If it
-            returns False, the usual checks follow.
-        *args
-            Arguments of `Predictions`.
-        **keywords
-            Keywords of `Predictions`.
-
-        Returns
-        -------
-        Predictions
-            Checked predictions.
-        """
-        made = object.__new__(cls)
-        made.__dict__["check"] = check
-        made.__init__(*args, **keywords)  # type: ignore[misc]
-        del made.__dict__["check"]
-        return made
+    check: Callable[[Array, Array], bool] | None = None
+    """A check of one score per row and labels, before the usual ones and instead of them if it returns True."""
 
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
@@ -638,6 +613,15 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
         missing = "label" if label is None else "prob"
         raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
     return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
+
+
+def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
+    """Construct predictions with a `check` that computes something in its pass over the rows."""
+    made = object.__new__(Predictions)
+    made.check = check
+    made.__init__(*args, **keywords)  # type: ignore[misc]
+    made.check = None
+    return made
 
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:

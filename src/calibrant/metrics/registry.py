@@ -524,7 +524,7 @@ class Metric(Facts):
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         check = None
-        if kernels.loaded and where is None and lens in ("auto", "binary"):
+        if kernels.loaded and where is None and not words and lens in ("auto", "binary"):
             check = check_with_sums(options.get("binning"), options.get("bins"))
         source = resolve(y_true, y_prob, words, where, check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
@@ -538,7 +538,7 @@ class Metric(Facts):
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
             source = source.in_order(self.id)
         views = views_of(source, lens, self.lens, flattened=True)
-        if check is not None and check.sums is not None and views[0].lens == "binary" and views[0].weight is None:
+        if check is not None and check.sums is not None and isinstance(views[0], View):
             views[0].tables["sums", check.count] = check.sums
         for view in views:
             self._check_view(view, options)

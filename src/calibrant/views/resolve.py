@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
-from ..input.predictions import Predictions
+from ..input.predictions import Predictions, checked_by
 from ..util.checks import weight_per_class
 from .lenses import FLATTENED, AnyView, Lens, parse_lens
 from .selections import parse_selection
@@ -33,7 +33,7 @@ def resolve(
     """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed.
 
     `keywords` are keywords of `Predictions`; they cannot be combined with an object that was checked before. `check` is that of
-    `Predictions.checked_by`.
+    `checked_by`.
     """
     if not isinstance(y_true, (View, VectorView, Summary)):
         return as_predictions(y_true, y_prob, keywords or {}, where, check)
@@ -67,7 +67,7 @@ def as_predictions(
             )
         predictions = y_true
     elif check is not None:
-        predictions = Predictions.checked_by(check, y_true, y_prob, **keywords)
+        predictions = checked_by(check, y_true, y_prob, **keywords)
     else:
         predictions = Predictions(y_true, y_prob, **keywords)
     return predictions if where is None else parse_selection(where, predictions)
