@@ -524,7 +524,7 @@ class Metric(Facts):
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         check = None
-        if kernels.loaded and where is None and not words and lens in ("auto", "binary"):
+        if kernels.loaded and y_prob is not None and where is None and not words and lens in ("auto", "binary"):
             check = check_with_sums(options.get("binning"), options.get("bins"))
         source = resolve(y_true, y_prob, words, where, check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"

@@ -145,8 +145,9 @@ def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
     return worst, union
 
 
-# The loops below write to positions that scores and labels determine. Both were checked, but the arrays belong to the caller and
-# may have been changed since: a slot or class out of range is clamped or masked, so that nothing outside the sums is written.
+# The loops below write to positions that scores and labels determine. `fill_single_bins` checks both itself; for the others they
+# were checked, but the arrays belong to the caller and may have been changed since. A slot or class out of range is clamped or
+# masked, so that nothing outside the sums is written.
 
 
 def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
@@ -192,14 +193,15 @@ def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) 
     what the sum of all scores, modulo 2^64, exceeds the units by.
     """
     keys = np.empty(BUFFER_ENTRIES, np.uint32)
-    words = np.zeros((8, 512), np.uint64)
+    words = np.empty((4, 512), np.uint64)
+    words[:, : 3 * bins + 1] = 0
     half, last_cell, count_bits = np.uint64(30), np.uint64(511), np.uint64(51)
     scale, below = np.uint64(np.uint32(bins)), np.uint64((1 << 30) - 1)
     step = (np.uint64(1) << count_bits) + below
     worst, union = bits[0], outcome[0]
     total, units = np.uint64(0), np.uint64(0)
-    for first in range(0, score.size, 1 << 15):
-        stop = min(first + (1 << 15), score.size)
+    for first in range(0, score.size, 1 << 14):
+        stop = min(first + (1 << 14), score.size)
         for begin in range(first, stop, BUFFER_ENTRIES):
             end = min(begin + BUFFER_ENTRIES, stop)
             scores, patterns, outcomes = score[begin:end], bits[begin:end], outcome[begin:end]
@@ -208,9 +210,9 @@ def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) 
                 worst = max(worst, patterns[i])
                 union |= outcomes[i]
                 keys[i] = np.uint32(scores[i] * np.float32(2.0**30)) + (np.uint32(outcomes[i]) << np.uint32(31))
-            whole = scores.size // 8 * 8
-            for start in range(0, whole, 8):
-                for lane in range(8):
+            whole = scores.size // 4 * 4
+            for start in range(0, whole, 4):
+                for lane in range(4):
                     word = np.uint64(keys[start + lane]) * scale + step
                     words[lane, (word >> half) & last_cell] += word
             for last in range(whole, scores.size):
@@ -220,7 +222,7 @@ def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) 
             label = place & 1
             cell = (place >> 1) + 2 * bins * label
             rows, products = np.uint64(0), np.uint64(0)
-            for lane in range(8):
+            for lane in range(4):
                 rows += words[lane, cell] >> count_bits
                 products += words[lane, cell] & ((np.uint64(1) << count_bits) - np.uint64(1))
                 words[lane, cell] = 0
