@@ -125,8 +125,11 @@ def slots_among(edges: Floats, closed: Closed) -> Slots:
     return lambda score: np.clip(np.searchsorted(edges, score, side=side), 1, len(edges) - 1)
 
 
-def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
-    """Return the function from scores to slots among the edges k/M, by one product; `single` states that scores are float32."""
+def uniform_slots(edges: Floats, closed: Closed, single: bool, kind: Any = np.intp) -> Slots:
+    """Return the function from scores to slots among the edges k/M, by one product; `single` states that scores are float32.
+
+    Slots are integers of type `kind`.
+    """
     count = len(edges) - 1
     exact = single and count <= MAX_EXACT_BINS
 
@@ -146,7 +149,7 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
                 slot[close] = edge + beyond
         if closed == "left":
             np.minimum(slot, count, out=slot)
-        return slot.astype(np.intp)
+        return slot.astype(kind)
 
     return slots
 
@@ -161,7 +164,8 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
         kernel = compiled(loop, len(score))
     if kernel is None:
-        return slot_sums(score, outcome, uniform_slots(edges, closed, single), count)
+        kind = np.min_scalar_type(2 * count + 1)  # fewer bytes for the operations before the sums
+        return slot_sums(score, outcome, uniform_slots(edges, closed, single, kind), count)
     if loop is fill_single_bins:
         return _single_sums(kernel, score, outcome, count)[0]
     cells = 2 * (count + 1)
@@ -223,8 +227,8 @@ def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums
         value = score[start:stop].astype(np.float64)
         cell = slots(value)
         cell <<= 1
-        cell += outcome[start:stop]
-        totals.add_block(value, cell, single)
+        cell += outcome[start:stop].astype(cell.dtype, copy=False)
+        totals.add_block(value, cell.astype(np.intp, copy=False), single)
 
     if len(score) <= BLOCK_ROWS:
         work(0, len(score))
