@@ -18,6 +18,7 @@ __all__ = [
     "COMPILED_ROWS",
     "BinSums",
     "CellSums",
+    "CheckedSums",
     "Totals",
     "class_sums",
     "slot_sums",
@@ -36,8 +37,10 @@ Slots = Callable[[Floats], Array]
 MAX_FAST_BINS = 1_000_000
 # Up to this the product of a float32 score and the number of bins is exact enough to skip the comparison with the edges.
 MAX_EXACT_BINS = 4096
-# Up to this the compiled loop for float32 scores carries its sums over often and still is the faster one.
-MAX_SINGLE_BINS = 255
+# Up to this the compiled loop for float32 scores is exact.
+MAX_SINGLE_BINS = 128
+# The bits of 1.0 in float32: no number in [0, 1] has larger ones, and every other number has.
+ONE = 0x3F800000
 # Small enough to fit into cache and for float64 to represent the sums of a block exactly, large enough for two threads not to
 # compete for the interpreter lock.
 BLOCK_ROWS = 1 << 16
@@ -123,8 +126,11 @@ def slots_among(edges: Floats, closed: Closed) -> Slots:
     return lambda score: np.clip(np.searchsorted(edges, score, side=side), 1, len(edges) - 1)
 
 
-def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
-    """Return the function from scores to slots among the edges k/M, by one product; `single` states that scores are float32."""
+def uniform_slots(edges: Floats, closed: Closed, single: bool, kind: Any = np.intp) -> Slots:
+    """Return the function from scores to slots among the edges k/M, by one product; `single` states that scores are float32.
+
+    Slots are integers of type `kind`.
+    """
     count = len(edges) - 1
     exact = single and count <= MAX_EXACT_BINS
 
@@ -144,7 +150,7 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
                 slot[close] = edge + beyond
         if closed == "left":
             np.minimum(slot, count, out=slot)
-        return slot.astype(np.intp)
+        return slot.astype(kind)
 
     return slots
 
@@ -159,23 +165,58 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
         kernel = compiled(loop, len(score))
     if kernel is None:
-        return slot_sums(score, outcome, uniform_slots(edges, closed, single), count)
+        kind = np.min_scalar_type(2 * count + 1)  # fewer bytes for the operations before the sums
+        return slot_sums(score, outcome, uniform_slots(edges, closed, single, kind), count)
+    if loop is fill_single_bins:
+        return _single_sums(kernel, score, outcome, count)[0]
     cells = 2 * (count + 1)
     totals = Totals(cells)
-    padded = 1 << (cells - 1).bit_length()  # the loops mask a cell
+    padded = 1 << (cells - 1).bit_length()  # the loop masks a cell
 
     def work(start: int, stop: int) -> None:
-        if loop is fill_single_bins:
-            sums = np.zeros((padded, 3), np.int64)
-            kernel(score[start:stop], outcome[start:stop], count, sums)
-            totals.add(*sums[:cells].T)
-        else:
-            sums = np.zeros((4, padded, 2), np.int64)
-            kernel(score[start:stop], outcome[start:stop], count, edges, sums)
-            totals.add_packed(sums.sum(axis=0)[:cells])
+        sums = np.zeros((4, padded, 2), np.int64)
+        kernel(score[start:stop], outcome[start:stop], count, edges, sums)
+        totals.add_packed(sums.sum(axis=0)[:cells])
 
     map_blocks(work, len(score), COMPILED_ROWS)
     return totals.bins_of_pairs()
+
+
+def _single_sums(kernel: Callable[..., Any], score: Array, outcome: Array, count: int) -> tuple[BinSums, bool]:
+    """Compute sums of float32 scores, and whether all scores are in [0, 1] and all outcomes 0 or 1; the sums have no meaning if not."""
+    totals = Totals(2 * (count + 1))
+    bits = score.view(np.uint32)
+
+    def work(start: int, stop: int) -> bool:
+        sums = np.zeros((totals.size, 3), np.int64)
+        worst, union = kernel(score[start:stop], bits[start:stop], outcome[start:stop], count, sums)
+        totals.add(*sums.T)
+        return bool(worst <= ONE and 0 <= union <= 1)
+
+    valid = all(map_blocks(work, len(score), COMPILED_ROWS))
+    return totals.bins_of_pairs(), valid
+
+
+class CheckedSums:
+    """A check of scores and outcomes that computes their sums over `count` bins of equal width in the same pass."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.sums: BinSums | None = None
+
+    @classmethod
+    def is_possible(cls, count: int) -> bool:
+        """Whether the compiled loop has been loaded and takes so many bins."""
+        return 0 < count <= MAX_SINGLE_BINS and kernels.loaded.get(fill_single_bins.__name__) is not None
+
+    def __call__(self, score: Array, outcome: Array) -> bool:
+        """Whether all scores are in [0, 1] and all outcomes 0 or 1; False if further checks are needed. The arrays are read-only."""
+        fits = score.dtype == np.float32 and outcome.dtype in (np.uint8, np.int64)
+        if not (fits and score.flags.c_contiguous and outcome.flags.c_contiguous):
+            return False
+        sums, valid = _single_sums(kernels.loaded[fill_single_bins.__name__], score, outcome, self.count)
+        self.sums = sums if valid else None
+        return valid
 
 
 def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:
@@ -187,8 +228,8 @@ def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums
         value = score[start:stop].astype(np.float64)
         cell = slots(value)
         cell <<= 1
-        cell += outcome[start:stop]
-        totals.add_block(value, cell, single)
+        cell += outcome[start:stop].astype(cell.dtype, copy=False)
+        totals.add_block(value, cell.astype(np.intp, copy=False), single)
 
     if len(score) <= BLOCK_ROWS:
         work(0, len(score))

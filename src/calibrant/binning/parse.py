@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
+from .exact_sums import CheckedSums
 from .rules import (
     EDGES,
     LEAST_CONFIDENCE,
@@ -284,6 +285,13 @@ def several_bins(bins: Any) -> list[int] | None:
     if (values <= 0.25).all():
         return [max(1, round(1 / value)) for value in values.tolist()]
     return None
+
+
+def check_with_sums(binning: Any, bins: Any) -> CheckedSums | None:
+    """Return a check of scores and outcomes that computes the sums over these bins in the same pass; None if there is none."""
+    by_width = type(binning) in (str, _DefaultName) and NAMED.get(binning) is EqualWidth
+    fits = by_width and type(bins) in (int, _DefaultNumber) and CheckedSums.is_possible(bins)
+    return CheckedSums(int(bins)) if fits else None
 
 
 def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> BinTable:

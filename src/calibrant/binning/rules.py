@@ -254,6 +254,8 @@ class EqualWidth(BinningRule):
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
         if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
             sums = self._relabelled(view, view.same_scores, edges)
+        elif self.closed == "right" and ("sums", len(edges) - 1) in view.tables:
+            sums = view.tables["sums", len(edges) - 1]
         elif view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
         else:

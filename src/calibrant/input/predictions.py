@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .grouping import Grouping
     from .missing import Dropped
 
-__all__ = ["Predictions", "frozen"]
+__all__ = ["Predictions", "checked_by", "frozen"]
 
 Array = NDArray[Any]
 Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
@@ -340,6 +340,9 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
+    check: Callable[[Array, Array], bool] | None = None
+    """A check of one score per row and labels, before the usual ones and instead of them if it returns True."""
+
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
         """Construct predictions inside the library: checked, but without warnings of input that looks unintended.
@@ -388,7 +391,8 @@ class Predictions:
         if labels.dtype == np.bool_:
             labels = labels.view(np.uint8)
         if self.probs.ndim == 1:
-            if not quick_vector(self.probs, labels):
+            checked = self.check is not None and self.check(frozen(self.probs), frozen(labels))
+            if not (checked or quick_vector(self.probs, labels)):
                 return False
             self.labels = labels
             return True
@@ -609,6 +613,15 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
         missing = "label" if label is None else "prob"
         raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
     return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
+
+
+def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
+    """Construct predictions with a `check` that computes something in its pass over the rows."""
+    made = object.__new__(Predictions)
+    made.check = check
+    made.__init__(*args, **keywords)  # type: ignore[misc]
+    made.check = None
+    return made
 
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, several_bins
+from ..binning.parse import as_default, check_with_sums, several_bins
 from ..errors import (
     PASS_ROWS,
     AmbiguousMetricError,
@@ -31,6 +31,7 @@ from ..errors import (
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
+from ..util import kernels
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
@@ -526,7 +527,10 @@ class Metric(Facts):
     def _views(
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
-        source = resolve(y_true, y_prob, words, where)
+        check = None
+        if kernels.loaded and y_prob is not None and where is None and not words and lens in ("auto", "binary"):
+            check = check_with_sums(options.get("binning"), options.get("bins"))
+        source = resolve(y_true, y_prob, words, where, check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
@@ -538,6 +542,8 @@ class Metric(Facts):
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
             source = source.in_order(self.id)
         views = views_of(source, lens, self.lens, flattened=True)
+        if check is not None and check.sums is not None and isinstance(views[0], View):
+            views[0].tables["sums", check.count] = check.sums
         for view in views:
             self._check_view(view, options)
         # Tests and intervals read the views themselves.

@@ -145,8 +145,9 @@ def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
     return worst, union
 
 
-# The loops below write to positions that scores and labels determine. Both were checked, but the arrays belong to the caller and
-# may have been changed since: a slot or class out of range is clamped or masked, so that nothing outside the sums is written.
+# The loops below write to positions that scores and labels determine. `fill_single_bins` checks both itself; for the others they
+# were checked, but the arrays belong to the caller and may have been changed since. A slot or class out of range is clamped or
+# masked, so that nothing outside the sums is written.
 
 
 def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
@@ -180,41 +181,58 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         sums[0, cell, 1] += fixed & LOW_MASK
 
 
-def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
-    """`fill_bins` of float32 scores; ``sums[2 * slot + outcome]`` holds the count, high part and low part.
+def fill_single_bins(score: Any, bits: Any, outcome: Any, bins: int, sums: Any) -> tuple[Any, Any]:
+    """`fill_bins` of float32 scores and at most 128 bins; ``sums[2 * slot + outcome]`` holds the count, high part and low part.
 
-    The product of a float32 score and a number of bins is exact in double, so it finds the slot. Only scores below 2^-14 have digits
-    below 2^-37: one addition does for any other row. The count is stored above a sum of 2^12 rows in units of 2^-37.
+    Scores and outcomes are read once, and checked: the largest of `bits` and the bitwise or of the outcomes are returned, as by
+    `scan_pairs`.
+
+    A key is a score in units of 2^-30 with the outcome above it. The product with the number of bins, rounded up, has the cell above
+    30 bits: slot k at k, and at k + 2 * bins for the outcome 1. These products are added, so that one addition does for a row, with
+    the count above a sum of 2^12 rows. Only scores below 2^-7 have digits below 2^-30, and all of them are in the first bin: it has
+    what the sum of all scores, modulo 2^64, exceeds the units by.
     """
-    words = np.zeros((8, sums.shape[0]), np.int64)
-    scale, last_cell = np.float64(bins), np.uint64(sums.shape[0] - 1)
-    for first in range(0, score.size, 1 << 15):
-        scores, outcomes = score[first : first + (1 << 15)], outcome[first : first + (1 << 15)]
-        whole = scores.size // 8 * 8
-        for start in range(0, whole, 8):
-            for lane in range(8):
-                value = np.float64(scores[start + lane])
-                slot = np.uint64(np.int64(np.ceil(value * scale)))
-                cell = (np.uint64(2) * slot + np.uint64(outcomes[start + lane])) & last_cell
-                upper = np.int64(value * 2.0**37)
-                words[lane, cell] += upper + (1 << 50)
-                if upper < 1 << 23:
-                    sums[cell, 2] += np.int64(value * SCALE) & ((1 << 25) - 1)
-        for last in range(whole, scores.size):
-            value = np.float64(scores[last])
-            slot = np.uint64(np.int64(np.ceil(value * scale)))
-            cell = (np.uint64(2) * slot + np.uint64(outcomes[last])) & last_cell
-            upper = np.int64(value * 2.0**37)
-            words[0, cell] += upper + (1 << 50)
-            if upper < 1 << 23:
-                sums[cell, 2] += np.int64(value * SCALE) & ((1 << 25) - 1)
-        for lane in range(8):
-            for place in range(sums.shape[0]):
-                upper = words[lane, place] & ((1 << 50) - 1)
-                sums[place, 0] += words[lane, place] >> 50
-                sums[place, 1] += upper >> 17
-                sums[place, 2] += (upper & ((1 << 17) - 1)) << 25
-                words[lane, place] = 0
+    keys = np.empty(BUFFER_ENTRIES, np.uint32)
+    words = np.empty((4, 512), np.uint64)
+    words[:, : 3 * bins + 1] = 0
+    half, last_cell, count_bits = np.uint64(30), np.uint64(511), np.uint64(51)
+    scale, below = np.uint64(np.uint32(bins)), np.uint64((1 << 30) - 1)
+    step = (np.uint64(1) << count_bits) + below
+    worst, union = bits[0], outcome[0]
+    total, units = np.uint64(0), np.uint64(0)
+    for first in range(0, score.size, 1 << 14):
+        stop = min(first + (1 << 14), score.size)
+        for begin in range(first, stop, BUFFER_ENTRIES):
+            end = min(begin + BUFFER_ENTRIES, stop)
+            scores, patterns, outcomes = score[begin:end], bits[begin:end], outcome[begin:end]
+            for i in range(scores.size):
+                total += np.uint64(np.int64(np.float64(scores[i]) * SCALE))
+                worst = max(worst, patterns[i])
+                union |= outcomes[i]
+                keys[i] = np.uint32(scores[i] * np.float32(2.0**30)) + (np.uint32(outcomes[i]) << np.uint32(31))
+            whole = scores.size // 4 * 4
+            for start in range(0, whole, 4):
+                for lane in range(4):
+                    word = np.uint64(keys[start + lane]) * scale + step
+                    words[lane, (word >> half) & last_cell] += word
+            for last in range(whole, scores.size):
+                word = np.uint64(keys[last]) * scale + step
+                words[0, (word >> half) & last_cell] += word
+        for place in range(2 * bins + 2):
+            label = place & 1
+            cell = (place >> 1) + 2 * bins * label
+            rows, products = np.uint64(0), np.uint64(0)
+            for lane in range(4):
+                rows += words[lane, cell] >> count_bits
+                products += words[lane, cell] & ((np.uint64(1) << count_bits) - np.uint64(1))
+                words[lane, cell] = 0
+            part = (products - rows * below) // scale - (rows * np.uint64(label) << np.uint64(31))
+            units += part
+            sums[place, 0] += np.int64(rows)
+            sums[place, 1] += np.int64(part >> np.uint64(10))
+            sums[place, 2] += np.int64(part & np.uint64(1023)) << 32
+    sums[2, 2] += np.int64(total - (units << np.uint64(32)))
+    return worst, union
 
 
 def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:

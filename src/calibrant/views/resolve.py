@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
-from ..input.predictions import Predictions
+from ..input.predictions import Predictions, checked_by
 from ..util.checks import weight_per_class
 from .lenses import FLATTENED, AnyView, Lens, parse_lens
 from .selections import parse_selection
@@ -23,13 +23,20 @@ Source = Predictions | View | VectorView | Summary
 KEPT_ENTRIES = 4_000_000
 
 
-def resolve(y_true: Any, y_prob: Any = None, keywords: Mapping[str, Any] | None = None, where: Any = None) -> Source:
+def resolve(
+    y_true: Any,
+    y_prob: Any = None,
+    keywords: Mapping[str, Any] | None = None,
+    where: Any = None,
+    check: Callable[[Any, Any], bool] | None = None,
+) -> Source:
     """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed.
 
-    `keywords` are keywords of `Predictions`; they cannot be combined with an object that was checked before.
+    `keywords` are keywords of `Predictions`; they cannot be combined with an object that was checked before. `check` is that of
+    `checked_by`.
     """
     if not isinstance(y_true, (View, VectorView, Summary)):
-        return as_predictions(y_true, y_prob, keywords or {}, where)
+        return as_predictions(y_true, y_prob, keywords or {}, where, check)
     if y_prob is not None or keywords or where is not None:
         kind = _kind(y_true)
         raise InputTypeError(
@@ -38,7 +45,13 @@ def resolve(y_true: Any, y_prob: Any = None, keywords: Mapping[str, Any] | None 
     return y_true
 
 
-def as_predictions(y_true: Any, y_prob: Any, keywords: Mapping[str, Any], where: Any = None) -> Predictions:
+def as_predictions(
+    y_true: Any,
+    y_prob: Any,
+    keywords: Mapping[str, Any],
+    where: Any = None,
+    check: Callable[[Any, Any], bool] | None = None,
+) -> Predictions:
     """Return checked predictions of the rows that `where` selects, for functions that need the rows."""
     if isinstance(y_true, (View, VectorView, Summary)):
         raise InputTypeError(
@@ -53,6 +66,8 @@ def as_predictions(y_true: Any, y_prob: Any, keywords: Mapping[str, Any], where:
                 InPython("pass it to Predictions(...) instead"),
             )
         predictions = y_true
+    elif check is not None:
+        predictions = checked_by(check, y_true, y_prob, **keywords)
     else:
         predictions = Predictions(y_true, y_prob, **keywords)
     return predictions if where is None else parse_selection(where, predictions)
