@@ -45,7 +45,8 @@ def common_names(names: Sequence[Any]) -> list[Any]:
         whole = all(name == name // 1 for name in names)
         return [int(name) if whole else float(name) for name in names]
     texts = {name for name in names if isinstance(name, str)}
-    written = next((form for form in (str, str.lower, str.upper) if {form("True"), form("False")} & texts), str)
+    forms: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
+    written = next((form for form in forms if {form("True"), form("False")} & texts), str)
     return [written(str(name)) if isinstance(name, bool) else _printed(name) for name in names]
 
 
