@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Bytecode is written: else each worker, and each process that a test starts, compiles the package anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-.PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub release-check clean
+.PHONY: demo test test-minimal test-gpu deep lint types style browser bench docs gallery reproduce simulate stub release-check clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
@@ -20,10 +20,16 @@ test: $(VENV)/.dev browser lint
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep
 
+# Type checks take one core and about as long as the other checks, so both run at once.
 lint: $(VENV)/.dev
+	$(MAKE) --no-print-directory --output-sync -j 2 types style
+
+types:
+	$(BIN)/mypy
+
+style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_stub.py --check
 	$(BIN)/python tools/check_docstrings.py

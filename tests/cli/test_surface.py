@@ -20,6 +20,7 @@ from calibrant.cli.options import OnceCommand
 from calibrant.cli.wording import OptionWording
 from calibrant.errors import ArgumentError, Drop, InPython, Remedy, Use
 from calibrant.util.files import check_writable
+from tests.in_turn import in_turn
 
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(3)
@@ -67,8 +68,9 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("names", "option"), ALL, ids=[f"{' '.join(n)} {o.opts[0]}" for n, o in ALL])
-def test_an_option_given_twice_is_refused(run: Run, names: tuple[str, ...], option: click.Option) -> None:
+@in_turn("given", ALL, lambda given: f"{' '.join(given[0])} {given[1].opts[0]}")
+def test_an_option_given_twice_is_refused(run: Run, given: tuple[tuple[str, ...], click.Option]) -> None:
+    names, option = given
     for first in option.opts:  # another name of the same option is the same option
         again = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
         code, out, err = run(*names, first, *value_of(option), again, *value_of(option))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import calibrant
 from calibrant import LensError, UndefinedMetricError
 from calibrant.metrics import Metric
+from tests.in_turn import in_turn
 
 Array = NDArray[Any]
 
@@ -105,6 +106,7 @@ def metrics_that(fits: Callable[[Metric], bool]) -> Any:
 
 
 every_metric = metrics_that(lambda _: True)
+every_metric_in_turn = in_turn("metric", list(calibrant.catalogue.values()), lambda metric: metric.id)
 # Two columns are read as one, and ten as three: their turn comes with the long forms.
 LONG = ("two_column", "ten")
 

@@ -15,12 +15,12 @@ import calibrant
 from calibrant import InputTypeError, LensError, Predictions, UnknownArgumentError
 from calibrant.metrics import Metric
 
-from .problems import PROBLEMS, TIED, clean_value, every_metric, value
+from .problems import PROBLEMS, TIED, clean_value, every_metric, every_metric_in_turn, value
 
 PREDICTION_KEYWORDS = [word for word in inspect.signature(Predictions).parameters if word not in ("y_true", "y_prob")]
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_signature_names_everything(metric: Metric) -> None:
     signature = inspect.signature(metric)
     names = list(signature.parameters)
@@ -35,20 +35,20 @@ def test_the_signature_names_everything(metric: Metric) -> None:
     )
 
 
-@every_metric
+@every_metric_in_turn
 def test_options_do_not_hide_what_describes_the_data(metric: Metric) -> None:
     """An option called like a keyword of Predictions would swallow it: ``clip=True`` must clip, in every metric."""
     assert not set(metric.options) & {"y_true", "y_prob", "lens", "where", "combine", *PREDICTION_KEYWORDS}
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_defaults_may_be_spelt_out(metric: Metric) -> None:
     problem = PROBLEMS["binary"][TIED]
     spelt = {word: default for word, default in metric.options.items() if word != "rng"}
     assert value(metric, problem, **spelt, lens=metric.lens) == clean_value(metric, problem)
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_documentation_is_whole(metric: Metric) -> None:
     doc = metric.__doc__
     for section in ("Parameters", "Returns", "References"):
@@ -67,7 +67,7 @@ def test_the_documentation_is_whole(metric: Metric) -> None:
     assert metric.cons
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_facts_are_consistent(metric: Metric) -> None:
     low, high = metric.range
     assert low < high
@@ -84,7 +84,7 @@ def test_the_facts_are_consistent(metric: Metric) -> None:
     assert metric.deterministic or "rng" in metric.options, "a metric that draws takes rng="
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_entry_is_plain_values(metric: Metric) -> None:
     entry = metric.to_dict()
     assert entry["id"] == metric.id
@@ -95,7 +95,7 @@ def test_the_entry_is_plain_values(metric: Metric) -> None:
     assert not any(isinstance(number, float) and math.isnan(number) for number in entry["range"])
 
 
-@every_metric
+@every_metric_in_turn
 def test_names_and_aliases_find_it(metric: Metric) -> None:
     assert calibrant.catalogue[metric.id] is metric
     assert getattr(calibrant, metric.id) is metric
@@ -109,7 +109,7 @@ def test_names_and_aliases_find_it(metric: Metric) -> None:
         assert metric.id in found
 
 
-@every_metric
+@every_metric_in_turn
 def test_copies_are_the_metric(metric: Metric) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(metric, protocol)) is metric
@@ -139,7 +139,7 @@ def test_threads_get_the_same_bits(metric: Metric, deep: bool) -> None:
         assert set().union(*pool.map(work, range(8))) == {wanted}
 
 
-@every_metric
+@every_metric_in_turn
 def test_a_misspelt_keyword_is_refused(metric: Metric) -> None:
     problem = PROBLEMS["binary"][0]
     for word, meant in {"sampel_weight": "sample_weight", "lense": "lens", "weights": "sample_weight"}.items():
@@ -154,7 +154,7 @@ def test_a_misspelt_keyword_is_refused(metric: Metric) -> None:
         metric.of(Predictions(problem.y, problem.p), nonsense=1)
 
 
-@every_metric
+@every_metric_in_turn
 def test_what_is_needed_is_asked_for(metric: Metric) -> None:
     problem = PROBLEMS["binary"][0]
     needed = problem.needed(metric)

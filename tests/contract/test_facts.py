@@ -18,6 +18,7 @@ from .problems import (
     Problem,
     enumerated,
     every_metric,
+    every_metric_in_turn,
     leaning_forecasts,
     metrics_that,
     mixed_with_uniform,
@@ -58,7 +59,7 @@ def test_which_metrics_have_a_test() -> None:
     assert not {"nses", "ece", "brier", "dkde"} & having
 
 
-@every_metric
+@every_metric_in_turn
 def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
     for use_case in metric.use_cases:
         assert use_case in USE_CASES
@@ -70,7 +71,7 @@ def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
 CENTRED = {"ce2_db", "ece_db", "gece_db", "vce_db", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd"}
 
 
-@every_metric
+@every_metric_in_turn
 def test_a_value_on_either_side_of_the_ideal_is_signed_or_centred(metric: Metric) -> None:
     low, high = metric.range
     inside = metric.ideal is not None and low < metric.ideal < high
@@ -207,7 +208,7 @@ def test_the_range_is_reached(metric: Metric) -> None:
     assert max(found) >= (3 if high == math.inf else high - reach), max(found)
 
 
-@every_metric
+@every_metric_in_turn
 def test_calls_have_the_cost_that_they_declare_in_words(metric: Metric) -> None:
     small, large = metric.seconds(1000, 5), metric.seconds(100_000, 5)
     power = math.log(large / small) / math.log(100)

@@ -23,7 +23,7 @@ from calibrant.metrics.documentation import build_doc
 from calibrant.metrics.properties import PROPERTIES, SLOW
 from calibrant.metrics.use_cases import USE_CASES
 
-from .problems import Problem, enumerated, every_metric, metrics_that, problem_of, value
+from .problems import Problem, enumerated, every_metric, every_metric_in_turn, metrics_that, problem_of, value
 from .test_facts import truths
 
 # Scores at 0 and 1 are asked for, and their log-odds are clipped.
@@ -314,7 +314,7 @@ def test_what_is_computed_from_a_sketch(metric: Metric, k: int) -> None:
             metric(found)
 
 
-@every_metric
+@every_metric_in_turn
 def test_what_is_efficient_was_measured_so(metric: Metric) -> None:
     """Orders of growth against the stored times of 10,000 rows of 10 classes: fast ones took less than five seconds."""
     taken = json.loads(TIMES.read_text(encoding="utf-8"))[metric.id]
@@ -333,7 +333,7 @@ def test_what_is_parsimonious_has_no_number_to_choose(metric: Metric) -> None:
     )
 
 
-@every_metric
+@every_metric_in_turn
 def test_what_is_uncertain_says_so_and_is_not_recommended(metric: Metric) -> None:
     assert metric.certain == metric.properties["certain"] == bool(re.match("certain(;|$)", metric.certainty))
     if not metric.certain:

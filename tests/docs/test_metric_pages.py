@@ -20,6 +20,7 @@ import make_family_tree as tree
 import make_metric_pages as maker
 import metric_pictures as pictures
 from calibrant.metrics import documentation
+from tests.in_turn import in_turn
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "metrics"
@@ -60,7 +61,7 @@ def test_every_metric_has_one_formula() -> None:
     assert set(maker.formulas()) == set(cal.catalogue)
 
 
-@pytest.mark.parametrize("id", list(cal.catalogue))
+@in_turn("id", list(cal.catalogue))
 def test_formula_is_well_formed(id: str) -> None:
     text = maker.formulas()[id]
     assert text.startswith("$$\n")

@@ -10,16 +10,15 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 import calibrant as cal
 from calibrant.metrics import Metric, documentation
+from tests.in_turn import in_turn
 
 EVERY = list(cal.catalogue.values())
 SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples"]
 
 
-@pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric.id)
+@in_turn("metric", EVERY, lambda metric: metric.id)
 class TestEveryMetric:
     def test_sections_are_complete_and_in_order(self, metric: Metric) -> None:
         assert re.findall(r"^([A-Z][A-Za-z ]+)\n-+$", metric.__doc__ or "", re.MULTILINE) == SECTIONS

@@ -24,8 +24,8 @@ from calibrant.metrics import Metric
 from calibrant.metrics.registry import Catalogue, metric, preset
 from calibrant.util import kernels
 from calibrant.views import View, resolve
+from tests.in_turn import in_turn
 
-EVERY = [pytest.param(m, id=m.id) for m in catalogue.values()]
 Y, P = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]
 
 
@@ -295,7 +295,7 @@ def test_rows_are_what_the_mean_is_made_of() -> None:
     assert cal.brier.rows([0, 2], [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]], lens="class:2") == pytest.approx([0.01, 0.81])
 
 
-@pytest.mark.parametrize("m", EVERY)
+@in_turn("m", list(catalogue.values()), lambda m: m.id)
 class TestEveryEntry:
     def test_is_complete(self, m: Metric) -> None:
         entry = m.to_dict()

@@ -410,6 +410,13 @@ def test_a_group_is_one_however_a_file_spells_it(tmp_path: Path) -> None:
     assert monitor.status(group="1").n == monitor.status(group=1.0).n == 4
 
 
+def test_declared_groups_are_those_of_the_reference_however_they_are_spelled(tmp_path: Path) -> None:
+    reference = cal.Predictions(TRUTH, REFERENCE, groups=np.arange(1500) % 3)
+    monitor = Monitor.create(tmp_path / "w.db", reference=reference, groups=["1", 2.0, "b"], **QUICK)
+    assert [each.group for each in monitor.status().groups] == [1, 2, "b"]
+    assert [monitor._reference_of(stream).scores is None for stream in ("1", "2", '"b"')] == [False, False, True]
+
+
 def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
     reference = cal.Predictions(TRUTH, REFERENCE, groups=np.where(np.arange(1500) % 2, "north", "south"))
     monitor = Monitor.create(tmp_path / "w.db", reference=reference, **QUICK)

@@ -14,10 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
+from tests.in_turn import in_turn
 
 Array = NDArray[Any]
-
-EVERY_METRIC = [pytest.param(metric, id=metric.id) for metric in cal.catalogue.values()]
 
 
 def by_definition(y: Any, p: Any, bins: int) -> float:
@@ -158,7 +157,7 @@ def test_14_classwise_on_edges() -> None:
     assert cal.cwce(y, p, bins=5) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("metric", EVERY_METRIC)
+@in_turn("metric", list(cal.catalogue.values()), lambda metric: metric.id)
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(

@@ -71,15 +71,23 @@ def test_text_of_a_frame_and_of_an_array_are_one() -> None:
         assert np.array_equal(other.predict_proba(NEW, names), found.predict_proba(NEW, names))
 
 
-def test_numbers_are_not_their_text() -> None:
+def test_numbers_are_their_text() -> None:
+    for calibrator in MAPS:
+        numbers, texts = fitted(calibrator, GROUP), fitted(calibrator, GROUP.astype(str))
+        right = numbers.predict_proba(NEW, NAMES)
+        assert np.array_equal(numbers.predict_proba(NEW, NAMES.astype(str)), right)
+        assert np.array_equal(numbers.predict_proba(NEW, NAMES.astype(float).astype(str)), right)
+        for names in (NAMES, NAMES.astype(float)):
+            assert np.array_equal(texts.predict_proba(NEW, names), texts.predict_proba(NEW, NAMES.astype(str)))
     found = cal.GroupCalibration(cal.PlattScaling()).fit(SCORE, Y, groups=GROUP)
+    codes = np.char.zfill(NAMES.astype(str), 2)  # such as those of a postal district
     with pytest.raises(
-        cal.GroupError, match="groups: groups must be among those fitted; got '1' in row 0; use unseen='together'"
+        cal.GroupError, match="groups: groups must be among those fitted; got '01' in row 0; use unseen='together'"
     ):
-        found.predict_proba(NEW, NAMES.astype(str))
+        found.predict_proba(NEW, codes)
     multi = fitted(MAPS[1], GROUP)
     with pytest.warns(cal.CalibrantWarning, match="no row is in a group that was fitted: the first group is"):
-        assert np.allclose(multi.predict_proba(NEW, NAMES.astype(str))[:, 1], NEW)
+        assert np.allclose(multi.predict_proba(NEW, codes)[:, 1], NEW)
     with pytest.raises(cal.GroupError, match=r"cannot be read as names of groups \("):
         found.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object))
 

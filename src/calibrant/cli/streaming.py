@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
-from ..sketches.collection import ALL, Sketches
+from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.remote import is_remote
@@ -169,27 +169,10 @@ def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     total = Sketches.read(first)
     for file in others:
         try:
-            total = _merged(total, Sketches.read(file))
+            total = total.merge(Sketches.read(file))
         except LensError as error:
             raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedies) from None
     return total
-
-
-def _merged(one: Sketches, other: Sketches) -> Sketches:
-    """Merge sketches; where the groups of one are numbers and those of the other text, as those of one column may be read, all are text."""
-    texts = [{isinstance(name, str) for name in each.groups} for each in (one, other)]
-    if texts not in ([{True}, {False}], [{False}, {True}]):
-        return one.merge(other)
-    return _with_text_groups(one).merge(_with_text_groups(other))
-
-
-def _with_text_groups(sketches: Sketches) -> Sketches:
-    def named(name: Any) -> Any:
-        return name if name is ALL else str(int(name) if isinstance(name, float) and name.is_integer() else name)
-
-    found = Sketches(sketches.kind, sketches.classes, {named(name): part for name, part in sketches.parts.items()})
-    found.dropped = sketches.dropped
-    return found
 
 
 def _option(name: str) -> str:
@@ -234,7 +217,7 @@ def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     for file in paths_of(files):
         try:
             found = Sketches.from_cells(file, missing=dropped)
-            total = found if total is None else _merged(total, found)
+            total = found if total is None else total.merge(found)
         except CalibrantError as error:
             changes: dict[str, Any] = {"argument": file} if error.argument in ("table", "other") else {"source": file}
             raise error.replaced(**changes) from None

@@ -22,8 +22,8 @@ from ..input.convert import Column, column, is_missing
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
-from ..sketches.files.columns import WHOLE
 from ..sketches.grid import cell_sums
+from ..sketches.group_names import finder, plain_name
 from ..sketches.sketch import Sketch
 from .ood import LENS, watched_ood
 from .queries import Known, Part, Stream, Texts, Transaction
@@ -235,8 +235,7 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
 
 def group_key(name: Any) -> str:
     """Key of a group: its name as text that preserves the type; None is all rows."""
-    plain = name.item() if isinstance(name, np.generic) else name
-    return json.dumps(plain if plain is None or isinstance(plain, (str, int, float)) else str(plain))
+    return json.dumps(None if name is None else plain_name(name))
 
 
 def group_name(key: str) -> Any:
@@ -247,36 +246,18 @@ def group_name(key: str) -> Any:
 def known_keys(keys: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """The key of the stream of each group: that of a group known by another spelling, or its own.
 
-    Files of different days and formats spell a number or truth value differently: 7, next to missing values 7.0, next to text "7". Two
-    texts are two groups.
-
     >>> known_keys(["7.0", '"7"', '"07"', '"TRUE"', '"b"'], ["null", "7", "true", '"b"'])
     {'7.0': '7', '"7"': '7', '"07"': '"07"', '"TRUE"': 'true', '"b"': '"b"'}
     """
-    there = dict.fromkeys(key for key in known if key != ALL_ROWS)
+    there = [key for key in dict.fromkeys(known) if key != ALL_ROWS]
     found = {key: key for key in keys}
-    if there.keys() >= found.keys():
+    if set(there) >= found.keys():
         return found
-    spelled: dict[tuple[str, bool], str] = {}
-    for key in there:
-        name = group_name(key)
-        spelled.setdefault((_spelling(name), isinstance(name, str)), key)
-    for key in found:
-        if key not in there:
-            name = group_name(key)
-            other = None if isinstance(name, str) else spelled.get((_spelling(name), True))
-            found[key] = spelled.get((_spelling(name), False), other or key)
+    find = finder([group_name(key) for key in there])
+    for key in found.keys() - set(there):
+        place = find(group_name(key))
+        found[key] = key if place is None else there[place]
     return found
-
-
-def _spelling(name: Any) -> str:
-    """A text that a value and its spellings share."""
-    if isinstance(name, bool):
-        return str(name).lower()
-    if isinstance(name, str):
-        whole = re.fullmatch(WHOLE, name)
-        return whole[1] if whole else name.lower() if name.lower() in ("true", "false") else name
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def some_names(names: Sequence[Any]) -> str:

@@ -228,7 +228,8 @@ class Monitor:
             raise LensError(
                 "lens", f"the reference has no sketch of {chosen!r}", f"choose one of {', '.join(sketches.lenses)}"
             )
-        names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
+        there = [group_key(name) for name in sketches.groups]
+        names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
         rule = WindowRule.of(every, rows, time_zone, holidays)
         levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
         kept = check_columns(columns)

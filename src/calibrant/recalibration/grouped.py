@@ -16,6 +16,7 @@ from ..errors import ArgumentError, CalibrantError, GroupError, Use, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups, read_weights
+from ..sketches.group_names import finder
 from ..util.checks import check_whole
 from .base import Calibrator, CountingCalibrator, Input
 from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content, read_rows
@@ -541,16 +542,18 @@ def learnt_groups(groups: Any, rows: int) -> tuple[NDArray[np.intp], NDArray[Any
 
 
 def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp]:
-    """The indices for groups seen in `fit`, or `UNKNOWN`; names are compared as in Python: 1 equals 1.0, but not "1"."""
-    names = _as_given(groups, rows)
-    place = {name: code for code, name in enumerate(known.tolist())}
-    if names.dtype.kind == "O":
-        try:
-            return np.fromiter((place.get(name, UNKNOWN) for name in names.tolist()), np.intp, rows)
-        except TypeError as error:
-            raise GroupError("groups", f"cannot be read as names of groups ({error})", "pass text or numbers") from None
-    distinct, codes = np.unique(names, return_inverse=True)
-    return np.array([place.get(name, UNKNOWN) for name in distinct.tolist()], dtype=np.intp)[codes]
+    """The indices for groups seen in `fit`, or `UNKNOWN`; 1 and "1" are one group, as files of several formats write it."""
+    names = _as_given(groups, rows).tolist()
+    known_names = known.tolist()
+    place: dict[Any, int] = {name: code for code, name in enumerate(known_names)}
+    find = finder(known_names)
+    try:
+        for name in set(names) - place.keys():
+            found = find(name)
+            place[name] = UNKNOWN if found is None else found
+    except TypeError as error:
+        raise GroupError("groups", f"cannot be read as names of groups ({error})", "pass text or numbers") from None
+    return np.fromiter(map(place.__getitem__, names), np.intp, rows)
 
 
 def name_at(groups: Any, row: int) -> Any:

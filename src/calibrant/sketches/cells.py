@@ -28,6 +28,7 @@ from ..util.checks import check_choice
 from .files.columns import names_as_written, quoted
 from .files.reading import PRINTED, open_source
 from .grid import CELLS, grid
+from .group_names import plain_name
 from .row_sums import RowSums
 from .sketch import MOST_ROWS, Sketch
 from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
@@ -259,16 +260,10 @@ def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:
             continue
         if value != value:
             raise GroupError("by", "a group is not a number (NaN)", "select the other rows")
-        codes[place] = named.setdefault(_name(int(value) if widened else value), len(named))
+        # Empty text, which many formats write as missing, is a name.
+        name = "" if value is None else plain_name(int(value) if widened else value)
+        codes[place] = named.setdefault(name, len(named))
     return codes, list(named)
-
-
-def _name(value: Any) -> Any:
-    """A name as a value that can be serialized; empty text, which many formats write as missing, is a name."""
-    if value is None:
-        return ""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, (str, int, float)) else str(value)
 
 
 def _faults(cell: Counts, rows: Counts, spec: _Spec, missing: str) -> Dropped | None:

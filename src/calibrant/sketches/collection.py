@@ -28,6 +28,7 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Summary, VectorView, View
 from .cells import read_cells
+from .group_names import common_names, finder, plain_name
 from .grouped import MOST_GROUPS, GroupCells
 from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
@@ -162,21 +163,21 @@ class Sketches(Summary):
                 "multilabel predictions are not supported",
                 InPython("make one Sketch for each class, with lens='class:NAME'"),
             )
-        names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
+        names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
             parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
         elif predictions.weight_kind == "unit":
             sums = GroupSums(len(predictions.group_names), chosen, scores)
             sums.add(predictions, predictions.groups)
-            parts = sums.parts([_plain(name) for name in predictions.group_names])
+            parts = sums.parts([plain_name(name) for name in predictions.group_names])
         else:
             parts = {ALL: _sketched(predictions, chosen, scores)}
             order = np.argsort(predictions.groups, kind="stable")
             ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
                 if len(rows):
-                    parts[_plain(name)] = _sketched(predictions.take(rows), chosen, scores)
+                    parts[plain_name(name)] = _sketched(predictions.take(rows), chosen, scores)
         made = cls(predictions.kind, names, parts)
         made.dropped = predictions.dropped
         return made
@@ -287,8 +288,11 @@ class Sketches(Summary):
             If there is no such group.
         """
         if name not in self.parts:
-            known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
-            raise GroupError("group", f"unknown group {name!r}", known)
+            place = finder(self.groups)(name)
+            if place is None:
+                known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
+                raise GroupError("group", f"unknown group {name!r}", known)
+            name = self.groups[place]
         return Sketches(self.kind, self.classes, {ALL: self.parts[name]})
 
     def sketches_of(self, lens: Any) -> list[Sketch]:
@@ -371,8 +375,7 @@ class Sketches(Summary):
         views = [self.sketch(lens, name).view() for name in names]
         keywords: dict[str, Any] = {"counts": np.concatenate([view.weight for view in views])}
         if self.groups:
-            called = names if all(map(is_number, names)) else [str(name) for name in names]
-            keywords["groups"] = np.repeat(np.array(called, object), [view.n for view in views])
+            keywords["groups"] = np.repeat(np.array(common_names(names), object), [view.n for view in views])
         if views[0].lens != "binary":
             keywords["input"] = "confidence"
         score = np.concatenate([view.score for view in views])
@@ -410,8 +413,8 @@ class Sketches(Summary):
         Parameters
         ----------
         other : Sketches
-            Sketches of the same classes and lenses. Groups that only one of them has are kept. A group that is a number in one and the
-            same as text in the other, as 1 and "1" are, is one group, named by the text.
+            Sketches of the same classes and lenses. Groups that only one of them has are kept. Where the groups of one are numbers and
+            those of the other text, as files of one column may be read, all become text, and 1 and "1" are one group.
 
         Returns
         -------
@@ -433,10 +436,11 @@ class Sketches(Summary):
                 f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
                 "use the same lenses for both",
             )
-        texts = {name for name in (*self.parts, *other.parts) if isinstance(name, str)}
+        given = [*self.parts.items(), *other.parts.items()]
+        names = iter(common_names([name for name, _ in given if name is not ALL]))
         parts: dict[Any, GroupSketch] = {}
-        for given, part in (*self.parts.items(), *other.parts.items()):
-            name = _spelled(given) if texts and given is not ALL and _spelled(given) in texts else given
+        for old, part in given:
+            name = ALL if old is ALL else next(names)
             parts[name] = parts[name].merge(part) if name in parts else part
         both = Sketches(self.kind, self.classes, parts)
         both.dropped = other.dropped if self.dropped is None else self.dropped.plus(other.dropped)
@@ -697,16 +701,6 @@ class GroupSums:
             if next(iter(lenses.values())).n:
                 parts[name] = GroupSketch(lenses, sums)
         return parts
-
-
-def _plain(name: Any) -> Any:
-    """A name as a value that can be serialized."""
-    return name.item() if isinstance(name, np.generic) else name if isinstance(name, (str, int, float)) else str(name)
-
-
-def _spelled(name: Any) -> str:
-    """A name as text; whole numbers without decimals."""
-    return str(int(name) if isinstance(name, float) and name.is_integer() else name)
 
 
 def _in_order(name: Any) -> tuple[bool, float, str]:

@@ -1,0 +1,34 @@
+"""Checking many values in one test: all are checked, and an error names its value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.in_turn import in_turn
+
+SEEN: list[tuple[int, bool]] = []
+
+
+@in_turn("number", [1, 2, 3])
+def check(tmp_path: Path, number: int) -> None:
+    SEEN.append((number, tmp_path.exists()))
+    assert number % 2 == 0
+
+
+def test_every_value_is_checked_and_every_error_named(tmp_path: Path) -> None:
+    with pytest.raises(ExceptionGroup, match="2 of 3 fail") as caught:
+        check(tmp_path)
+    assert SEEN == [(1, True), (2, True), (3, True)]
+    assert [error.__notes__ for error in caught.value.exceptions] == [["number: 1"], ["number: 3"]]
+
+
+@in_turn("letter", "ab")
+class TestInAClass:
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_other_parameters_and_fixtures_are_those_of_the_test(
+        self, letter: str, number: int, tmp_path: Path
+    ) -> None:
+        (tmp_path / f"{letter}{number}").touch()
+        assert all(each.name.endswith(str(number)) for each in tmp_path.iterdir())
