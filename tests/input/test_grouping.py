@@ -218,3 +218,15 @@ def test_whole_numbers_are_groups_in_increasing_order_whatever_their_range(kind:
         assert names == tuple(sorted(set(values)))
         assert {type(name) for name in names} == {int}
         assert [names[place] for place in code] == values
+
+
+def test_days_in_nanoseconds_are_days() -> None:
+    """As pandas stores them; two times within a microsecond are still two groups."""
+    days = np.array(["2024-01-02", "2024-01-01", "2024-01-02"], "datetime64[ns]")
+    code, names = read_groups(days, 3)
+    assert code is not None
+    assert code.tolist() == [1, 0, 1]
+    assert [str(name) for name in names] == ["2024-01-01 00:00:00", "2024-01-02 00:00:00"]
+    assert names == read_groups(pd.Series(days), 3)[1]
+    close = np.array([1, 2], "datetime64[ns]")
+    assert read_groups(close, 2)[1] == ("1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000000002")

@@ -7,7 +7,8 @@ computed once and not for each resample. The resamples are the same as one by on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,8 @@ FEW_ROWS = 32
 SCORE_BITS, LOWER_BITS, EXACT_ROWS = 62, 36, 1 << 17
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Task:
     """The resamples on which a metric is evaluated."""
 
     metric: Metric
@@ -206,7 +208,7 @@ def _classwise_draws(task: Task) -> Floats | None:
     own_cell = cells[np.arange(p.n), p.labels]
     integers = _as_integers(np.column_stack([view.score for view in scalars]))
 
-    def value(upper: Floats, lower: Floats, positives: NDArray[np.int64], rows: float) -> float:
+    def value(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64], rows: float) -> float:
         excess = _sums_of_integers(upper, lower, positives).excess
         return task.value([form.value(line, rows) for line in excess.tolist()], views)
 
@@ -235,7 +237,7 @@ def _classwise_draws(task: Task) -> Floats | None:
                 inside.ravel()[usual] = total - inside.sum(axis=1)
                 sums.append(inside)
             positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
-            values.append(value(*sums, positives, float(own.sum())))
+            values.append(value(sums[0], sums[1], positives, float(own.sum())))
     return np.array(values, np.float64)
 
 
@@ -277,7 +279,7 @@ def _binned_draws(task: Task, form: Binned) -> Floats | None:
         if exact and weight.sum(axis=1).max() > EXACT_ROWS * cells.shape[1]:  # clusters of unequal size
             return None
         if exact:
-            integers = _sums_of_integers(*sums, positives.astype(np.int64))
+            integers = _sums_of_integers(sums[0], sums[1], positives.astype(np.int64))
             sums = [integers.score_sum, positives, integers.excess]
         else:
             sums = [*sums, positives, sums[0] - positives]
@@ -362,7 +364,8 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
         return np.array(result, np.float64)
     if view.k * RESAMPLES_PER_CLASS > task.count:
         return None
-    by_label = np.array([views[0].each_row(form.numbers).T for views in task.views_by_label()])
+    alike = (cast(VectorView, views[0]) for views in task.views_by_label())
+    by_label = np.array([one.each_row(form.numbers).T for one in alike])
     everyone = np.arange(view.n)
     # Numbers that are the same for all labels are added once.
     depends = np.flatnonzero((by_label != by_label[0]).any(axis=(0, 2)))

@@ -20,6 +20,8 @@ WeightKind = Literal["unit", "counts", "importance"]
 MAX_COUNT = 2**53
 # Whole numbers of groups in a range up to this size, or the number of rows, are counted.
 FEW_CODES = 1 << 12
+# Units of time that Python's dates do not have.
+BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
 # Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
 
@@ -125,6 +127,10 @@ def group_values(groups: Any, n: int) -> Array:
     if hole.any():
         row = int(np.argmax(hole))
         raise GroupError("groups", "missing group", "name the missing groups, or drop the rows", row=row)
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in BELOW_MICROSECONDS:
+        # Python's dates end with microseconds: `tolist` would return counts of nanoseconds.
+        short = values.astype("datetime64[us]")
+        return short if (short == values).all() else values.astype(str)
     return values
 
 
