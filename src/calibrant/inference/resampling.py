@@ -23,6 +23,7 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
+from ..views.drawn import DrawnView
 from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
@@ -250,7 +251,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
+        return one_view(DrawnView(view, rows))
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -266,7 +267,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -282,8 +283,6 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
-        elif drawn:
-            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)

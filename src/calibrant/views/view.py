@@ -14,6 +14,7 @@ from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
+from ..util.lookup import Lookup
 from ..util.sums import accurate_sum
 
 __all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
@@ -144,11 +145,22 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
-        """Set scores, outcomes and weights in increasing order of the score; `like` has the same scores, without weights."""
+    def __init__(
+        self,
+        rows: tuple[Floats, Floats, Array | None],
+        end: Array,
+        like: Prefix | None = None,
+        times: Array | None = None,
+    ) -> None:
+        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends.
+
+        `like` has the same scores, without weights; `times` is how often a row without weight was drawn.
+        """
         self._rows = rows
         self._like = like
-        self.end = end
+        self._times = times
+        self._end = end
+        self.end = end if times is None else self._sums(np.ones(1, np.int64))
         """Number of rows up to and including each tie group."""
 
     @cached_property
@@ -157,12 +169,14 @@ class Prefix:
         score = self._rows[0]
         if self._like is not None:
             return self._like.score
-        return score if len(self.end) > len(score) else score[self.end[1:] - 1]
+        return score if len(self._end) > len(score) else score[self._end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
+        if self._times is not None:
+            values = values * self._times
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
         np.cumsum(values, out=path[1:])
-        return path if len(self.end) == len(path) else path[self.end]
+        return path if len(self._end) == len(path) else path[self._end]
 
     @cached_property
     def weight(self) -> Array:
@@ -361,9 +375,6 @@ class View(_Weighted):
     same_scores: View | None = None
     """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
 
-    drawn_from: tuple[View, Array] | None = None
-    """The view of which this one is a bootstrap replicate, and the rows that were drawn."""
-
     def __init__(
         self,
         score: Array,
@@ -468,11 +479,6 @@ class View(_Weighted):
             if len(place):  # tied rows in increasing order of the outcome
                 outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
             return like.sorted_rows[0], outcome, None
-        if self.drawn_from is not None and self.weight is None and not self.is_soft:
-            whole, rows = self.drawn_from
-            times = np.bincount(rows, minlength=whole.n)[whole.order_with_outcome]
-            score, outcome, _ = whole.sorted_rows
-            return np.repeat(score, times), np.repeat(outcome, times), None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -503,6 +509,43 @@ class View(_Weighted):
         like = self.sorted_like
         return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether sums in increasing order of the score need no sort."""
+        return "prefix" in self.__dict__
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether rows have equal scores."""
+        return len(self.ends) <= self.n
+
+    @property
+    def has_mixed_ties(self) -> bool:
+        """Whether rows with equal scores may have different outcomes."""
+        return self.has_ties
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Positions of other scores among the distinct ones of this view, for many searches."""
+        return Lookup(self.prefix.score)
+
+    def rows_up_to(self, scores: Floats) -> Array:
+        """Return how many rows have at most each of these scores; a count stands for as many rows.
+
+        Parameters
+        ----------
+        scores : numpy.ndarray of shape (M,)
+            Scores, not necessarily those of rows.
+
+        Returns
+        -------
+        numpy.ndarray of shape (M,)
+            Numbers of rows.
+        """
+        prefix = self.prefix
+        path = prefix.weight.astype(np.intp, copy=False) if self.weight_kind == "counts" else prefix.end
+        return np.asarray(path[np.searchsorted(prefix.score, scores, side="right")])
+
     @cached_property
     def ties(self) -> Ties:
         """Sums over the rows of each distinct score."""
@@ -530,6 +573,7 @@ class View(_Weighted):
             "sorted_rows",
             "ends",
             "prefix",
+            "lookup",
             "ties",
             "weights",
         ):

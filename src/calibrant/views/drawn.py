@@ -1,0 +1,118 @@
+"""Bootstrap replicates of a view: how often each of its sorted rows was drawn replaces a sort of every replicate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..util.cached import cached_property
+from .view import ClassColumns, Prefix, RestOfRows, Rows, View
+
+__all__ = ["DrawnColumns", "DrawnView"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class DrawnView(View):
+    """Rows drawn from a view with replacement; they are gathered when they are read.
+
+    Without weights and soft labels, sorted rows and prefix sums are those of the view, each row repeated as often as it was drawn.
+    """
+
+    def __init__(
+        self, whole: View, drawn: Array, rows: Rows | None = None, column: tuple[ClassColumns, int] | None = None
+    ) -> None:
+        self.whole, self.drawn = whole, drawn
+        self.n = len(drawn)
+        self.is_soft, self.weight_kind, self.events = whole.is_soft, whole.weight_kind, whole.events
+        self.lens, self.rows, self.column, self._classes = whole.lens, rows, column, whole.classes
+        self.complement = RestOfRows(whole, drawn)
+        self.tables = {}
+        self.has_mixed_cells = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("raw_score", "_outcome", "weight", "log_odds"):
+            raise AttributeError(name)
+        values = self.whole.raw_outcome if name == "_outcome" else getattr(self.whole, name)
+        found = self.__dict__[name] = None if values is None else values[self.drawn]
+        return found
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether sums in increasing order of the score need no sort."""
+        return self.whole.weight is None and not self.is_soft
+
+    @cached_property
+    def times(self) -> Array:
+        """How often each row of the view was drawn, in increasing order of score and outcome."""
+        return np.bincount(self.drawn, minlength=self.whole.n).take(self.whole.order_with_outcome)
+
+    @cached_property
+    def reached(self) -> Array:
+        """Number of drawn rows up to each row of the view, in the same order; the first entry is 0."""
+        return _path(self.times)
+
+    @cached_property
+    def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
+        """Scores, outcomes and weights in increasing order of the score."""
+        if not self.is_sorted:
+            return super().sorted_rows
+        # The row of the view that each drawn one repeats, in less time than by np.repeat.
+        at = np.cumsum(np.bincount(self.reached[1:], minlength=self.n)[: self.n])
+        score, outcome, _ = self.whole.sorted_rows
+        return score.take(at), outcome.take(at), None
+
+    @cached_property
+    def ends(self) -> Array:
+        """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
+        return self.prefix.end if self.is_sorted else super().ends
+
+    @cached_property
+    def prefix(self) -> Prefix:
+        """Prefix sums up to the end of each tie group."""
+        if not self.is_sorted:
+            return super().prefix
+        present = np.flatnonzero(self.times != 0)
+        score, outcome, _ = self.whole.sorted_rows
+        score = score.take(present)
+        is_end = np.ones(len(score) + 1, bool)
+        if self.whole.has_ties:
+            is_end[1:-1] = score[1:] != score[:-1]
+        rows = score, outcome.take(present), None
+        return Prefix(rows, np.flatnonzero(is_end), times=self.times.take(present))
+
+    @property
+    def has_mixed_ties(self) -> bool:
+        """Whether tied rows may have different outcomes; copies of a row do not."""
+        return self.whole.has_mixed_ties
+
+    def rows_up_to(self, scores: Floats) -> Array:
+        """Return how many rows have at most each of these scores."""
+        if not self.is_sorted:
+            return super().rows_up_to(scores)
+        whole = self.whole
+        reached = self.reached[whole.ends] if whole.has_ties else self.reached
+        return reached.take(whole.lookup.up_to(scores))
+
+
+class DrawnColumns(ClassColumns):
+    """Probabilities and labels of all classes of drawn rows."""
+
+    def __init__(self, whole: ClassColumns, drawn: Array) -> None:
+        self.whole, self.drawn = whole, drawn
+        self.found = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("probs", "labels"):
+            raise AttributeError(name)
+        found = self.__dict__[name] = getattr(self.whole, name)[self.drawn]
+        return found
+
+
+def _path(values: Array) -> Array:
+    path = np.zeros(len(values) + 1, values.dtype)
+    np.cumsum(values, out=path[1:])
+    return path
