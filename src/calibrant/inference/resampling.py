@@ -23,8 +23,9 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
-from ..views.drawn import DrawnView
-from ..views.lenses import AnyView, has_one_event
+from ..views.drawn import DrawnView, draw_views
+from ..views.lenses import FLATTENED, AnyView, has_one_event
+from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
@@ -301,6 +302,7 @@ class PredictionSampler:
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = _clusters(predictions) if cluster else None
         self.strata = _strata(predictions) if stratify else None
+        self.known: dict[tuple[str, str], list[View] | None] = {}
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
@@ -320,7 +322,7 @@ class PredictionSampler:
         return self._drawn(self.predictions.with_labels(labels))
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        return self._drawn(self.predictions.take(self.picked(rng)))
+        return self._taken(self.picked(rng))
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
@@ -348,7 +350,43 @@ class PredictionSampler:
             # Beyond a thousand rows, a thousandth of the rows is left out at a time.
             parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
         for part in parts:
-            yield 1.0, self._drawn(self.predictions.take(np.delete(np.arange(n), part)))
+            yield 1.0, self._taken(np.delete(np.arange(n), part))
+
+    def _taken(self, rows: Array) -> Drawn:
+        """These rows with all their data; those of a view where the metric evaluates one score for each of them."""
+        p = self.predictions
+        taken: list[Predictions] = []
+        known: dict[int, list[AnyView]] = {}
+
+        def take() -> Predictions:
+            if not taken:
+                taken.append(p.take(rows))
+            return taken[0]
+
+        def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
+            whole = self._whole_views(metric, keywords)
+            if whole is None:
+                return metric.views(take(), **view_keywords(metric, keywords))
+            # Metrics with the same lens share the views.
+            key = id(whole[0])
+            if key not in known:
+                known[key] = list(draw_views(whole, p, rows, take))
+            return known[key]
+
+        return Drawn(views)
+
+    def _whole_views(self, metric: Metric, keywords: dict[str, Any]) -> list[View] | None:
+        """The views of the original rows, if each row has one score in each that depends on no other row; else None."""
+        given = view_keywords(metric, keywords)
+        lens = given.get("lens", "")
+        if len(given) > ("lens" in given) or not isinstance(lens, str) or metric.ordinal:
+            return None
+        if (metric.id, lens) not in self.known:
+            views = metric.views(self.predictions, **given)
+            single = [view for view in views if isinstance(view, View) and view.n == self.predictions.n]
+            fits = len(single) == len(views) and are_kept(views) and single[0].lens != FLATTENED
+            self.known[metric.id, lens] = single if fits else None
+        return self.known[metric.id, lens]
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:

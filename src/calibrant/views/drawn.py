@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..input.predictions import Predictions
 from ..util.cached import cached_property
 from .view import ClassColumns, Prefix, RestOfRows, Rows, View
 
-__all__ = ["DrawnColumns", "DrawnView"]
+__all__ = ["DrawnView", "draw_views"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -116,3 +118,19 @@ def _path(values: Array) -> Array:
     path = np.zeros(len(values) + 1, values.dtype)
     np.cumsum(values, out=path[1:])
     return path
+
+
+def draw_views(
+    views: Sequence[View], predictions: Predictions, drawn: Array, take: Callable[[], Predictions]
+) -> list[DrawnView]:
+    """Return the drawn rows of the views of predictions; `take` returns the predictions of these rows."""
+    rows = Rows(predictions, take)
+    columns: dict[int, ClassColumns] = {}
+
+    def column_of(view: View) -> tuple[ClassColumns, int] | None:
+        if view.column is None:
+            return None
+        classes, index = view.column
+        return columns.setdefault(id(classes), DrawnColumns(classes, drawn)), index
+
+    return [DrawnView(view, drawn, rows, column_of(view)) for view in views]

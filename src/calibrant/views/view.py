@@ -79,33 +79,39 @@ def _log_sum_above_one(z: Floats) -> Floats:
 class Rows:
     """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
-    def __init__(self, predictions: Predictions) -> None:
-        self._predictions = predictions
+    def __init__(self, predictions: Predictions, take: Callable[[], Predictions] | None = None) -> None:
+        """Set the predictions of the rows, or those from which they are taken when their data are read."""
+        self._whole = predictions
+        self._take = take
+
+    @property
+    def _predictions(self) -> Predictions:
+        return self._whole if self._take is None else self._take()
 
     @property
     def labels(self) -> Array | None:
         """True class of each row; None for soft labels and for confidences."""
-        return None if self._predictions.kind == "confidence" else self._predictions.labels
+        return None if self._whole.kind == "confidence" else self._predictions.labels
 
     @property
     def classes(self) -> int:
         """Number of classes."""
-        return self._predictions.k
+        return self._whole.k
 
     @property
     def names(self) -> tuple[Any, ...] | None:
         """Names of the classes in the order of the columns, if known."""
-        return self._predictions.classes
+        return self._whole.classes
 
     @property
     def exclusive_classes(self) -> int | None:
         """Number of classes of which each row has one; None for several labels per row, and for confidences."""
-        return self._predictions.k if self._predictions.kind in ("binary", "multiclass") else None
+        return self._whole.k if self._whole.kind in ("binary", "multiclass") else None
 
     @property
     def is_multilabel(self) -> bool:
         """Whether a row may have several classes."""
-        return self._predictions.kind == "multilabel"
+        return self._whole.kind == "multilabel"
 
     @property
     def predicted(self) -> Array:
@@ -139,7 +145,7 @@ class Rows:
 
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
-        self._predictions.views.clear()
+        self._whole.views.clear()
 
 
 class Prefix:
@@ -542,7 +548,9 @@ class View(_Weighted):
         numpy.ndarray of shape (M,)
             Numbers of rows.
         """
-        prefix = self.prefix
+        like, prefix = self.sorted_like, self.prefix
+        if like is not None:
+            return np.asarray(like.ends[like.lookup.up_to(scores)])
         path = prefix.weight.astype(np.intp, copy=False) if self.weight_kind == "counts" else prefix.end
         return np.asarray(path[np.searchsorted(prefix.score, scores, side="right")])
 

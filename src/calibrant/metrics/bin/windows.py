@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,11 +95,15 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     if inner == "abs_mean":
         return float(np.abs((scores[end] - scores[begin]) / inside - rate).mean())
     # Scores are sorted, so that the window splits at its rate: below it p has a negative sign, above it a positive one.
+    turn = view.rows_up_to(rate)
     start = np.arange(n - length + 1)
-    turn = np.clip(view.rows_up_to(rate), start, start + length)
-    below = rate * (mass[turn] - mass[begin]) - (scores[turn] - scores[begin])
-    above = (scores[end] - scores[turn]) - rate * (mass[end] - mass[turn])
-    return max(0.0, float(((below + above) / inside).mean()))
+    np.maximum(turn, start, out=turn)
+    start += length
+    np.minimum(turn, start, out=turn)
+    rate *= 2 * mass.take(turn) - (mass[begin] + mass[end])
+    rate += (scores[begin] + scores[end]) - 2 * scores.take(turn)
+    rate /= inside
+    return max(0.0, float(rate.mean()))
 
 
 @metric(
@@ -201,4 +205,3 @@ def _mean_of_counts(view: View, n: int, k: int) -> float | None:
     change = np.interp(start + (k + 1), place, prefix.excess) - np.interp(start, place, prefix.excess)
     change = np.abs(change) * times
     return accurate_sum(change / (k + 1.0)) / n
-
