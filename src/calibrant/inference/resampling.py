@@ -23,7 +23,7 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
-from ..views.drawn import DrawnView, draw_views
+from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event
 from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
@@ -252,7 +252,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return one_view(DrawnView(view, rows))
+        return one_view(DrawnView(view, Draw(rows, view.n)))
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])

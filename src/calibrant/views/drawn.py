@@ -12,10 +12,22 @@ from ..input.predictions import Predictions
 from ..util.cached import cached_property
 from .view import ClassColumns, Prefix, RestOfRows, Rows, View
 
-__all__ = ["DrawnView", "draw_views"]
+__all__ = ["Draw", "DrawnView", "draw_views"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+
+class Draw:
+    """Rows drawn from so many with replacement; the views of several classes share how often each was drawn."""
+
+    def __init__(self, rows: Array, size: int) -> None:
+        self.rows, self.size = rows, size
+
+    @cached_property
+    def times(self) -> Array:
+        """How often each row was drawn."""
+        return np.bincount(self.rows, minlength=self.size)
 
 
 class DrawnView(View):
@@ -25,22 +37,32 @@ class DrawnView(View):
     """
 
     def __init__(
-        self, whole: View, drawn: Array, rows: Rows | None = None, column: tuple[ClassColumns, int] | None = None
+        self, whole: View, draw: Draw | None, rows: Rows | None = None, column: tuple[ClassColumns, int] | None = None
     ) -> None:
-        self.whole, self.drawn = whole, drawn
-        self.n = len(drawn)
+        """Set the view and the drawn rows; `draw` is None where `times` will be set instead."""
+        self.whole, self._draw = whole, draw
         self.is_soft, self.weight_kind, self.events = whole.is_soft, whole.weight_kind, whole.events
         self.lens, self.rows, self.column, self._classes = whole.lens, rows, column, whole.classes
-        self.complement = RestOfRows(whole, drawn)
         self.tables = {}
         self.has_mixed_cells = None
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("raw_score", "_outcome", "weight", "log_odds"):
+        if name == "n":
+            found: Any = int(self.times.sum()) if self._draw is None else len(self._draw.rows)
+        elif name == "complement":
+            found = RestOfRows(self.whole, self.drawn)
+        elif name in ("raw_score", "_outcome", "weight", "log_odds"):
+            values = self.whole.raw_outcome if name == "_outcome" else getattr(self.whole, name)
+            found = None if values is None else values[self.drawn]
+        else:
             raise AttributeError(name)
-        values = self.whole.raw_outcome if name == "_outcome" else getattr(self.whole, name)
-        found = self.__dict__[name] = None if values is None else values[self.drawn]
+        self.__dict__[name] = found
         return found
+
+    @cached_property
+    def drawn(self) -> Array:
+        """The drawn rows."""
+        return np.repeat(self.whole.order_with_outcome, self.times) if self._draw is None else self._draw.rows
 
     @property
     def is_sorted(self) -> bool:
@@ -50,12 +72,15 @@ class DrawnView(View):
     @cached_property
     def times(self) -> Array:
         """How often each row of the view was drawn, in increasing order of score and outcome."""
-        return np.bincount(self.drawn, minlength=self.whole.n).take(self.whole.order_with_outcome)
+        assert self._draw is not None
+        return self._draw.times.take(self.whole.order_with_outcome)
 
     @cached_property
     def reached(self) -> Array:
         """Number of drawn rows up to each row of the view, in the same order; the first entry is 0."""
-        return _path(self.times)
+        path = np.zeros(len(self.times) + 1, np.intp)
+        np.cumsum(self.times, out=path[1:])
+        return path
 
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
@@ -80,15 +105,14 @@ class DrawnView(View):
         present = np.flatnonzero(self.times != 0)
         score, outcome, _ = self.whole.sorted_rows
         score = score.take(present)
-        is_end = np.ones(len(score) + 1, bool)
+        end = np.arange(len(score) + 1)
         if self.whole.has_ties:
-            is_end[1:-1] = score[1:] != score[:-1]
-        rows = score, outcome.take(present), None
-        return Prefix(rows, np.flatnonzero(is_end), times=self.times.take(present))
+            end = np.append(end[:-1][np.append(True, score[1:] != score[:-1])], len(score))
+        return Prefix((score, outcome.take(present), None), end, times=self.times.take(present))
 
     @property
     def has_mixed_ties(self) -> bool:
-        """Whether tied rows may have different outcomes; copies of a row do not."""
+        """Whether rows with equal scores may have different outcomes; copies of a row have not."""
         return self.whole.has_mixed_ties
 
     def rows_up_to(self, scores: Floats) -> Array:
@@ -98,6 +122,13 @@ class DrawnView(View):
         whole = self.whole
         reached = self.reached[whole.ends] if whole.has_ties else self.reached
         return reached.take(whole.lookup.up_to(scores))
+
+    def _above(self, threshold: float) -> View:
+        if not self.is_sorted:
+            return super()._above(threshold)
+        part = DrawnView(self.whole.above(threshold), None)
+        part.times = self.times[self.whole.n - part.whole.n :]
+        return part
 
 
 class DrawnColumns(ClassColumns):
@@ -114,17 +145,11 @@ class DrawnColumns(ClassColumns):
         return found
 
 
-def _path(values: Array) -> Array:
-    path = np.zeros(len(values) + 1, values.dtype)
-    np.cumsum(values, out=path[1:])
-    return path
-
-
 def draw_views(
     views: Sequence[View], predictions: Predictions, drawn: Array, take: Callable[[], Predictions]
 ) -> list[DrawnView]:
     """Return the drawn rows of the views of predictions; `take` returns the predictions of these rows."""
-    rows = Rows(predictions, take)
+    draw, rows = Draw(drawn, predictions.n), Rows(predictions, take)
     columns: dict[int, ClassColumns] = {}
 
     def column_of(view: View) -> tuple[ClassColumns, int] | None:
@@ -133,4 +158,4 @@ def draw_views(
         classes, index = view.column
         return columns.setdefault(id(classes), DrawnColumns(classes, drawn)), index
 
-    return [DrawnView(view, drawn, rows, column_of(view)) for view in views]
+    return [DrawnView(view, draw, rows, column_of(view)) for view in views]

@@ -569,6 +569,32 @@ class View(_Weighted):
         weight = weight.astype(np.float64)
         return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
 
+    def above(self, threshold: float) -> View:
+        """Return the rows with a score above a threshold; the view caches them, since several metrics and resamples have the same.
+
+        Parameters
+        ----------
+        threshold : float
+            Threshold.
+
+        Returns
+        -------
+        View
+            Scores, outcomes and weights of these rows.
+        """
+        key = "above", threshold
+        if key not in self.tables:
+            self.tables[key] = self._above(threshold)
+        found: View = self.tables[key]
+        return found
+
+    def _above(self, threshold: float) -> View:
+        kept = self.score > threshold
+        weight = None if self.weight is None else self.weight[kept]
+        part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
+        part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
+        return part
+
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
         for name in (
