@@ -27,7 +27,7 @@ def test_the_transform_is_the_sum_over_pairs(sources: Any, width: float, monkeyp
     places = np.sort(sources)
     parts = RNG.random((len(places), 2)) * [40, 1]
     for targets in (places, np.sort(3 * RNG.random(40) - 1)):
-        near = np.abs(targets[:, None] - places).min(axis=1) < 11 * width
+        near = np.abs(targets[:, None] - places).min(axis=1) < 8 * width
         found, expected = fast.gauss_transform(targets, places, parts, width), over_pairs(targets, places, parts, width)
         assert np.allclose(found[near], expected[near], rtol=1e-13, atol=0)
         assert np.allclose(found, expected, rtol=1e-13, atol=1e-27)  # cut at 12 bandwidths
