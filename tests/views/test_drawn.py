@@ -88,6 +88,19 @@ def test_replicates_of_all_classes_are_those_of_the_predictions(metric: str, kin
     )
 
 
+@pytest.mark.parametrize("weights", [{}, {"sample_weight": RNG.random(N) + 0.1}], ids=["unit", "weights"])
+@pytest.mark.parametrize("metric", ["vece", "mvce"])
+def test_bins_of_a_feature(metric: str, weights: dict[str, Any]) -> None:
+    features = np.column_stack([RNG.normal(size=N), np.round(RNG.random(N), 1), np.ones(N)])
+    p = cal.Predictions((RNG.random(N) < SCORE).astype(int), SCORE, features=features, **weights)
+    chosen, sampler = cal.catalogue[metric], PredictionSampler(p)
+    rows = sampler.picked(np.random.default_rng(1))
+    found = sampler.bootstrap(np.random.default_rng(1)).value(chosen, {})
+    assert found == pytest.approx(chosen(p.take(rows)), rel=1e-13)
+    labels = (RNG.random(N) < SCORE).astype(np.uint8)
+    assert sampler.labelled(labels).value(chosen, {}) == chosen(labels, SCORE, features=features, **weights)
+
+
 def test_metrics_of_a_replicate_share_its_views_and_rows_are_taken_once() -> None:
     p = cal.Predictions(np.arange(N) % 4, RNG.dirichlet(np.ones(4), N), groups=np.arange(N) % 3)
     drawn = PredictionSampler(p).bootstrap(np.random.default_rng(0))

@@ -130,6 +130,10 @@ class DrawnView(View):
         part.times = self.times[self.whole.n - part.whole.n :]
         return part
 
+    def _ranked(self, feature: int) -> View:
+        # The order of the rows is all that bins of ranks depend on.
+        return DrawnView(self.whole.ranked(feature), self._draw)
+
 
 class DrawnColumns(ClassColumns):
     """Probabilities and labels of all classes of drawn rows."""

@@ -139,6 +139,11 @@ class Rows:
     def features(self) -> Array | None:
         return self._predictions.features
 
+    @property
+    def feature_count(self) -> int:
+        """Number of features; 0 without any."""
+        return 0 if self._whole.features is None else self._whole.features.shape[1]
+
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
         return Rows(self._predictions.take(rows))
@@ -594,6 +599,33 @@ class View(_Weighted):
         part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
         part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
         return part
+
+    def ranked(self, feature: int) -> View:
+        """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the features.
+
+        Returns
+        -------
+        View
+            Ranks and weights of the rows; the outcomes are 0.
+        """
+        known = (self if self.same_scores is None else self.same_scores).tables
+        key = "ranked", feature
+        if key not in known:
+            known[key] = self._ranked(feature)
+        found: View = known[key]
+        return found
+
+    def _ranked(self, feature: int) -> View:
+        assert self.rows is not None
+        assert self.rows.features is not None
+        distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
+        rank = place.ravel() / max(1, len(distinct) - 1)
+        return View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
 
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
