@@ -363,19 +363,16 @@ class PredictionSampler:
         taken: list[Predictions] = []
         known: dict[int, list[AnyView]] = {}
 
-        def take() -> Predictions:
-            if not taken:
-                taken.append(p.take(rows))
-            return taken[0]
-
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
             whole = self._whole_views(metric, keywords)
             if whole is None:
-                return metric.views(take(), **view_keywords(metric, keywords))
+                if not taken:
+                    taken.append(p.take(rows))
+                return metric.views(taken[0], **view_keywords(metric, keywords))
             # Metrics with the same lens share the views.
             key = id(whole[0])
             if key not in known:
-                known[key] = list(draw_views(whole, p, rows, take))
+                known[key] = list(draw_views(whole, p, rows))
             return known[key]
 
         return Drawn(views)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -145,15 +145,13 @@ class DrawnColumns(ClassColumns):
     def __getattr__(self, name: str) -> Any:
         if name not in ("probs", "labels"):
             raise AttributeError(name)
-        found = self.__dict__[name] = getattr(self.whole, name)[self.drawn]
+        found = self.__dict__[name] = getattr(self.whole, name).take(self.drawn, axis=0)
         return found
 
 
-def draw_views(
-    views: Sequence[View], predictions: Predictions, drawn: Array, take: Callable[[], Predictions]
-) -> list[DrawnView]:
-    """Return the drawn rows of the views of predictions; `take` returns the predictions of these rows."""
-    draw, rows = Draw(drawn, predictions.n), Rows(predictions, take)
+def draw_views(views: Sequence[View], predictions: Predictions, drawn: Array) -> list[DrawnView]:
+    """Return the drawn rows of the views of predictions."""
+    draw, rows = Draw(drawn, predictions.n), Rows(predictions, drawn)
     columns: dict[int, ClassColumns] = {}
 
     def column_of(view: View) -> tuple[ClassColumns, int] | None:

@@ -79,48 +79,55 @@ def _log_sum_above_one(z: Floats) -> Floats:
 class Rows:
     """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
-    def __init__(self, predictions: Predictions, take: Callable[[], Predictions] | None = None) -> None:
-        """Set the predictions of the rows, or those from which they are taken when their data are read."""
-        self._whole = predictions
-        self._take = take
+    def __init__(self, predictions: Predictions, drawn: Array | None = None) -> None:
+        """Set the predictions, and which of their rows were drawn; None stands for all of them."""
+        self._predictions = predictions
+        self._drawn = drawn
+        self._found: dict[str, Array] = {}
 
-    @property
-    def _predictions(self) -> Predictions:
-        return self._whole if self._take is None else self._take()
+    def _values(self, name: str) -> Array | None:
+        values: Array | None = getattr(self._predictions, name)
+        if values is None or self._drawn is None:
+            return values
+        if name not in self._found:
+            self._found[name] = frozen(values.take(self._drawn, axis=0))
+        return self._found[name]
 
     @property
     def labels(self) -> Array | None:
         """True class of each row; None for soft labels and for confidences."""
-        return None if self._whole.kind == "confidence" else self._predictions.labels
+        return None if self._predictions.kind == "confidence" else self._values("labels")
 
     @property
     def classes(self) -> int:
         """Number of classes."""
-        return self._whole.k
+        return self._predictions.k
 
     @property
     def names(self) -> tuple[Any, ...] | None:
         """Names of the classes in the order of the columns, if known."""
-        return self._whole.classes
+        return self._predictions.classes
 
     @property
     def exclusive_classes(self) -> int | None:
         """Number of classes of which each row has one; None for several labels per row, and for confidences."""
-        return self._whole.k if self._whole.kind in ("binary", "multiclass") else None
+        return self._predictions.k if self._predictions.kind in ("binary", "multiclass") else None
 
     @property
     def is_multilabel(self) -> bool:
         """Whether a row may have several classes."""
-        return self._whole.kind == "multilabel"
+        return self._predictions.kind == "multilabel"
 
     @property
     def predicted(self) -> Array:
-        return self._predictions.predicted
+        found = self._values("predicted")
+        assert found is not None
+        return found
 
     @property
     def kept(self) -> Array | None:
         """Mask of the input rows that are present, if rows of weight 0 were dropped."""
-        return self._predictions.kept
+        return self._predictions.kept if self._drawn is None else None
 
     @property
     def least_top(self) -> float:
@@ -129,7 +136,7 @@ class Rows:
 
     @property
     def groups(self) -> Array | None:
-        return self._predictions.groups
+        return self._values("groups")
 
     @property
     def groupings(self) -> tuple[Any, ...]:
@@ -137,20 +144,20 @@ class Rows:
 
     @property
     def features(self) -> Array | None:
-        return self._predictions.features
+        return self._values("features")
 
     @property
     def feature_count(self) -> int:
         """Number of features; 0 without any."""
-        return 0 if self._whole.features is None else self._whole.features.shape[1]
+        return 0 if self._predictions.features is None else self._predictions.features.shape[1]
 
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
-        return Rows(self._predictions.take(rows))
+        return Rows(self._predictions.take(rows if self._drawn is None else self._drawn[rows]))
 
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
-        self._whole.views.clear()
+        self._predictions.views.clear()
 
 
 class Prefix:
@@ -457,7 +464,7 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return stable_order(self.raw_score)
+        return stable_order(self.raw_score) if self.same_scores is None else self.same_scores.order
 
     @cached_property
     def order_with_outcome(self) -> Array:
