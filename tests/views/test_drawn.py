@@ -43,6 +43,7 @@ def test_what_a_replicate_derives_is_what_its_rows_have(name: str, size: int) ->
     for word in ("score", "end", "weight", "outcome", "total", "excess", "square"):
         assert np.allclose(getattr(drawn.prefix, word), getattr(plain.prefix, word), rtol=1e-14, atol=1e-14), word
     assert np.array_equal(drawn.ends, plain.ends)
+    assert np.array_equal(drawn.order, plain.order)
     scores = np.concatenate([plain.score, RNG.random(50), [0.0, 1.0]])
     assert np.array_equal(drawn.rows_up_to(scores), plain.rows_up_to(scores))
     assert (drawn.n, drawn.total) == (plain.n, plain.total)

@@ -70,6 +70,19 @@ class DrawnView(View):
         return self.whole.weight is None and not self.is_soft
 
     @cached_property
+    def order(self) -> Array:
+        """Row indices in increasing order of the score, ties in row order."""
+        tables = self.whole.tables
+        if "digits" not in tables:
+            place = np.empty(self.whole.n, np.uint32)
+            place[self.whole.order] = np.repeat(np.arange(len(self.whole.ends) - 1), np.diff(self.whole.ends))
+            tables["digits"] = (place & 0xFFFF).astype(np.uint16), (place >> 16).astype(np.uint16)
+        # Short integers are sorted by their digits, which takes half of the time of a sort of the scores.
+        low, high = (digit.take(self.drawn) for digit in tables["digits"])
+        first = np.argsort(low, kind="stable")
+        return first.take(np.argsort(high.take(first), kind="stable"))
+
+    @cached_property
     def times(self) -> Array:
         """How often each row of the view was drawn, in increasing order of score and outcome."""
         assert self._draw is not None
