@@ -26,7 +26,7 @@ from ..views.view import VectorView, View
 from .parse import EQUAL_WIDTH, Edges, are_edges, bin_cells, check_bins, is_default, refuse_two_numbers
 from .rules import edge_values
 
-__all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_ranks", "cells_of"]
+__all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_feature", "bin_of_ranks", "cells_of"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -54,6 +54,16 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
     rank = place.ravel() / max(1, len(distinct) - 1)
     scalar = View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
     return bin_cells(scalar, "equal_mass", check_bins(bins, edges=False))[0]
+
+
+def bin_of_feature(view: View, feature: int, bins: Any) -> NDArray[np.intp]:
+    """Return the equal-mass bin of each row by a feature, with ties in one bin; other outcomes of the same rows have the same."""
+    ranked = view.ranked(feature)
+    key = "bin of feature", check_bins(bins, edges=False)
+    if key not in ranked.tables:
+        ranked.tables[key] = bin_cells(ranked, "equal_mass", key[1])[0]
+    found: NDArray[np.intp] = ranked.tables[key]
+    return found
 
 
 def _binning_without_tree(view: VectorView, binning: Any, bins: Any) -> Any:

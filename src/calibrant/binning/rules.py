@@ -665,7 +665,7 @@ MOST_COMPARED = 30
 
 def _highest_of_bins(view: View, count: int) -> Floats:
     """Return the highest score of each non-empty bin of equal mass but the last; see `equal_mass_cuts`."""
-    if view.weight is not None or "prefix" in view.__dict__:
+    if view.weight is not None or view.is_sorted:
         return view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
     # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
     last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1

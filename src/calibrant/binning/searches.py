@@ -247,21 +247,30 @@ class EqualArea(BinningRule):
         return cells_by_starts(view, view.prefix.end[cuts])
 
     def _cuts(self, view: View) -> tuple[Array, Floats]:
+        """Return the first tie group of each bin, and the edges; other outcomes of the same scores have the same."""
+        known = {} if view.sorted_like is None else view.sorted_like.tables
+        if ("cuts", self) not in known:
+            known["cuts", self] = self._found_cuts(view.prefix)
+        found: tuple[Array, Floats] = known["cuts", self]
+        return found
+
+    def _found_cuts(self, prefix: Prefix) -> tuple[Array, Floats]:
         """Return the first tie group of each bin, and the edges, midway between neighbouring scores."""
         most = check_bins(self.bins)
-        prefix = view.prefix
-        between = np.append((prefix.score[:-1] + prefix.score[1:]) / 2, 1.0)
-        share = prefix.weight / prefix.weight[-1]
+        edges = np.append((prefix.score[:-1] + prefix.score[1:]) / 2, 1.0)
+        # Of lists, single numbers are read faster.
+        between, share = edges.tolist(), (prefix.weight / prefix.weight[-1]).tolist()
+        groups = len(between)
 
         def close(area: float) -> list[int]:
             """Close a bin as soon as its width times share reaches `area`; the last ends at 1. Stop beyond `most` bins."""
             ends: list[int] = []
-            start, left = 0, 0.0
-            while start < len(between) and len(ends) <= most:
-                low, high = start, len(between) - 1
+            start, left, least = 0, 0.0, area * (1 - SAME)
+            while start < groups and len(ends) <= most:
+                low, high, before = start, groups - 1, share[start]
                 while low < high:
                     middle = (low + high) // 2
-                    if (between[middle] - left) * (share[middle + 1] - share[start]) >= area * (1 - SAME):
+                    if (between[middle] - left) * (share[middle + 1] - before) >= least:
                         high = middle
                     else:
                         low = middle + 1
@@ -281,4 +290,4 @@ class EqualArea(BinningRule):
             else:
                 low = middle
         cuts = np.append(0, ends[:-1]).astype(np.intp)
-        return cuts, np.append(0.0, between[np.asarray(ends) - 1])
+        return cuts, np.append(0.0, edges[np.asarray(ends) - 1])

@@ -23,7 +23,9 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
-from ..views.lenses import AnyView, has_one_event
+from ..views.drawn import Draw, DrawnView, draw_views
+from ..views.lenses import FLATTENED, AnyView, has_one_event
+from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
@@ -88,6 +90,10 @@ MOST_PATHS = 1 << 22
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
 
+# The C library of Linux returns freed arrays to the system unless a larger one, of up to 32 MB, was freed before; every new array then
+# costs a page fault for each 4 KB of it. Freeing one of this size, which is never written to, avoids them in all resamples.
+KEPT_BYTES = 1 << 24
+
 ROW_BY_ROW = "row by row"
 # Number of resamples after which the total time is extrapolated.
 ENOUGH = 10
@@ -127,6 +133,7 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
         with no_warnings():
             return work(number)
 
+    np.empty(KEPT_BYTES, np.uint8)
     if workers is None or workers <= 1 or count < 2:
         return list(_reported(map(quiet, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
@@ -250,7 +257,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
+        return one_view(DrawnView(view, Draw(rows, view.n)))
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -266,7 +273,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -282,8 +289,6 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
-        elif drawn:
-            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -302,6 +307,7 @@ class PredictionSampler:
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = _clusters(predictions) if cluster else None
         self.strata = _strata(predictions) if stratify else None
+        self.known: dict[tuple[str, str], list[View] | None] = {}
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
@@ -321,7 +327,7 @@ class PredictionSampler:
         return self._drawn(self.predictions.with_labels(labels))
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        return self._drawn(self.predictions.take(self.picked(rng)))
+        return self._taken(self.picked(rng))
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
@@ -349,7 +355,40 @@ class PredictionSampler:
             # Beyond a thousand rows, a thousandth of the rows is left out at a time.
             parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
         for part in parts:
-            yield 1.0, self._drawn(self.predictions.take(np.delete(np.arange(n), part)))
+            yield 1.0, self._taken(np.delete(np.arange(n), part))
+
+    def _taken(self, rows: Array) -> Drawn:
+        """These rows with all their data; those of a view where the metric evaluates one score for each of them."""
+        p = self.predictions
+        taken: list[Predictions] = []
+        known: dict[int, list[AnyView]] = {}
+
+        def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
+            whole = self._whole_views(metric, keywords)
+            if whole is None:
+                if not taken:
+                    taken.append(p.take(rows))
+                return metric.views(taken[0], **view_keywords(metric, keywords))
+            # Metrics with the same lens share the views.
+            key = id(whole[0])
+            if key not in known:
+                known[key] = list(draw_views(whole, p, rows))
+            return known[key]
+
+        return Drawn(views)
+
+    def _whole_views(self, metric: Metric, keywords: dict[str, Any]) -> list[View] | None:
+        """The views of the original rows, if each row has one score in each that depends on no other row; else None."""
+        given = view_keywords(metric, keywords)
+        lens = given.get("lens", "")
+        if len(given) > ("lens" in given) or not isinstance(lens, str) or metric.ordinal:
+            return None
+        if (metric.id, lens) not in self.known:
+            views = metric.views(self.predictions, **given)
+            single = [view for view in views if isinstance(view, View) and view.n == self.predictions.n]
+            fits = len(single) == len(views) and are_kept(views) and single[0].lens != FLATTENED
+            self.known[metric.id, lens] = single if fits else None
+        return self.known[metric.id, lens]
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:

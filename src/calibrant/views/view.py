@@ -14,6 +14,7 @@ from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
+from ..util.lookup import Lookup
 from ..util.sums import accurate_sum
 
 __all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
@@ -78,13 +79,24 @@ def _log_sum_above_one(z: Floats) -> Floats:
 class Rows:
     """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
-    def __init__(self, predictions: Predictions) -> None:
+    def __init__(self, predictions: Predictions, drawn: Array | None = None) -> None:
+        """Set the predictions, and which of their rows were drawn; None stands for all of them."""
         self._predictions = predictions
+        self._drawn = drawn
+        self._found: dict[str, Array] = {}
+
+    def _values(self, name: str) -> Array | None:
+        values: Array | None = getattr(self._predictions, name)
+        if values is None or self._drawn is None:
+            return values
+        if name not in self._found:
+            self._found[name] = frozen(values.take(self._drawn, axis=0))
+        return self._found[name]
 
     @property
     def labels(self) -> Array | None:
         """True class of each row; None for soft labels and for confidences."""
-        return None if self._predictions.kind == "confidence" else self._predictions.labels
+        return None if self._predictions.kind == "confidence" else self._values("labels")
 
     @property
     def classes(self) -> int:
@@ -108,12 +120,14 @@ class Rows:
 
     @property
     def predicted(self) -> Array:
-        return self._predictions.predicted
+        found = self._values("predicted")
+        assert found is not None
+        return found
 
     @property
     def kept(self) -> Array | None:
         """Mask of the input rows that are present, if rows of weight 0 were dropped."""
-        return self._predictions.kept
+        return self._predictions.kept if self._drawn is None else None
 
     @property
     def least_top(self) -> float:
@@ -122,7 +136,7 @@ class Rows:
 
     @property
     def groups(self) -> Array | None:
-        return self._predictions.groups
+        return self._values("groups")
 
     @property
     def groupings(self) -> tuple[Any, ...]:
@@ -130,11 +144,16 @@ class Rows:
 
     @property
     def features(self) -> Array | None:
-        return self._predictions.features
+        return self._values("features")
+
+    @property
+    def feature_count(self) -> int:
+        """Number of features; 0 without any."""
+        return 0 if self._predictions.features is None else self._predictions.features.shape[1]
 
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
-        return Rows(self._predictions.take(rows))
+        return Rows(self._predictions.take(rows if self._drawn is None else self._drawn[rows]))
 
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
@@ -144,11 +163,22 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
-        """Set scores, outcomes and weights in increasing order of the score; `like` has the same scores, without weights."""
+    def __init__(
+        self,
+        rows: tuple[Floats, Floats, Array | None],
+        end: Array,
+        like: Prefix | None = None,
+        times: Array | None = None,
+    ) -> None:
+        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends.
+
+        `like` has the same scores, without weights; `times` is how often a row without weight was drawn.
+        """
         self._rows = rows
         self._like = like
-        self.end = end
+        self._times = times
+        self._end = end
+        self.end = end if times is None else self._sums(np.ones(1, np.int64))
         """Number of rows up to and including each tie group."""
 
     @cached_property
@@ -157,12 +187,14 @@ class Prefix:
         score = self._rows[0]
         if self._like is not None:
             return self._like.score
-        return score if len(self.end) > len(score) else score[self.end[1:] - 1]
+        return score if len(self._end) > len(score) else score[self._end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
+        if self._times is not None:
+            values = values * self._times
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
         np.cumsum(values, out=path[1:])
-        return path if len(self.end) == len(path) else path[self.end]
+        return path if len(self._end) == len(path) else path[self._end]
 
     @cached_property
     def weight(self) -> Array:
@@ -361,9 +393,6 @@ class View(_Weighted):
     same_scores: View | None = None
     """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
 
-    drawn_from: tuple[View, Array] | None = None
-    """The view of which this one is a bootstrap replicate, and the rows that were drawn."""
-
     def __init__(
         self,
         score: Array,
@@ -435,7 +464,7 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return stable_order(self.raw_score)
+        return stable_order(self.raw_score) if self.same_scores is None else self.same_scores.order
 
     @cached_property
     def order_with_outcome(self) -> Array:
@@ -468,11 +497,6 @@ class View(_Weighted):
             if len(place):  # tied rows in increasing order of the outcome
                 outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
             return like.sorted_rows[0], outcome, None
-        if self.drawn_from is not None and self.weight is None and not self.is_soft:
-            whole, rows = self.drawn_from
-            times = np.bincount(rows, minlength=whole.n)[whole.order_with_outcome]
-            score, outcome, _ = whole.sorted_rows
-            return np.repeat(score, times), np.repeat(outcome, times), None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -503,6 +527,45 @@ class View(_Weighted):
         like = self.sorted_like
         return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether sums in increasing order of the score need no sort."""
+        return "prefix" in self.__dict__
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether rows have equal scores."""
+        return len(self.ends) <= self.n
+
+    @property
+    def has_mixed_ties(self) -> bool:
+        """Whether rows with equal scores may have different outcomes."""
+        return self.has_ties
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Positions of other scores among the distinct ones of this view, for many searches."""
+        return Lookup(self.prefix.score)
+
+    def rows_up_to(self, scores: Floats) -> Array:
+        """Return how many rows have at most each of these scores; a count stands for as many rows.
+
+        Parameters
+        ----------
+        scores : numpy.ndarray of shape (M,)
+            Scores, not necessarily those of rows.
+
+        Returns
+        -------
+        numpy.ndarray of shape (M,)
+            Numbers of rows.
+        """
+        like, prefix = self.sorted_like, self.prefix
+        if like is not None:
+            return np.asarray(like.ends[like.lookup.up_to(scores)])
+        path = prefix.weight.astype(np.intp, copy=False) if self.weight_kind == "counts" else prefix.end
+        return np.asarray(path[np.searchsorted(prefix.score, scores, side="right")])
+
     @cached_property
     def ties(self) -> Ties:
         """Sums over the rows of each distinct score."""
@@ -518,6 +581,59 @@ class View(_Weighted):
         weight = weight.astype(np.float64)
         return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
 
+    def above(self, threshold: float) -> View:
+        """Return the rows with a score above a threshold; the view caches them, since several metrics and resamples have the same.
+
+        Parameters
+        ----------
+        threshold : float
+            Threshold.
+
+        Returns
+        -------
+        View
+            Scores, outcomes and weights of these rows.
+        """
+        key = "above", threshold
+        if key not in self.tables:
+            self.tables[key] = self._above(threshold)
+        found: View = self.tables[key]
+        return found
+
+    def _above(self, threshold: float) -> View:
+        kept = self.score > threshold
+        weight = None if self.weight is None else self.weight[kept]
+        part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
+        part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
+        return part
+
+    def ranked(self, feature: int) -> View:
+        """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
+
+        Parameters
+        ----------
+        feature : int
+            Column of the features.
+
+        Returns
+        -------
+        View
+            Ranks and weights of the rows; the outcomes are 0.
+        """
+        known = (self if self.same_scores is None else self.same_scores).tables
+        key = "ranked", feature
+        if key not in known:
+            known[key] = self._ranked(feature)
+        found: View = known[key]
+        return found
+
+    def _ranked(self, feature: int) -> View:
+        assert self.rows is not None
+        assert self.rows.features is not None
+        distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
+        rank = place.ravel() / max(1, len(distinct) - 1)
+        return View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
+
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
         for name in (
@@ -530,6 +646,7 @@ class View(_Weighted):
             "sorted_rows",
             "ends",
             "prefix",
+            "lookup",
             "ties",
             "weights",
         ):

@@ -105,7 +105,6 @@ def tace(
     """Adaptive calibration error of every class over the scores above a threshold."""
     if not 0 <= threshold < 1:
         raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
-    kept = view.score > threshold
     if mode == "zero":
         part = View(
             np.where(view.score < threshold, 0, view.raw_score),
@@ -114,11 +113,10 @@ def tace(
             view.weight_kind,
             classes=view.classes,
         )
-    elif not kept.any():
-        return 0.0
     else:
-        weight = None if view.weight is None else view.weight[kept]
-        part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind, classes=view.classes)
+        part = view.above(threshold)
+    if not part.n:
+        return 0.0
     table = bin_table(part, binning, bins)
     return mean_absolute(table.excess, table.total)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_cells
-from ...binning.partition import bin_of_ranks
+from ...binning.partition import bin_of_feature, bin_of_ranks
 from ...errors import ArgumentError, GroupError, ShapeError
 from ...util.checks import check_whole
 from ...views.view import View
@@ -155,10 +155,11 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
 )
 def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     """Expected calibration error over bins of a feature instead of the score."""
-    features = _features(view)
-    if check_whole(feature, "feature", 0) >= features.shape[1]:
-        raise ArgumentError("feature", f"must be below {features.shape[1]}, the number of features; got {feature}")
-    return cell_error(view, bin_of_ranks(view, features[:, feature], bins))
+    assert view.rows is not None
+    count = view.rows.feature_count
+    if check_whole(feature, "feature", 0) >= count:
+        raise ArgumentError("feature", f"must be below {count}, the number of features; got {feature}")
+    return cell_error(view, bin_of_feature(view, feature, bins))
 
 
 @metric(
@@ -245,12 +246,12 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
 )
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = None) -> float:
     """Expected calibration error over bins of one feature, averaged over features."""
-    features = _features(view)
-    count = features.shape[1]
+    assert view.rows is not None
+    count = view.rows.feature_count
     if count == 0:
         raise GroupError("features", "has no columns", "pass at least one feature")
     chosen = np.arange(count)
     if views is not None:
         chosen = np.random.default_rng(rng).integers(0, count, check_whole(views, "views"))
-    errors = {int(c): cell_error(view, bin_of_ranks(view, features[:, int(c)], bins)) for c in np.unique(chosen)}
+    errors = {int(c): cell_error(view, bin_of_feature(view, int(c), bins)) for c in np.unique(chosen)}
     return math.fsum(errors[int(c)] for c in chosen) / len(chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +22,25 @@ MAX_ROWS = 50_000_000
 ROWS_PER_SCORE = 4
 
 
-def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
+def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
     """Return scores, outcomes and weights in increasing order, with counts expanded to rows; tied rows share their mean outcome.
 
-    Without that, the order of rows inside a tie would move the value.
+    Without that, the order of rows inside a tie would move the value. Rows without weights, and expanded ones, have none.
     """
+    if view.weight is None and not view.has_mixed_ties:
+        score, outcome, _ = view.sorted_rows
+        return score, outcome, None
     prefix = view.prefix
     weight = np.diff(prefix.weight)
     rate = np.diff(prefix.outcome) / weight
-    if view.weight_kind == "counts" and view.weight is not None:
-        rows = np.ones(_expanded(view, id))
+    if view.weight_kind == "counts":
+        _expanded(view, id)
         sizes = weight.astype(np.int64)
-        return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
-    sizes = np.diff(prefix.end)
-    rows = np.ones(view.n)
-    if view.weight is None and len(sizes) == view.n:
-        return prefix.score, rate, rows
-    if view.weight is not None:
-        _, _, ordered = view.sorted_rows
-        assert ordered is not None
-        # Equal weights inside a tie, for the same reason.
-        rows = np.repeat(weight / sizes, sizes)
-    return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
+    else:
+        sizes = np.diff(prefix.end)
+    # Equal weights inside a tie, for the same reason.
+    weights = np.repeat(weight / sizes, sizes) if view.weight_kind == "importance" else None
+    return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), weights
 
 
 def _expanded(view: View, id: str) -> int:
@@ -89,18 +86,24 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     n = len(score)
     length = max(1, round(round(view.effective_size, 9) / 10)) if size is None else check_whole(size, "size")
     length = min(length, n)
-    start = np.arange(n - length + 1)
-    stop = start + length
-    mass, scores, ones = _sums(weight), _sums(weight * score), _sums(weight * outcome)
-    inside = mass[stop] - mass[start]
-    rate = (ones[stop] - ones[start]) / inside
+    begin, end = slice(0, n - length + 1), slice(length, None)
+    mass, scores, ones = np.arange(n + 1.0), _sums(score), _sums(outcome)
+    if weight is not None:
+        mass, scores, ones = _sums(weight), _sums(weight * score), _sums(weight * outcome)
+    inside = mass[end] - mass[begin]
+    rate = (ones[end] - ones[begin]) / inside
     if inner == "abs_mean":
-        return float(np.abs((scores[stop] - scores[start]) / inside - rate).mean())
+        return float(np.abs((scores[end] - scores[begin]) / inside - rate).mean())
     # Scores are sorted, so that the window splits at its rate: below it p has a negative sign, above it a positive one.
-    turn = np.clip(np.searchsorted(score, rate), start, stop)
-    below = rate * (mass[turn] - mass[start]) - (scores[turn] - scores[start])
-    above = (scores[stop] - scores[turn]) - rate * (mass[stop] - mass[turn])
-    return max(0.0, float(((below + above) / inside).mean()))
+    turn = view.rows_up_to(rate)
+    start = np.arange(n - length + 1)
+    np.maximum(turn, start, out=turn)
+    start += length
+    np.minimum(turn, start, out=turn)
+    rate *= 2 * mass.take(turn) - (mass[begin] + mass[end])
+    rate += (scores[begin] + scores[end]) - 2 * scores.take(turn)
+    rate /= inside
+    return max(0.0, float(rate.mean()))
 
 
 @metric(
@@ -134,42 +137,35 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         found = _mean_of_counts(view, n, k)
         if found is not None:
             return found
-    known = (
-        {} if view.sorted_like is None else view.sorted_like.tables
-    )  # other outcomes of the same scores have the same neighbours
-    if ("neighbours", k) not in known:
-        known["neighbours", k] = _runs(view, n, k)
-    start = known["neighbours", k]
-    if view.weight is None or counts:  # rows of weight 1
-        prefix = view.prefix
-        excess = prefix.excess
-        if len(prefix.score) < n:
-            gap = prefix.score - np.diff(prefix.outcome) / np.diff(prefix.weight)
-            excess = _sums(_repeated(gap, view, n))
-        change = np.subtract(excess[k + 1 :].take(start), excess.take(start))
-        np.abs(change, out=change)
-        change /= k + 1.0
-        return accurate_sum(change) / n
     score, outcome, weight = _sorted_rows(view, "ece_knn")
-    stop = start + k + 1
-    mass, excess = _sums(weight), _sums(weight * (score - outcome))
-    gap = np.abs(excess[stop] - excess[start]) / (mass[stop] - mass[start])
-    return accurate_sum(gap * weight) / accurate_sum(weight)
+    # Other outcomes of the same scores have the same neighbours.
+    known = {} if view.sorted_like is None else view.sorted_like.tables
+    if ("neighbours", k) not in known:
+        known["neighbours", k] = _reached(view, score, k)
+    reached = known["neighbours", k]
+    excess = _sums(score - outcome if weight is None else weight * (score - outcome))
+    error = excess[k + 1 :] - excess[: n - k]
+    np.abs(error, out=error)
+    if weight is None:
+        error *= np.diff(reached)
+        return accurate_sum(error) / ((k + 1) * n)
+    mass = _sums(weight)
+    error /= mass[k + 1 :] - mass[: n - k]
+    return accurate_sum(error * np.diff(mass[reached])) / accurate_sum(weight)
 
 
-def _runs(view: View, n: int, k: int) -> NDArray[np.intp]:
-    """Return where the run of the `k` nearest neighbours of each row and of itself begins, in increasing order of the score."""
-    if k >= n - 1:
-        return np.zeros(n, np.intp)
-    row = np.arange(n)
-    score = _repeated(view.prefix.score, view, n)
+def _reached(view: View, score: Floats, k: int) -> NDArray[np.intp]:
+    """Return for how many of the sorted rows the `k` nearest neighbours and the row itself begin at or before each; the first entry is 0."""
+    n = len(score)
+    reached = np.empty(n - k + 1, np.intp)
+    reached[0], reached[-1] = 0, n
     # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
-    both = score[: n - k - 1] + score[k + 1 :]
-    first: NDArray[np.intp] = _repeated(np.searchsorted(both, 2 * view.prefix.score - 1e-12), view, n)
-    first = np.minimum(first, row)
-    np.minimum(first, n - 1 - k, out=first)
-    row -= k
-    return np.maximum(first, row, out=first)
+    middle = score[: n - k - 1] + score[k + 1 :]
+    middle += 1e-12
+    middle *= 0.5
+    # The run contains the row itself, also among more than k tied ones.
+    np.minimum(view.rows_up_to(middle), np.arange(k + 1, n), out=reached[1:-1])
+    return reached
 
 
 def _mean_of_counts(view: View, n: int, k: int) -> float | None:
@@ -209,11 +205,3 @@ def _mean_of_counts(view: View, n: int, k: int) -> float | None:
     change = np.interp(start + (k + 1), place, prefix.excess) - np.interp(start, place, prefix.excess)
     change = np.abs(change) * times
     return accurate_sum(change / (k + 1.0)) / n
-
-
-def _repeated(values: NDArray[Any], view: View, n: int) -> NDArray[Any]:
-    """Return a value of each distinct score once for each of its rows, `n` in total."""
-    if len(values) == n:
-        return values
-    sizes = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end)
-    return np.repeat(values, sizes.astype(np.int64, copy=False))

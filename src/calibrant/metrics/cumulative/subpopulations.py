@@ -140,16 +140,17 @@ def partitions_of(
 ) -> Iterator[tuple[Cells, int]]:
     """Iterate over cells with the smallest allowed number of rows: the groups first, then those formed from features."""
     assert view.rows is not None
-    groups, features = view.rows.groups, view.rows.features
+    groups = view.rows.groups
     check_whole(cuts, "cuts", 2)
     check_whole(min_size, "min_size")
     depth = None if depth is None else check_whole(depth, "depth")
-    if subpopulations != "auto" and features is None:
+    if subpopulations != "auto" and view.rows.features is None:
         raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", Use("features"))
     if groups is not None:
         yield groups, 0
     if subpopulations == "auto" and groups is not None:
         return
+    features = view.rows.features
     assert features is not None
     if subpopulations == "tree":
         made = _tree_levels(view, features, depth, min_size)

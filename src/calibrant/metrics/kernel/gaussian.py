@@ -14,6 +14,7 @@ from ...util.blocks import map_blocks, rows_per_block
 from ...util.sums import accurate_sum
 from ...views.view import View
 from .bandwidths import RULES, Floats, Indices, Ties, first_best, rule_width, width_of
+from .gauss_transform import gauss_transform, is_dense
 
 __all__ = [
     "DIRECT",
@@ -99,6 +100,8 @@ def convolved(values: Floats, kernel: Floats) -> Floats:
 
 
 def _pair_sums(score: Floats, parts: Floats, width: float | Floats) -> Floats:
+    if isinstance(width, float) and is_dense(score[0], score[-1], len(score), width):
+        return gauss_transform(score, score, parts, width)
     reach = REACH * float(np.max(width))
     low, high = np.searchsorted(score, score - reach), np.searchsorted(score, score + reach, "right")
     widest = int((high - low).max())

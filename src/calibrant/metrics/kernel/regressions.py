@@ -14,6 +14,7 @@ from ...util.sums import accurate_sum
 from ...views.view import View
 from ..registry import metric
 from .bandwidths import Ties, tie_groups
+from .gauss_transform import gauss_transform, is_dense
 from .gaussian import DIRECT, NODES_PER_WIDTH, Lattice, adaptive_widths, gaussian_sums, gaussian_width
 
 Floats = NDArray[np.float64]
@@ -96,6 +97,7 @@ def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, e
 SURE = 1e-12
 STEPS_PER_WIDTH = 32
 REACH = 9.0  # number of bandwidths beyond which the kernel is below 1e-18
+STEPS_AT_ONCE = 1 << 14
 # Integral of the polynomial through six values from the third to the fourth of them: an error of order 7 in the step.
 SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
 
@@ -168,7 +170,9 @@ def _absolute_integral(place: Floats, parts: Floats, width: float) -> float:
         gap = np.concatenate([np.zeros(max(2 - start, 0)), inside, np.zeros(max(stop + 3 - count, 0))])
         return float(_interval_integrals(gap).sum()) * step
 
-    return float(np.sum(map_blocks(work, count, 256, columns=1024)))
+    # Sums over pairs are distributed to threads, for which a transform of many steps at once is too fast.
+    dense = is_dense(place[0], place[-1], len(place), width)
+    return float(np.sum(map_blocks(work, count, STEPS_AT_ONCE if dense else 256, columns=1024)))
 
 
 def _signed_gap(t: Floats, place: Floats, parts: Floats, width: float) -> Floats:
@@ -176,6 +180,9 @@ def _signed_gap(t: Floats, place: Floats, parts: Floats, width: float) -> Floats
     gap = np.empty(len(t))
     with np.errstate(under="ignore", over="ignore"):
         score = 1 / (1 + np.exp(-t))
+        if near.start < near.stop and is_dense(t[0], t[-1], near.stop - near.start, width):
+            sums = gauss_transform(t, place[near], parts[near], width)
+            return (sums[:, 1] - score * sums[:, 0]) / (width * np.sqrt(2 * np.pi))
         rows = max(1, (1 << 18) // max(1, near.stop - near.start))
         for a in range(0, len(t), rows):
             some = slice(a, a + rows)

@@ -1,0 +1,113 @@
+"""A bootstrap replicate of a view is the view of the rows that were drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.resampling import PredictionSampler
+from calibrant.views.drawn import Draw, DrawnView
+from calibrant.views.view import View
+
+RNG = np.random.default_rng(3)
+N = 101
+SCORE = RNG.random(N)
+DATA: dict[str, dict[str, Any]] = {
+    "distinct": {"score": SCORE},
+    "ties": {"score": np.round(SCORE, 1)},
+    "ends": {"score": np.clip(2 * SCORE - 0.5, 0, 1)},
+    "one": {"score": np.full(N, 0.25)},
+    "single precision": {"score": SCORE.astype(np.float32)},
+    "weights": {"score": np.round(SCORE, 1), "weight": RNG.random(N) + 0.1, "weight_kind": "importance"},
+    "soft": {"score": np.round(SCORE, 1), "outcome": RNG.random(N)},
+}
+
+
+def pair(name: str, drawn: np.ndarray[Any, Any]) -> tuple[DrawnView, View]:
+    """A replicate, and its rows as a view of their own."""
+    given = {"outcome": (RNG.random(N) < 0.4).astype(np.uint8), **DATA[name]}
+    whole = View(**given)
+    rows = {word: value[drawn] if isinstance(value, np.ndarray) else value for word, value in given.items()}
+    return DrawnView(whole, Draw(drawn, N)), View(**rows)
+
+
+@pytest.mark.parametrize("size", [1, 7, N])
+@pytest.mark.parametrize("name", DATA)
+def test_what_a_replicate_derives_is_what_its_rows_have(name: str, size: int) -> None:
+    drawn, plain = pair(name, RNG.integers(N, size=size))
+    for left, right in zip(drawn.sorted_rows, plain.sorted_rows, strict=True):
+        assert (left is right is None) or np.array_equal(left, right)
+    for word in ("score", "end", "weight", "outcome", "total", "excess", "square"):
+        assert np.allclose(getattr(drawn.prefix, word), getattr(plain.prefix, word), rtol=1e-14, atol=1e-14), word
+    assert np.array_equal(drawn.ends, plain.ends)
+    assert np.array_equal(drawn.order, plain.order)
+    scores = np.concatenate([plain.score, RNG.random(50), [0.0, 1.0]])
+    assert np.array_equal(drawn.rows_up_to(scores), plain.rows_up_to(scores))
+    assert (drawn.n, drawn.total) == (plain.n, plain.total)
+    for word in ("score", "outcome", "rest", "weights"):
+        assert np.array_equal(getattr(drawn, word), getattr(plain, word)), word
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_rows_above_a_threshold(name: str) -> None:
+    drawn, plain = pair(name, RNG.integers(N, size=N))
+    for threshold in (0.0, 0.2, 0.25, 0.99, 1.0):
+        part, rows = drawn.above(threshold), plain.above(threshold)
+        assert part.n == rows.n
+        assert np.allclose(part.prefix.excess, rows.prefix.excess, atol=1e-14)
+        assert np.array_equal(np.sort(part.score), np.sort(rows.score))
+        assert drawn.above(threshold) is part
+
+
+def test_rows_of_the_same_scores_above_a_threshold_are_sorted_once() -> None:
+    whole = View(SCORE, (SCORE < 0.3).astype(np.uint8))
+    other = View(SCORE, (SCORE < 0.6).astype(np.uint8))
+    other.same_scores = whole
+    assert other.above(0.5).sorted_like is whole.above(0.5)
+    assert other.above(0.5).prefix.outcome.tolist() == View(SCORE, other.raw_outcome).above(0.5).prefix.outcome.tolist()
+
+
+@pytest.mark.parametrize("metric", ["ace", "calbin", "ece_knn", "tace", "ece"])
+@pytest.mark.parametrize("kind", ["two", "four", "logits", "weights"])
+def test_replicates_of_all_classes_are_those_of_the_predictions(metric: str, kind: str) -> None:
+    probs = RNG.dirichlet(np.ones(4), N)
+    words: dict[str, Any] = {"sample_weight": RNG.random(N) + 0.1} if kind == "weights" else {}
+    if kind == "logits":
+        p = cal.Predictions(np.arange(N) % 2, 20 * RNG.normal(size=N), input="logit")
+    else:
+        p = cal.Predictions(np.arange(N) % 4, probs, **words) if kind == "four" else None
+        p = p or cal.Predictions(np.arange(N) % 2, np.round(probs[:, 0], 2), **words)
+    chosen = cal.catalogue[metric]
+    options = {"lens": "classwise", "combine": "prevalence"}
+    sampler, rng = PredictionSampler(p), np.random.default_rng(1)
+    rows = sampler.picked(np.random.default_rng(1))
+    assert sampler.bootstrap(rng).value(chosen, options) == pytest.approx(
+        chosen(p.take(rows), lens="classwise", combine="prevalence"), rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("weights", [{}, {"sample_weight": RNG.random(N) + 0.1}], ids=["unit", "weights"])
+@pytest.mark.parametrize("metric", ["vece", "mvce"])
+def test_bins_of_a_feature(metric: str, weights: dict[str, Any]) -> None:
+    features = np.column_stack([RNG.normal(size=N), np.round(RNG.random(N), 1), np.ones(N)])
+    p = cal.Predictions((RNG.random(N) < SCORE).astype(int), SCORE, features=features, **weights)
+    chosen, sampler = cal.catalogue[metric], PredictionSampler(p)
+    rows = sampler.picked(np.random.default_rng(1))
+    found = sampler.bootstrap(np.random.default_rng(1)).value(chosen, {})
+    assert found == pytest.approx(chosen(p.take(rows)), rel=1e-13)
+    labels = (RNG.random(N) < SCORE).astype(np.uint8)
+    assert sampler.labelled(labels).value(chosen, {}) == chosen(labels, SCORE, features=features, **weights)
+
+
+def test_metrics_of_a_replicate_share_its_views_and_rows_are_taken_once() -> None:
+    p = cal.Predictions(np.arange(N) % 4, RNG.dirichlet(np.ones(4), N), groups=np.arange(N) % 3)
+    drawn = PredictionSampler(p).bootstrap(np.random.default_rng(0))
+    first = drawn.views(cal.catalogue["ace"], {})
+    assert drawn.views(cal.catalogue["calbin"], {}) is first
+    rows = first[0].rows
+    assert rows is not None
+    assert rows.groups is first[1].rows.groups  # type: ignore[union-attr]
+    assert rows.classes == 4
