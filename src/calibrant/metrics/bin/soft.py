@@ -116,7 +116,7 @@ def sbece(
     ideal_for="sure",
     lens="canonical",
     cost="N K",
-    relative_time=5,
+    relative_time=2.8,
     soft=False,
     sketch=False,
     aliases=("DECE",),
