@@ -384,10 +384,16 @@ def _sketch_lines() -> list[str]:
     return [
         "## Announced costs",
         "",
-        "Before a value or a fit that is expected to take more than 10 s, calibrant gives a `LongComputationWarning` with the expected time, and during resampling as soon as the "
-        "first resamples show it; on the command line it is a line on standard error or the remaining time beside the progress bar. The expected time is rough: "
-        "it follows from the number of rows and classes and from the times on this page. `evaluate` gives no warning: it leaves out what does not fit into "
-        'its `budget` and lists it. To silence the warning: `warnings.simplefilter("ignore", calibrant.LongComputationWarning)`.',
+        "What is expected to take more than 10 s is announced by a `LongComputationWarning` with the expected time and with what takes less: fewer resamples, a "
+        "random sample of the rows, or another method. It is given",
+        "",
+        "- before a value, a test, or a fit or the application of a calibrator, by an estimate from the numbers of rows and classes, which is right within a factor of about 3;",
+        "- before resampling, if a single resample is expected to take more than a second and all of them more than 30 s;",
+        "- otherwise after the first ten resamples, or the first second of them, by their pace.",
+        "",
+        "A call gives one such warning, and a second one only if it shows that a part takes more than three times as long as announced. On the command line it is a line on "
+        "standard error; where that is a terminal, the remaining time of resamples is beside the progress bar instead. `evaluate` gives no warning: it leaves out what does not "
+        'fit into its `budget` and lists it. To silence the warning: `warnings.simplefilter("ignore", calibrant.LongComputationWarning)`.',
         "",
         "## From a sketch",
         "",

@@ -512,6 +512,31 @@ def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning
 # Seconds from which a computation is announced, and units of which at least two are shown.
 LONG = 10.0
 UNITS = (3600, "h"), (60, "min")
+# Estimates from the number of rows and classes are right within this factor.
+ROUGHLY = 3.0
+# Seconds announced in the call that the user made; None outside of `one_call`.
+_announced: ContextVar[list[float] | None] = ContextVar("announced", default=None)
+
+
+@contextmanager
+def one_call(announced: float = 0.0) -> Iterator[None]:
+    """Announce what a call of the user computes once, however many parts of it take long.
+
+    A second time only if it shows that a part takes more than three times as long as announced; not at all if `announced` is infinite.
+    """
+    if _announced.get() is not None and not announced:
+        yield
+        return
+    token = _announced.set([announced])
+    try:
+        yield
+    finally:
+        _announced.reset(token)
+
+
+def announce_nothing() -> None:
+    """Announce nothing more in this context."""
+    _announced.set([float("inf")])
 
 
 def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> None:
@@ -532,7 +557,11 @@ def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> N
     --------
     >>> announce("n_resamples", "999 resamples", 3.0)
     """
-    if seconds > LONG:
-        unit, name = next(((unit, name) for unit, name in UNITS if seconds >= 2 * unit), (1, "s"))
-        problem = f"{what} will take about {seconds / unit:.0f} {name}"
-        warn_caller(LongComputationWarning(argument, problem, remedy))
+    before = _announced.get()
+    if seconds <= LONG or _silent.get() or (before is not None and seconds <= ROUGHLY * before[0]):
+        return
+    if before is not None:
+        before[0] = seconds
+    unit, name = next(((unit, name) for unit, name in UNITS if seconds >= 2 * unit), (1, "s"))
+    problem = f"{what} will take about {seconds / unit:,.0f} {name}"
+    warn_caller(LongComputationWarning(argument, problem, remedy))

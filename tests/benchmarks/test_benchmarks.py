@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.util import kernels
 
 TASKS = ("smece", "ecce", "kuiper", "ici", "lowess", "cox")
@@ -345,3 +346,15 @@ def test_page_of_all_metrics_marks_what_was_not_run(bench: SimpleNamespace) -> N
     assert "- odd: not defined" in text
     assert "| lce | 2 | ≈ 20 s |  |" in text  # among the slow ones
     assert "| ece | 2 |" not in text
+
+
+def test_estimates_of_computing_time_follow_the_measured_times() -> None:
+    """They decide what a time budget leaves out and what is announced; within a factor of 3, and 5 on another machine."""
+    found = json.loads((FOLDER / "catalogue.json").read_text(encoding="utf-8"))["entries"]
+    off = {}
+    for entry in found:
+        if entry["kind"] == "metric" and entry.get("seconds", 0.0) > 0.1:
+            ratio = cal.catalogue[entry["name"]].seconds(entry["rows"], entry["classes"]) / entry["seconds"]
+            if not 0.2 < ratio < 5:
+                off[entry["name"], entry["rows"], entry["classes"]] = ratio
+    assert not off

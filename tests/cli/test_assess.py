@@ -17,6 +17,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.resampling import many, progress
+from calibrant.metrics import registry
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -328,3 +329,17 @@ def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None
     path = tmp_path / "day.sketch"
     cal.Sketches.of(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"]).write(path)
     assert run("assess", path)[1].startswith("positive class yes\n")
+
+
+def test_a_command_announces_what_takes_long_once_and_in_its_own_terms(
+    binary: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry.COSTS, "N", lambda n, k: 1e10)
+    code, _, err = run("assess", binary, "--metric", "ece", "--resamples", "99")
+    assert code == 0
+    lines = [line for line in err.splitlines() if "will take" in line]
+    assert lines == [
+        "warning: --resamples: 100 resamples of ece on 400 rows will take about 17 min; use fewer or use a random sample of the rows"
+    ]
+    code, _, err = run("evaluate", binary, "--metrics", "ece", "--interval", "0.9", "--assess", "--resamples", "99")
+    assert "will take" not in err  # its time budget holds

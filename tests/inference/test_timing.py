@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import calibrant as cal
-from calibrant.inference import resampling, timing
+from calibrant.inference import timing
 from calibrant.inference.resampling import many, progress
-from calibrant.inference.timing import OutOfTimeError, within
+from calibrant.inference.timing import OutOfTimeError, announce_resamples, together, within
 
 
 class Clock:
@@ -80,7 +82,12 @@ def test_whoever_wanted_to_know_is_still_told() -> None:
 
 def test_long_resampling_is_announced_once_and_only_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     for each, wall, text in (
-        (1.0, 1.0, "n_resamples: the remaining 89 resamples will take about 89 s; use fewer"),
+        (
+            0.2,
+            0.2,
+            "n_resamples: the remaining 94 resamples will take about 19 s; use fewer or use a random sample of the rows",
+        ),
+        (0.15, 0.15, "the remaining 92 resamples will take about 14 s"),
         (0.1, 1.0, ""),  # another process delays this one
         (1.0, 0.1, ""),  # ten threads
         (100.0, 100.0, "the remaining 98 resamples will take about 3 h"),
@@ -91,8 +98,8 @@ def test_long_resampling_is_announced_once_and_only_where_nobody_watches(monkeyp
             cpu.now += each
             return number
 
-        monkeypatch.setattr(resampling, "process_time", cpu)
-        monkeypatch.setattr(resampling, "perf_counter", lambda cpu=cpu, ratio=wall / each: cpu.now * ratio)
+        monkeypatch.setattr(timing, "process_time", cpu)
+        monkeypatch.setattr(timing, "perf_counter", lambda cpu=cpu, ratio=wall / each: cpu.now * ratio)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert many(work, 100) == list(range(100))
@@ -105,3 +112,69 @@ def test_long_resampling_is_announced_once_and_only_where_nobody_watches(monkeyp
         assert len(said) == bool(text), said
         assert all(text in each_text for each_text in said)
         assert all(warning.category is cal.LongComputationWarning for warning in caught)
+
+
+def said(call: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(each.message) for each in caught if each.category is cal.LongComputationWarning]
+
+
+@pytest.fixture
+def both(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(timing, "process_time", clock)
+    return clock
+
+
+def test_the_pace_of_parts_includes_what_lies_between_them(both: Clock) -> None:
+    def in_parts() -> None:
+        with together(1000, "repeats", "use another", "data sets"):
+            for _ in range(10):
+                many(abs, 100)  # labels are drawn in no time,
+                both.now += 2  # and evaluated together
+
+    assert said(in_parts) == ["repeats: the remaining 899 data sets will take about 18 s; use another"]
+    told: list[tuple[int, int]] = []
+    token = progress.set(lambda done, count: told.append((done, count)))
+    try:
+        assert not said(in_parts)
+    finally:
+        progress.reset(token)
+    assert told[0] == (1, 1000)
+    assert told[-1] == (1000, 1000)
+
+
+def test_parts_stop_in_time_too(both: Clock) -> None:
+    def in_parts() -> None:
+        for _ in range(3):
+            many(abs, 100)
+            both.now += 9
+
+    with pytest.raises(OutOfTimeError), within(both() + 10), together(300):
+        in_parts()
+
+
+def test_resampling_inside_a_resample_is_not_a_part(both: Clock) -> None:
+    told: list[tuple[int, int]] = []
+    token = progress.set(lambda done, count: told.append((done, count)))
+    try:
+        with together(2):
+            many(lambda number: many(abs, 3), 2)
+    finally:
+        progress.reset(token)
+    assert told == [(1, 3), (2, 3), (3, 3), (1, 2), (1, 3), (2, 3), (3, 3), (2, 2)]
+
+
+def test_slow_resamples_are_announced_before_the_first() -> None:
+    assert said(lambda: announce_resamples("x", 5.0, 200)) == [
+        "n_resamples: 200 resamples of x will take about 17 min; use fewer or use a random sample of the rows"
+    ]
+    assert not said(lambda: announce_resamples("x", 0.9, 200))  # the first of them show it soon
+    assert not said(lambda: announce_resamples("x", 2.9, 10))  # an estimate may be three times too high
+
+
+@pytest.mark.usefixtures("clock")
+def test_nothing_is_announced_within_a_time_limit() -> None:
+    with within(timing.perf_counter() + 600):
+        assert not said(lambda: announce_resamples("x", 5.0, 200))

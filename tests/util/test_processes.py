@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.errors import announce
 from calibrant.util import processes
 from calibrant.util.processes import beside, in_processes, run_all
 
@@ -120,3 +121,25 @@ def test_tasks_beside_others_are_done_with_these_and_keep_their_errors_to_themse
                 assert run_all([lambda: 1, lambda: 2]) == [1, 2]
             with pytest.raises(ValueError, match="mine"):
                 results()
+
+
+def test_what_is_announced_is_shown_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """Afterwards, with the other warnings, it would be of no use."""
+
+    def task() -> str:
+        announce("n_resamples", "999 resamples", 20.0)
+        warnings.warn("done", stacklevel=1)
+        return capfd.readouterr().err if os.getpid() == here else ""
+
+    def show(message: Warning | str, *where: Any) -> None:
+        os.write(2, f"{message}\n".encode())
+
+    here = os.getpid()
+    with warnings.catch_warnings(), in_processes(lambda: None):
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        found = run_all([task] * 4)
+    shown = "".join(found) + capfd.readouterr().err
+    assert shown.count("999 resamples will take about 20 s") == 4
+    assert shown.count("done") == 4
+    assert all("done" not in text for text in found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..errors import CalibrantError
+from ..errors import CalibrantError, announce_nothing, one_call
 from ..util.database import is_interrupt
 from ..util.processes import in_processes
 from ..util.version import __version__
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines(), counting_seconds(), in_processes(_without_progress):
+        with warnings_as_lines(), counting_seconds(), one_call(), in_processes(_without_progress):
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
@@ -70,9 +70,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _without_progress() -> None:
-    """Leave the progress bar to the process that was started by the user."""
+    """Leave the progress bar, with the remaining time, to the process that was started by the user."""
     from ..inference.resampling import progress
 
+    if progress.get() is not None:
+        announce_nothing()
     progress.set(None)
 
 

@@ -15,7 +15,7 @@ from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import PredictionSampler, RowSampler, generator, seed_of
+from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
@@ -525,15 +525,13 @@ def resampled(
     seed: int,
 ) -> Floats:
     """The metric on bootstrap resamples: one row per resample, one column per share of rows and setting."""
-    sample = np.empty((count, len(shares) * len(plans)))
-    for b in range(count):
+
+    def values(b: int) -> list[float]:
         rng = generator(seed, b)
-        values = []
-        for share in shares:
-            part = _drawn(source, share, rng)
-            values += [value_of(metric, part, plan, lens) for plan in plans]
-        sample[b] = values
-    return sample
+        parts = (_drawn(source, share, rng) for share in shares)
+        return [value_of(metric, part, plan, lens) for part in parts for plan in plans]
+
+    return np.array(many(values, count), np.float64).reshape(count, len(shares) * len(plans))
 
 
 def _simulated(
@@ -554,7 +552,8 @@ def _simulated(
     keywords = {} if lens is None else {"lens": lens}
     if count and isinstance(source, Predictions) and len(shares) == 1:
         plans = [_with_cells(metric, source, plan, keywords) for plan in plans]
-    for b in range(count):
+
+    def simulated(b: int) -> list[float]:
         rng = generator(seed, count + b)  # other numbers than those of the bootstrap
         values: list[float] = []
         for share in shares:
@@ -566,8 +565,9 @@ def _simulated(
             for plan in plans:
                 known = kinds[len(values)] < len(values)  # the same cells as before
                 values.append(values[kinds[len(values)]] if known else drawn.value(metric, {**plan, **keywords}))
-        null[b] = values
-    return null
+        return values
+
+    return np.array(many(simulated, count), np.float64).reshape(null.shape)
 
 
 def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any], keywords: dict[str, Any]) -> dict[str, Any]:

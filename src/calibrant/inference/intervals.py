@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
 from ..binning.table import binomial_interval
-from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
+from ..errors import Argument, ArgumentError, Drop, GroupError, Remedy, UndefinedMetricError, Use
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric, catalogue, size_of, value_seconds
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
@@ -24,10 +24,13 @@ from ..views.lenses import has_one_event, shared_name
 from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
-from .pair_resampling import skce_draws
+from .pair_resampling import resampling_seconds, skce_draws
 from .resampling import (
+    CellSampler,
     PredictionSampler,
+    RowSampler,
     Sampler,
+    announce_resampling,
     choose_sampler,
     few_groups,
     given_in_vain,
@@ -41,6 +44,7 @@ from .resampling import (
 )
 from .significance import read_source
 from .simultaneous import bootstrap_draws
+from .timing import FEWER, reported, together
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -274,15 +278,23 @@ def interval(
     refuse_options_of_rows(chosen, options)
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
+    single = cluster is False and stratify is False and has_one_event(views)
+    own = own_intervals(chosen, {**chosen.options, **metric_keywords})
+    quicker = _quicker(chosen, own, method, exact) if single else FEWER
+    size = size_of(views)
+    # Less than a value where resamples share their work.
+    each = value_seconds(chosen, views) * resampling_seconds(chosen, *size, 1) / chosen.seconds(*size)
+    if method not in CLOSED_FORM and not (method == "auto" and single and (own or chosen.is_row_mean)):
+        announce_resampling(chosen, views, each, n_resamples, "rows", exact or not single, quicker)
     value = value_of(chosen, views, metric_keywords)
     view = views[0]
     if not math.isfinite(value):
-        method = _for_infinite(method, chosen, own_intervals(chosen, {**chosen.options, **metric_keywords}), view)
+        method = _for_infinite(method, chosen, own, view)
     n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
     free = cluster is False and stratify is False
     asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
-    if cluster and not stratify and method in own_intervals(chosen, asked.options):
+    if cluster and not stratify and method in own:
         asked, free = asked._replace(clusters=_groups_of(source, view)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
@@ -296,18 +308,31 @@ def interval(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
-    sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
-    sample = sample[~np.isnan(sample)]
-    if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    if method in ("auto", "bootstrap"):
-        low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
-        method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
-    (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
+    if not isinstance(sampler, CellSampler):
+        announce_resampling(chosen, views, each, n_resamples, "rows", True, quicker)
+    further = _number_left_out(sampler) if method == "bca" else 0
+    with together(n_resamples + further, remedy=quicker):
+        sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
+        sample = sample[~np.isnan(sample)]
+        if len(sample) < 0.9 * n_resamples:
+            raise UndefinedMetricError(
+                chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples"
+            )
+        if method in ("auto", "bootstrap"):
+            low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
+            method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
+        (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
     notes += [_biased(chosen, "percentile" if notes else method, value, sample, (low, high))]
     notes += [_few(views, method), sampler.note]
     note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def _quicker(metric: Metric, own: Mapping[str, Any], method: str, exact: bool) -> Remedy:
+    """What takes less time than resampling one event."""
+    closed = next(iter(own), "gamma" if metric.is_row_mean else "corrected" if method == "bca" else None)
+    more = (Use("method", closed),) if closed is not None else (Drop("exact", True),) if exact else ()
+    return *more, *FEWER
 
 
 def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable[[Asked], Ends]]:
@@ -522,10 +547,20 @@ def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float)
     return max(value - half, metric.range[0]), min(value + half, metric.range[1])
 
 
+def _number_left_out(sampler: Sampler) -> int:
+    """The number of leave-one-out values, or an upper bound of it."""
+    if isinstance(sampler, CellSampler):
+        return 2 * sampler.count
+    if isinstance(sampler, RowSampler):
+        return sampler.view.n
+    assert isinstance(sampler, PredictionSampler)
+    return min(sampler.predictions.n, 1000) if sampler.clusters is None else len(sampler.clusters)
+
+
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
     """Acceleration: skewness of the leave-one-out values."""
-    pairs = [(weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out()]
-    weight, values = np.array(pairs).T
+    values_of_rest = ((weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out())
+    weight, values = np.array(list(reported(values_of_rest, _number_left_out(sampler)))).T
     if not np.isfinite(values).all():
         raise UndefinedMetricError(metric.id, "is not finite without one of the rows", Use("method", "percentile"))
     off = float(weight @ values) / weight.sum() - values

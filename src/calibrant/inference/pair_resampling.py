@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.kernel.embeddings import number_of_parts, skce_uq
+from ..metrics.kernel.embeddings import MOST_PAIR_WORK, number_of_parts, skce_uq
 from ..metrics.kernel.laplace import laplace_pair_sum
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
@@ -50,7 +50,9 @@ DISTINCT_SHARE = 0.5
 
 def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
     """Approximate time of the values of all replicates."""
-    together = metric.id == skce_uq.id or shares_replicates(metric)
+    # More pairs are divided into parts, and not shared.
+    pairs = metric.id == skce_uq.id and (classes == 2 or rows * rows * (classes + 15) <= MOST_PAIR_WORK)
+    together = pairs or shares_replicates(metric)
     return metric.seconds(rows, classes) * n_resamples / (SHARED if together else 1)
 
 

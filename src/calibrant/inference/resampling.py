@@ -7,18 +7,16 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping
 from inspect import unwrap
 from itertools import product
-from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import LONG, ArgumentError, GroupError, Use, WeightsNotSupportedError, announce, no_warnings
+from ..errors import ArgumentError, GroupError, Remedy, Use, WeightsNotSupportedError, announce, no_warnings
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
@@ -28,6 +26,7 @@ from ..views.lenses import FLATTENED, AnyView, has_one_event
 from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
+    PILOTS,
     ROW_BYTES,
     CellSampler,
     DistinctSampler,
@@ -43,14 +42,15 @@ from .cells import (
     sharing,
 )
 from .seeds import generator, seed_of
+from .timing import FEWER, SOON, announce_resamples, progress, reported
 
 __all__ = [
     "ROW_BY_ROW",
     "CellSampler",
     "Draws",
-    "Pace",
     "RowSampler",
     "Sampler",
+    "announce_resampling",
     "choose_sampler",
     "every_outcome",
     "few_groups",
@@ -95,11 +95,6 @@ PILOT_SEED = 20_000_003
 KEPT_BYTES = 1 << 24
 
 ROW_BY_ROW = "row by row"
-# Number of resamples after which the total time is extrapolated.
-ENOUGH = 10
-
-progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
-"""Callback with the numbers of finished and of all resamples; None without one."""
 
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
@@ -135,52 +130,11 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
 
     np.empty(KEPT_BYTES, np.uint8)
     if workers is None or workers <= 1 or count < 2:
-        return list(_reported(map(quiet, range(count)), count))
+        return list(reported(map(quiet, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(_reported(pool.map(quiet, range(count), chunksize=max(1, count // (4 * workers))), count))
-
-
-def _reported(results: Iterable[Any], count: int) -> Iterator[Any]:
-    report = progress.get() or _announcing()
-    for done, result in enumerate(results, 1):
-        yield result
-        report(done, count)
-
-
-class Pace:
-    """Extrapolates the time of the resamples that remain from that of the first ones."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.clock, self.began = clock, 0.0
-
-    def remaining(self, done: int, count: int) -> float:
-        """Seconds; 0 before there are enough resamples. The first one, which prepares what all use, does not count."""
-        if done == 1:
-            self.began = self.clock()
-        taken = self.clock() - self.began
-        return taken / (done - 1) * (count - done) if done > ENOUGH or taken > LONG else 0.0
-
-
-def _announcing() -> Callable[[int, int], None]:
-    """Report of resamples that nobody else watches: it warns once if many seconds remain."""
-    # Other processes on the machine lengthen the one, several threads the other.
-    wall, cpu = Pace(perf_counter), Pace(process_time)
-    announced = False
-
-    def tell(done: int, count: int) -> None:
-        nonlocal announced
-        if announced:
-            return
-        seconds = wall.remaining(done, count)
-        if done == 1 or seconds > LONG:  # reading the processor's clock takes longer
-            seconds = min(seconds, cpu.remaining(done, count))
-        if seconds > LONG:
-            announced = True
-            announce("n_resamples", f"the remaining {count - done:,} resamples", seconds, "use fewer")
-
-    return tell
+        return list(reported(pool.map(quiet, range(count), chunksize=max(1, count // (4 * workers))), count))
 
 
 class Sampler(Protocol):
@@ -557,8 +511,7 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
     def make() -> float:
         if known is not None:
             return known
-        if progress.get() is None:
-            announce_value(metric, views)
+        announce_value(metric, views, keywords)
         return metric.of_views(views, **keywords)
 
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
@@ -568,6 +521,31 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
         return make()
     found: float = shared(key, make)
     return found
+
+
+def announce_resampling(
+    metric: Metric,
+    views: list[AnyView],
+    each: float,
+    count: int,
+    draws: Draws = "rows",
+    exact: bool = False,
+    remedy: Remedy = FEWER,
+) -> None:
+    """Warn before a value and its resamples, where one of `each` seconds takes so long that their pace would be known too late."""
+    trials = (1 + PILOTS) * each
+    if trials <= 2 * SOON:
+        return
+    first = views[0]
+    if isinstance(first, View) and metric.takes == "View" and metric.counts and has_one_event(views) and not exact:
+        if draws != "rows" and has_few_scores(first):
+            return  # a resample takes far less time than a value
+        cells = 2 * first_cells([(metric, {})])
+        if metric.sketch and first.n > cells:  # so does one of cells; whether these are accurate is tried first
+            what = f"{count:,} resamples of {metric.id} on {first.n:,} rows, after trials of cells of rows,"
+            announce("n_resamples", what, trials + count * metric.seconds(cells, 2), remedy)
+            return
+    announce_resamples(f"{metric.id} on {first.n:,} rows", each, count + 1, remedy=remedy)
 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:

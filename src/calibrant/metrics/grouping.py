@@ -19,6 +19,7 @@ from ..errors import (
     UndefinedMetricError,
     Use,
     WeightsNotSupportedError,
+    announce,
 )
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole, least_resamples
@@ -460,6 +461,8 @@ def grouping_loss(
     except (TypeError, ValueError):
         problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
         raise ArgumentError("rng", problem) from None
+    what = f"{n_resamples:,} permutations and bootstrap replicates of {n:,} rows"
+    announce("n_resamples", what, 2.2e-7 * n_resamples * n, ("use fewer", "use a random sample of the rows"))
     cell, count = _bins(view, sample.score, binning, bins)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]

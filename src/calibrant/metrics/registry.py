@@ -19,6 +19,7 @@ from ..errors import (
     PASS_ROWS,
     AmbiguousMetricError,
     ArgumentError,
+    Drop,
     InputTypeError,
     InPython,
     LensError,
@@ -62,6 +63,8 @@ __all__ = [
     "metric",
     "norm_root",
     "preset",
+    "size_of",
+    "value_seconds",
 ]
 
 Takes = Literal["View", "VectorView", "Block"]
@@ -99,8 +102,9 @@ COSTS: dict[str, Callable[[float, float], float]] = {
     "N K by landmarks": lambda n, k: n * (k + 30) * 4000,
     "a linear program": lambda n, k: min(n / 2000, 1) * 1.5e8,
 }
-# Nanoseconds of a call without rows.
-CALL = 3e5
+# Nanoseconds of a call without rows, and of each pair of rows of these metrics with ``exact=True``.
+CALL, PAIR = 3e5, 12.0
+ALL_PAIRS = ("msce", "sece", "ici", "ep", "e50", "e90", "emax", "eci", "skce_b", "skce_uq")
 # No metric takes long for fewer rows.
 FEW_ROWS = 5000
 
@@ -265,6 +269,8 @@ class Metric(Facts):
         Whether the metric is among those recommended for common use.
     relative_time : float, default 1.0
         Computing time relative to that of a typical metric with the same `cost`.
+    fixed_time : float, default 0.0
+        Seconds that do not depend on the number of rows, such as for a search on a grid; for each class if the `cost` grows with them.
     reversed_by : mapping, optional
         Values of options under which the two sides of the ideal value change their meaning.
     reads_log_odds : bool or callable, default False
@@ -320,6 +326,7 @@ class Metric(Facts):
     aliases: tuple[str, ...] = ()
     recommended: bool = False
     relative_time: float = 1.0
+    fixed_time: float = 0.0
     reversed_by: Mapping[str, Any] = field(default_factory=dict)
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
     explain: Mapping[str, str] = field(default_factory=dict)
@@ -394,7 +401,7 @@ class Metric(Facts):
         views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else shared_name(views)
         if announced and views[0].n > FEW_ROWS:
-            announce_value(self, views)
+            announce_value(self, views, options)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -791,7 +798,8 @@ class Metric(Facts):
         float
             Seconds.
         """
-        return (CALL + COSTS[self.cost](n, k) * self.relative_time) * 1e-9
+        fixed = self.fixed_time * (k - 1 if "K" in self.cost else 1)  # two classes are one score
+        return fixed + (CALL + COSTS[self.cost](n, k) * self.relative_time) * 1e-9
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the catalogue entry to plain values.
@@ -812,11 +820,27 @@ class Metric(Facts):
         return (_find, (self.id,))
 
 
-def announce_value(metric: Metric, views: list[AnyView]) -> None:
+def announce_value(metric: Metric, views: list[AnyView], options: Mapping[str, Any]) -> None:
     """Warn before a value that takes long."""
+    n, k = size_of(views)
+    sample = "evaluate a random sample of the rows"
+    if options.get("exact") is True and metric.id in ALL_PAIRS and not ("in parts" in metric.cost and k == 2):
+        pairs = PAIR * 1e-9 * n * n * max(len(views), (k + 15) / 20)
+        announce(metric.id, f"all pairs of {n:,} rows", pairs, (Drop("exact", True), sample))
+    announce(metric.id, f"{n:,} rows", value_seconds(metric, views), sample)
+
+
+def value_seconds(metric: Metric, views: list[AnyView]) -> float:
+    """Estimate the computing time of a value for these views."""
+    n, k = size_of(views)
+    one_by_one = metric.takes == "View" and "K" not in metric.cost
+    return metric.seconds(n, 2) * len(views) if one_by_one else metric.seconds(n, k)
+
+
+def size_of(views: list[AnyView]) -> tuple[int, int]:
+    """Return the numbers of rows and classes, which determine the computing time."""
     first = views[0]
-    n, k = first.n, first.k if isinstance(first, VectorView) else max(2, len(views))
-    announce(metric.id, f"{n:,} rows", metric.seconds(n, k), "evaluate a random sample of the rows")
+    return first.n, first.k if isinstance(first, VectorView) else max(2, len(views))
 
 
 def norm_root(value: float, options: Mapping[str, Any]) -> float:

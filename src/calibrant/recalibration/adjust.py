@@ -360,6 +360,7 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
 
     offset: float | Sequence[float] | None = None
     target: Prior | None = None
+    _microseconds = 1.2, 0.1
     input: Input = "prob"
 
     def _needs_labels(self) -> bool:

@@ -602,6 +602,7 @@ class SplineCalibration(KnotCurves, ScoreCalibrator):
     """
 
     methods = (Method("spline", "a spline", {"binary": (2000, 0)}),)
+    _microseconds = 0.7, 0.3
     input: Input = "prob"
     knots: int = 6
     multiclass: Multiclass = "one_vs_rest"

@@ -337,6 +337,7 @@ class BayesianBinning(StepCurves, ScoreCalibrator):
     """
 
     methods = (Method("bayesian_binning"),)
+    _microseconds = 1.2, 0.1
     input: Input = "prob"
     strength: float = 2.0
     multiclass: Multiclass = "one_vs_rest"

@@ -321,18 +321,12 @@ def recalibrated(
     if safe is not None:
         _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
-    part = p.n // folds
-    seconds = {
-        name: folds * calibrator._seconds(p.n - part, p.k, part) + calibrator._seconds(p.n, p.k, 0)
-        for name, calibrator in calibrators.items()
-    }
-    slow = " and ".join(name for name, each in seconds.items() if each)
-    announce(
-        "method",
-        f"{folds + 1} fits of {slow} to {p.n:,} rows",
-        sum(seconds.values()),
-        "use a random sample of the rows",
-    )
+    seconds = seconds_of_fits(calibrators, p.n, p.k, folds)
+    total = sum(seconds.values())
+    slow = " and ".join(name for name, each in seconds.items() if each > total / 5)
+    what = f"{folds + 1} fits of {'each method' if len(seconds) > 2 else list(seconds)[-1]} to {p.n:,} rows"
+    remedies = "name faster methods", "use a random sample of the rows"
+    announce("method", f"{what}{f', mainly of {slow},' if slow and len(seconds) > 2 else ''}", total, remedies)
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = _held_out(calibrators, p, fold, folds)
     candidates = _compared(held, p, loss, level)
@@ -356,6 +350,15 @@ def recalibrated(
     )
     own = held[best.method]
     return found, None if isinstance(own, str) else own
+
+
+def seconds_of_fits(calibrators: Mapping[str, Calibrator], n: int, k: int, folds: int) -> dict[str, float]:
+    """Rough estimate of the time to cross-validate each calibrator on n rows and to fit it to all of them."""
+    part = n // folds
+    return {
+        name: folds * calibrator._seconds(n - part, k, part) + calibrator._seconds(n, k, 0)
+        for name, calibrator in calibrators.items()
+    }
 
 
 def _read(

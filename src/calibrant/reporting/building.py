@@ -58,7 +58,7 @@ from .interactive import Interactive, interactive
 from .measuring import measure
 from .plain import markdown_of
 from .provenance import trace
-from .recalibration import compare_calibrators, no_calibrators
+from .recalibration import announce_calibrators, compare_calibrators, no_calibrators
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
@@ -411,6 +411,8 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
 
 def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
+    if options.recalibration:
+        announce_calibrators(p)
     views, notes = _main_views(p, options.lens)
     outcome = outcome_of(p, options.outcome)
     with _staged(len(options.metrics) + 2 + (options.purpose is not None)) as stage:

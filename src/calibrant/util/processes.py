@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+from ..errors import LongComputationWarning
 from .blocks import cores
 
 __all__ = ["beside", "in_processes", "run_all"]
@@ -189,7 +190,16 @@ def _start(
 
 
 def _with_warnings(task: Callable[[], T]) -> tuple[T, list[Any]]:
-    """The result of a task, and the warnings that it gave."""
-    with warnings.catch_warnings(record=True) as caught:
-        result = task()
-    return result, [(one.message, one.category, one.filename, one.lineno) for one in caught]
+    """The result of a task, and the warnings that it gave; what is announced is of no use afterwards and shown at once."""
+    caught: list[Any] = []
+    at_once = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *stream: Any) -> None:
+        if issubclass(category, LongComputationWarning):
+            at_once(message, category, filename, lineno, *stream)
+        else:
+            caught.append((message, category, filename, lineno))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        return task(), caught

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ..errors import UnknownArgumentError
+from ..errors import UnknownArgumentError, one_call
 from ..input.predictions import Predictions
 from .view import Summary
 
@@ -375,21 +375,22 @@ def checks_keywords(
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
-            if not known.issuperset(keywords):
-                metrics: list[Metric] = []
-                if table is not None:
-                    defaults = function.__kwdefaults__ or {}
-                    given: Any = dict(zip(names, args, strict=False)).get(
-                        argument, keywords.get(argument, defaults.get(argument))
-                    )
-                    if given is None or (callable(given) and not hasattr(given, "options")):
-                        return function(*args, **keywords)  # a function of the user, whose keywords are unknown
-                    if not (isinstance(given, str) or callable(given)):
-                        keywords[argument] = given = list(given)
-                    metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
-                listed = {word: value for word, value in keywords.items() if word not in unlisted}
-                check_keywords(function, listed, *metrics, taken=taken, view=view)
-            return function(*args, **keywords)
+            with one_call():
+                if not known.issuperset(keywords):
+                    metrics: list[Metric] = []
+                    if table is not None:
+                        defaults = function.__kwdefaults__ or {}
+                        given: Any = dict(zip(names, args, strict=False)).get(
+                            argument, keywords.get(argument, defaults.get(argument))
+                        )
+                        if given is None or (callable(given) and not hasattr(given, "options")):
+                            return function(*args, **keywords)  # a function of the user, whose keywords are unknown
+                        if not (isinstance(given, str) or callable(given)):
+                            keywords[argument] = given = list(given)
+                        metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
+                    listed = {word: value for word, value in keywords.items() if word not in unlisted}
+                    check_keywords(function, listed, *metrics, taken=taken, view=view)
+                return function(*args, **keywords)
 
         return documents_keywords(taken=taken, view=view if table is not None else (), table=texts)(call)
 

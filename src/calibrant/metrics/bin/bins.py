@@ -142,6 +142,7 @@ ace = preset(
     lens="classwise",
     binning="equal_mass",
     cost="N K log N",
+    relative_time=0.5,
     recommended=False,
     aliases=("ACE",),
     cite="nixon2019",

@@ -116,6 +116,7 @@ def ece_widths(view: View, *, widths: Sequence[float] = WIDTHS) -> float:
     ideal=0,
     probability_scale=True,
     cost="N log N",
+    relative_time=0.45,
     aliases=("CCE",),
     cite="rossellini2025",
     pros="no bins: the worst interval of scores, weighted by its rows",

@@ -148,7 +148,7 @@ def _soft_bins(
     ideal_for="sure",
     lens="canonical",
     cost="N K",
-    relative_time=5,
+    relative_time=2.8,
     soft=False,
     sketch=False,
     sum_form=_soft_bins,

@@ -41,6 +41,7 @@ def null_scale(view: View) -> float:
     ideal=0,
     probability_scale=True,
     cost="N log N",
+    relative_time=0.45,
     recommended=True,
     aliases=(
         "ECCE-MAD",
@@ -70,6 +71,7 @@ ecce_r = preset(
     cce,
     "ecce_r",
     "Range of cumulative differences",
+    relative_time=0.4,
     summary="Range of the cumulative differences between scores and outcomes in order of the score.",
     family="cumulative",
     subfamily="path",

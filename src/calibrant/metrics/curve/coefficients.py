@@ -63,6 +63,7 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     above="under",
     alternative="two-sided",
     cost="N log N per step",
+    relative_time=0.13,
     aliases=(
         "CIS",
         "calibration intercept",
@@ -95,6 +96,7 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
     above="under",
     alternative="two-sided",
     cost="N log N per step",
+    relative_time=0.13,
     aliases=(
         "CIS",
         "calibration slope",
@@ -125,6 +127,7 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge 
     soft=False,
     importance=False,
     cost="N log N per step",
+    relative_time=0.35,
     aliases=("SBCT", "beta calibration test"),
     cite="kull2017",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",

@@ -85,7 +85,8 @@ NODES_PER_WIDTH = 12
     robust=False,
     ideal_for="nothing",
     cost="N log N per step",
-    relative_time=70,
+    relative_time=9,
+    fixed_time=0.3,
     aliases=(
         "BKDE",
         "ECE-KDE",

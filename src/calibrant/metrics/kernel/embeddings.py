@@ -264,6 +264,7 @@ def _is_sorted(values: Any) -> bool:
     lens="canonical",
     sketch=False,
     cost="N K log N",
+    relative_time=0.6,
     aliases=("UCME",),
     cite="widmann2021",
     pros="evaluates the calibration of the whole distribution without bins, in linear time",

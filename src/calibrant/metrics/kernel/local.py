@@ -315,7 +315,7 @@ def mlce(
     soft=False,
     sketch=False,
     cost="N K log N",
-    relative_time=10,
+    relative_time=9,
     aliases=("Gweon's chi-square", "Pearson chi-square reliability statistic"),
     cite="gweon2023",
     pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",

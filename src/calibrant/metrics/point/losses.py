@@ -227,6 +227,7 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     alternative="two-sided",
     lens="canonical",
     cost="N K",
+    relative_time=0.45,
     soft=False,
     sketch=False,
     aliases=("Lp error", "mean absolute error", "MAE", "pointwise p-norm", "p-norm error"),
