@@ -328,6 +328,15 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.allclose(ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits), ordered, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["bcts", "vector"])
+def test_more_rows_than_a_block_of_arrays(name: str) -> None:
+    _, calibrator, make = next(pair for pair in PAIRS if pair[0] == name)
+    logits, labels = drawn(n=30_000, k=5)
+    module = make(5).double().fit(*tensors(logits, labels))
+    known = calibrator(input="logit").fit(logits, labels).predict_proba(logits[:50])
+    assert probabilities(module, tensors(logits[:50], labels[:50])[0]) == pytest.approx(known, abs=1e-9)
+
+
 def test_mixed_precision_around_a_matrix() -> None:
     logits, labels = tensors(*drawn(n=200), torch.float32)
     module = ct.MatrixModule(4, off_diagonal=0.1).fit(logits, labels)

@@ -447,8 +447,8 @@ class _Draws:
         if n not in self.own:
             own = self.own[n] = self._own_test(n)
             if self.case.metric is not None:
-                slow = SLOW_TESTS.get((self.case.name, own or ""), lambda n, k: 0.0)
-                each = self.case.metric.seconds(n, 2) + slow(n, 2)
+                slow = SLOW_TESTS.get((self.case.name, own or ""))
+                each = self.case.metric.seconds(n, 2) + (0.0 if slow is None else slow(n, 2))
                 announce_resamples(f"{self.case.name} on {n:,} rows", each, stop - first, "repeats", FEWER)
             if self.case.metric is not None and self.own[n] is None:
                 self.limits[n] = self._limits(n)

@@ -175,7 +175,9 @@ class CalibratorModule(nn.Module):
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
         self.to(rows.logits.device)
         if not rows.logits.is_cuda:  # the times of processors are known
-            seconds = self.calibrator_type(**self._calibrator_parameters())._seconds(*rows.logits.shape, 0)
+            seconds = self.calibrator_type(**self._calibrator_parameters())._seconds(
+                len(rows.logits), rows.logits.shape[1], 0
+            )
             what = f"the fit to {len(rows.logits):,} rows"
             announce(type(self).__name__, what, seconds, "use a random sample of the rows")
         with torch.no_grad():

@@ -97,6 +97,10 @@ class DeviceSoftmax(LinearSoftmax):
             shift += surplus.sum(dim=0)
         return float(loss), host(slope), host(shift)
 
+    def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
+        """The loss, its gradients and its second derivatives in the factors and biases of a diagonal matrix."""
+        return *self(factor, bias), self.diagonal_curvature(factor, bias)
+
     def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """(2K, 2K) second derivatives of the loss in the factors and biases of a diagonal matrix."""
         w, b = self._moved(matrix, bias)

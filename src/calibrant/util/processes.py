@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from ..errors import LongComputationWarning
 from .blocks import cores
@@ -194,9 +194,16 @@ def _with_warnings(task: Callable[[], T]) -> tuple[T, list[Any]]:
     caught: list[Any] = []
     at_once = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *stream: Any) -> None:
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, LongComputationWarning):
-            at_once(message, category, filename, lineno, *stream)
+            at_once(message, category, filename, lineno, file, line)
         else:
             caught.append((message, category, filename, lineno))
 
