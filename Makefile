@@ -24,10 +24,10 @@ deep: $(VENV)/.dev browser lint
 lint: $(VENV)/.dev
 	$(MAKE) --no-print-directory --output-sync -j 2 types style
 
-types:
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
-style:
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports

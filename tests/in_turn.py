@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 __all__ = ["in_turn"]
 
 
@@ -25,11 +27,12 @@ def in_turn(parameter: str, values: Sequence[Any], name: Callable[[Any], object]
             for value in values:
                 try:
                     test(*given, **fixtures, **{parameter: value})
-                except Exception as error:
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+                    # A skipped value would be one that nobody checks.
                     error.add_note(f"{parameter}: {name(value)}")
                     errors.append(error)
             if errors:
-                raise ExceptionGroup(f"{len(errors)} of {len(values)} fail", errors)
+                raise BaseExceptionGroup(f"{len(errors)} of {len(values)} fail", errors)
 
         signature = inspect.signature(test)
         kept = [each for each in signature.parameters.values() if each.name != parameter]

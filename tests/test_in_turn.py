@@ -24,6 +24,21 @@ def test_every_value_is_checked_and_every_error_named(tmp_path: Path) -> None:
     assert [error.__notes__ for error in caught.value.exceptions] == [["number: 1"], ["number: 3"]]
 
 
+@in_turn("number", [1, 2, 3])
+def skip_or_fail(number: int) -> None:
+    if number == 1:
+        pytest.skip("nothing to check")
+    if number == 2:
+        with pytest.raises(ValueError, match="too small"):
+            pass
+
+
+def test_what_is_skipped_or_does_not_raise_is_named_too() -> None:
+    with pytest.raises(BaseExceptionGroup, match="2 of 3 fail") as caught:
+        skip_or_fail()
+    assert [error.__notes__ for error in caught.value.exceptions] == [["number: 1"], ["number: 2"]]
+
+
 @in_turn("letter", "ab")
 class TestInAClass:
     @pytest.mark.parametrize("number", [1, 2])
@@ -31,4 +46,5 @@ class TestInAClass:
         self, letter: str, number: int, tmp_path: Path
     ) -> None:
         (tmp_path / f"{letter}{number}").touch()
-        assert all(each.name.endswith(str(number)) for each in tmp_path.iterdir())
+        expected = [f"{each}{number}" for each in "ab" if each <= letter]
+        assert sorted(each.name for each in tmp_path.iterdir()) == expected

@@ -51,6 +51,40 @@ def test_what_a_replicate_derives_is_what_its_rows_have(name: str, size: int) ->
         assert np.array_equal(getattr(drawn, word), getattr(plain, word)), word
 
 
+def test_more_distinct_scores_than_a_short_integer_counts() -> None:
+    """The order of drawn rows is found by two digits of the ranks of their scores."""
+    rng = np.random.default_rng(4)
+    n = 70_000
+    score, outcome, weight = rng.permutation(n) / n, rng.integers(0, 2, n).astype(np.uint8), rng.random(n) + 0.1
+    rows = rng.integers(n, size=n)
+    drawn = DrawnView(View(score, outcome, weight, "importance"), Draw(rows, n))
+    assert np.array_equal(drawn.order, np.argsort(score[rows], kind="stable"))
+
+
+def test_gathered_rows_are_read_only_and_dropped_with_the_cache() -> None:
+    drawn, plain = pair("weights", RNG.integers(N, size=N))
+    with pytest.raises(ValueError, match="read-only"):
+        drawn.raw_score[0] = 0
+    before = drawn.prefix.excess.copy()
+    drawn.clear_cache()
+    assert not {"raw_score", "_outcome", "drawn", "times", "reached", "prefix"} & drawn.__dict__.keys()
+    assert np.array_equal(drawn.prefix.excess, before)
+    assert drawn.n == plain.n
+
+
+@pytest.mark.parametrize("name", ["ece_ea", "vece"])
+def test_what_is_kept_for_other_outcomes_depends_on_the_options(name: str) -> None:
+    """Bins of equal area, and of a feature, for other labels of the same scores."""
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(N, 1))
+    sampler = PredictionSampler(cal.Predictions(rng.integers(0, 2, N), SCORE, features=features))
+    metric = cal.catalogue[name]
+    for bins in (5, 10, 5):
+        labels = rng.integers(0, 2, N).astype(np.uint8)
+        expected = metric(labels, SCORE, features=features, bins=bins)
+        assert sampler.labelled(labels).value(metric, {"bins": bins}) == pytest.approx(expected, rel=1e-13)
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_rows_above_a_threshold(name: str) -> None:
     drawn, plain = pair(name, RNG.integers(N, size=N))

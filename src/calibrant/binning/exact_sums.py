@@ -218,6 +218,17 @@ class CheckedSums:
         self.sums = sums if valid else None
         return valid
 
+    def keep(self, tables: dict[Any, Any]) -> None:
+        """Keep the sums among the tables of the view of these scores and outcomes."""
+        if self.sums is not None:
+            tables["sums", self.count] = self.sums
+
+    @staticmethod
+    def kept(tables: dict[Any, Any], count: int, closed: Closed) -> BinSums | None:
+        """Return the sums over these bins that were kept; those of the check are closed on the right."""
+        found: BinSums | None = tables.get(("sums", count)) if closed == "right" else None
+        return found
+
 
 def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:
     """Compute sums over `count` bins given the slots, with the same integers as the compiled loop."""

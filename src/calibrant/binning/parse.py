@@ -44,6 +44,7 @@ __all__ = [
     "bin_cells",
     "bin_table",
     "check_bins",
+    "check_with_sums",
     "check_written",
     "has_fixed_bins",
     "has_levels",

@@ -58,7 +58,7 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
 
 def bin_of_feature(view: View, feature: int, bins: Any) -> NDArray[np.intp]:
     """Return the equal-mass bin of each row by a feature, with ties in one bin; other outcomes of the same rows have the same."""
-    ranked = view.ranked(feature)
+    ranked = view.by_rank(feature)
     key = "bin of feature", check_bins(bins, edges=False)
     if key not in ranked.tables:
         ranked.tables[key] = bin_cells(ranked, "equal_mass", key[1])[0]

@@ -23,7 +23,16 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_whole
 from ..views.keywords import check_fields
 from ..views.view import Prefix, View
-from .exact_sums import MAX_FAST_BINS, BinSums, class_sums, slot_sums, slots_among, uniform_slots, uniform_sums
+from .exact_sums import (
+    MAX_FAST_BINS,
+    BinSums,
+    CheckedSums,
+    class_sums,
+    slot_sums,
+    slots_among,
+    uniform_slots,
+    uniform_sums,
+)
 from .table import BinTable, Closed
 
 __all__ = [
@@ -254,8 +263,8 @@ class EqualWidth(BinningRule):
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
         if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
             sums = self._relabelled(view, view.same_scores, edges)
-        elif self.closed == "right" and ("sums", len(edges) - 1) in view.tables:
-            sums = view.tables["sums", len(edges) - 1]
+        elif (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
+            sums = found
         elif view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
         else:
@@ -665,7 +674,7 @@ MOST_COMPARED = 30
 
 def _highest_of_bins(view: View, count: int) -> Floats:
     """Return the highest score of each non-empty bin of equal mass but the last; see `equal_mass_cuts`."""
-    if view.weight is not None or view.is_sorted:
+    if view.weight is not None or view.needs_no_sort:
         return view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
     # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
     last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1

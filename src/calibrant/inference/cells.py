@@ -174,7 +174,7 @@ class CellSampler:
 
     def counted(self, view: View) -> Drawn:
         """The rows of a view, counted in these cells."""
-        if isinstance(self.rule, Edges) and view.is_sorted:
+        if isinstance(self.rule, Edges) and view.needs_no_sort:
             sums = _sums(self.rule, view)
             rows, positives = sums.weight, sums.positives
         else:  # sums of the scores are not needed
@@ -244,7 +244,7 @@ class Sums(NamedTuple):
 
 
 def _sums(rule: BinningRule, view: View) -> Sums:
-    if not (isinstance(rule, Edges) and view.is_sorted):
+    if not (isinstance(rule, Edges) and view.needs_no_sort):
         table = rule.table(view)
         return Sums(table.low, table.high, table.weight, table.positives, table.score_sum)
     # The rows are sorted already: looking up the edges is faster.

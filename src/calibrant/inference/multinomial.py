@@ -450,10 +450,8 @@ def _derivatives(data: _Data, designs: list[Floats], eta: Floats) -> tuple[Float
         information = -(weighted.T @ expected)
         for k, design in enumerate(parts):
             own = slice(ends[k], ends[k + 1])
-            left = (
-                1 - probs[:, [k]]
-            )  # not the difference of two products, which cancel where a probability is close to 1
-            information[own, own] = (weighted[:, own] * left).T @ design
+            # Not the difference of two products, which cancel where a probability is close to 1.
+            information[own, own] = (weighted[:, own] * (1 - probs[:, [k]])).T @ design
             weighted[:, own] = (weight * ((labels == k) - probs[:, k]))[:, None] * design
         return weighted.sum(axis=0), information, weighted.T @ weighted if data.importance else np.zeros(0)
 

@@ -20,6 +20,7 @@ from ..errors import ArgumentError, GroupError, Remedy, Use, WeightsNotSupported
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, announce_value
+from ..util.blocks import keep_freed_memory
 from ..util.cached import cached_property
 from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event
@@ -90,10 +91,6 @@ MOST_PATHS = 1 << 22
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
 
-# The C library of Linux returns freed arrays to the system unless a larger one, of up to 32 MB, was freed before; every new array then
-# costs a page fault for each 4 KB of it. Freeing one of this size, which is never written to, avoids them in all resamples.
-KEPT_BYTES = 1 << 24
-
 ROW_BY_ROW = "row by row"
 
 
@@ -128,7 +125,7 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
         with no_warnings():
             return work(number)
 
-    np.empty(KEPT_BYTES, np.uint8)
+    keep_freed_memory()
     if workers is None or workers <= 1 or count < 2:
         return list(reported(map(quiet, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
@@ -243,8 +240,6 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
-        if keep_order and weight is not None:
-            view.__dict__["order"] = own.order
         return one_view(view)
 
 
@@ -315,7 +310,7 @@ class PredictionSampler:
         """These rows with all their data; those of a view where the metric evaluates one score for each of them."""
         p = self.predictions
         taken: list[Predictions] = []
-        known: dict[int, list[AnyView]] = {}
+        known: dict[Same, list[AnyView]] = {}
 
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
             whole = self._whole_views(metric, keywords)
@@ -324,7 +319,7 @@ class PredictionSampler:
                     taken.append(p.take(rows))
                 return metric.views(taken[0], **view_keywords(metric, keywords))
             # Metrics with the same lens share the views.
-            key = id(whole[0])
+            key = Same(whole[0])
             if key not in known:
                 known[key] = list(draw_views(whole, p, rows))
             return known[key]

@@ -11,7 +11,17 @@ from typing import Any
 
 from ..errors import LONG, ROUGHLY, Remedy, announce, one_call
 
-__all__ = ["OutOfTimeError", "Pace", "announce_resamples", "progress", "reported", "together", "within"]
+__all__ = [
+    "FEWER",
+    "SOON",
+    "OutOfTimeError",
+    "Pace",
+    "announce_resamples",
+    "progress",
+    "reported",
+    "together",
+    "within",
+]
 
 # Number of resamples, or seconds of them, after which the total time is extrapolated.
 ENOUGH, SOON = 10, 1.0
@@ -84,7 +94,7 @@ def together(
 
 
 def reported(results: Iterable[Any], count: int) -> Iterator[Any]:
-    """Yield the results, and report each to who watches."""
+    """Yield the results, and report each to whoever watches."""
     report = _together.get() or progress.get() or _announcing()
     token = _together.set(None)  # a resample may resample itself
     try:

@@ -340,7 +340,7 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
-    check: Callable[[Array, Array], bool] | None = None
+    _check: Callable[[Array, Array], bool] | None = None
     """A check of one score per row and labels, before the usual ones and instead of them if it returns True."""
 
     @classmethod
@@ -391,7 +391,7 @@ class Predictions:
         if labels.dtype == np.bool_:
             labels = labels.view(np.uint8)
         if self.probs.ndim == 1:
-            checked = self.check is not None and self.check(frozen(self.probs), frozen(labels))
+            checked = self._check is not None and self._check(frozen(self.probs), frozen(labels))
             if not (checked or quick_vector(self.probs, labels)):
                 return False
             self.labels = labels
@@ -618,9 +618,9 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
 def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
     """Construct predictions with a `check` that computes something in its pass over the rows."""
     made = object.__new__(Predictions)
-    made.check = check
+    made._check = check
     made.__init__(*args, **keywords)  # type: ignore[misc]
-    made.check = None
+    made._check = None
     return made
 
 

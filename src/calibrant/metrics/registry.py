@@ -104,7 +104,7 @@ COSTS: dict[str, Callable[[float, float], float]] = {
 }
 # Nanoseconds of a call without rows, and of each pair of rows of these metrics with ``exact=True``.
 CALL, PAIR = 3e5, 12.0
-ALL_PAIRS = ("msce", "sece", "ici", "ep", "e50", "e90", "emax", "eci", "skce_b", "skce_uq")
+ALL_PAIRS = ("ici", "ep", "e50", "e90", "emax", "eci", "skce_b", "skce_uq")
 # No metric takes long for fewer rows.
 FEW_ROWS = 5000
 
@@ -535,7 +535,8 @@ class Metric(Facts):
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         check = None
-        if kernels.loaded and y_prob is not None and where is None and not words and lens in ("auto", "binary"):
+        plain = y_prob is not None and where is None and not words and lens in ("auto", "binary")
+        if kernels.loaded and plain and self.takes == "View" and not self.needs:
             check = check_with_sums(options.get("binning"), options.get("bins"))
         source = resolve(y_true, y_prob, words, where, check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
@@ -549,8 +550,8 @@ class Metric(Facts):
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
             source = source.in_order(self.id)
         views = views_of(source, lens, self.lens, flattened=True)
-        if check is not None and check.sums is not None and isinstance(views[0], View):
-            views[0].tables["sums", check.count] = check.sums
+        if check is not None and isinstance(views[0], View):
+            check.keep(views[0].tables)
         for view in views:
             self._check_view(view, options)
         # Tests and intervals read the views themselves.

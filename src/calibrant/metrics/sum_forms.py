@@ -1,4 +1,4 @@
-"""Metrics as functions of sums over rows, stated once for the value of a metric and for its values on resamples.
+"""Metrics as functions of sums over rows: those of whole vectors are stated once, for the value of a metric and for its values on resamples.
 
 A metric declares a function of the view and its options that returns such a statement (``sum_form=``). What depends on the predictions alone
 is separate from the labels, so that resamples share it.

@@ -451,6 +451,7 @@ class ProbabilityAdjustment(LinearCurves, ScoreCalibrator):
         Method("multiplicative_adjustment", "a factor"),
         Method("additive_adjustment", "a constant difference", options={"kind": "additive"}),
     )
+    _microseconds = 0.03, 0.1
     keeps_order = True
     takes_any_score = False  # a factor of another score would not preserve ratios of risks
 

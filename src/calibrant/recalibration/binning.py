@@ -249,6 +249,7 @@ class TopLabelHistogramBinning(StepCurves, CountingCalibrator):
     """
 
     methods = (Method("top_label_histogram"),)
+    _microseconds = 0.012, 0.1
     keeps_argmax = True
     treats_classes_alike = True
     fitted = ("curves_",)

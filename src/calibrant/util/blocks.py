@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place", "stable_order", "using_cores"]
+__all__ = [
+    "LARGE_BLOCK",
+    "cores",
+    "keep_freed_memory",
+    "map_blocks",
+    "rows_per_block",
+    "sort_in_place",
+    "stable_order",
+    "using_cores",
+]
 
 T = TypeVar("T")
 
@@ -22,6 +31,8 @@ MAX_THREADS_OF_SMALL_BLOCKS = 2
 LARGE_BLOCK = 1 << 18
 # Fewer numbers are sorted faster with their indices than packed with them.
 PACKED_ENTRIES = 1 << 11
+# Size of an array after whose release the C library keeps smaller ones.
+FREED_BYTES = 1 << 24
 _cores: ContextVar[int | None] = ContextVar("cores", default=None)
 
 
@@ -92,6 +103,17 @@ def using_cores(count: int) -> Iterator[None]:
         yield
     finally:
         _cores.reset(token)
+
+
+def keep_freed_memory() -> None:
+    """Let arrays of resamples reuse the memory of earlier ones.
+
+    The C library of Linux returns freed arrays to the system unless a larger one, of up to 32 MB, was freed before; every new array then
+    costs a page fault for each 4 KB of it. Freeing one that is never written to avoids them for the rest of the process.
+    """
+    import numpy as np
+
+    np.empty(FREED_BYTES, np.uint8)
 
 
 def sort_in_place(values: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..input.predictions import Predictions
+from ..input.predictions import Predictions, frozen
 from ..util.cached import cached_property
 from .view import ClassColumns, Prefix, RestOfRows, Rows, View
 
@@ -53,7 +53,7 @@ class DrawnView(View):
             found = RestOfRows(self.whole, self.drawn)
         elif name in ("raw_score", "_outcome", "weight", "log_odds"):
             values = self.whole.raw_outcome if name == "_outcome" else getattr(self.whole, name)
-            found = None if values is None else values[self.drawn]
+            found = None if values is None else frozen(values[self.drawn])
         else:
             raise AttributeError(name)
         self.__dict__[name] = found
@@ -65,7 +65,7 @@ class DrawnView(View):
         return np.repeat(self.whole.order_with_outcome, self.times) if self._draw is None else self._draw.rows
 
     @property
-    def is_sorted(self) -> bool:
+    def needs_no_sort(self) -> bool:
         """Whether sums in increasing order of the score need no sort."""
         return self.whole.weight is None and not self.is_soft
 
@@ -98,7 +98,7 @@ class DrawnView(View):
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
         """Scores, outcomes and weights in increasing order of the score."""
-        if not self.is_sorted:
+        if not self.needs_no_sort:
             return super().sorted_rows
         # The row of the view that each drawn one repeats, in less time than by np.repeat.
         at = np.cumsum(np.bincount(self.reached[1:], minlength=self.n)[: self.n])
@@ -108,12 +108,12 @@ class DrawnView(View):
     @cached_property
     def ends(self) -> Array:
         """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
-        return self.prefix.end if self.is_sorted else super().ends
+        return self.prefix.end if self.needs_no_sort else super().ends
 
     @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
-        if not self.is_sorted:
+        if not self.needs_no_sort:
             return super().prefix
         present = np.flatnonzero(self.times != 0)
         score, outcome, _ = self.whole.sorted_rows
@@ -130,14 +130,14 @@ class DrawnView(View):
 
     def rows_up_to(self, scores: Floats) -> Array:
         """Return how many rows have at most each of these scores."""
-        if not self.is_sorted:
+        if not self.needs_no_sort:
             return super().rows_up_to(scores)
         whole = self.whole
         reached = self.reached[whole.ends] if whole.has_ties else self.reached
         return reached.take(whole.lookup.up_to(scores))
 
     def _above(self, threshold: float) -> View:
-        if not self.is_sorted:
+        if not self.needs_no_sort:
             return super()._above(threshold)
         part = DrawnView(self.whole.above(threshold), None)
         part.times = self.times[self.whole.n - part.whole.n :]
@@ -145,7 +145,15 @@ class DrawnView(View):
 
     def _ranked(self, feature: int) -> View:
         # The order of the rows is all that bins of ranks depend on.
-        return DrawnView(self.whole.ranked(feature), self._draw)
+        return DrawnView(self.whole.by_rank(feature), self._draw)
+
+    def clear_cache(self) -> None:
+        """Drop what was gathered, and the cached sums."""
+        super().clear_cache()
+        for name in ("raw_score", "_outcome", "weight", "log_odds", "drawn", "reached"):
+            self.__dict__.pop(name, None)
+        if self._draw is not None:
+            self.__dict__.pop("times", None)
 
 
 class DrawnColumns(ClassColumns):

@@ -528,7 +528,7 @@ class View(_Weighted):
         return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
     @property
-    def is_sorted(self) -> bool:
+    def needs_no_sort(self) -> bool:
         """Whether sums in increasing order of the score need no sort."""
         return "prefix" in self.__dict__
 
@@ -607,7 +607,7 @@ class View(_Weighted):
         part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
         return part
 
-    def ranked(self, feature: int) -> View:
+    def by_rank(self, feature: int) -> View:
         """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
 
         Parameters
