@@ -186,10 +186,10 @@ def test_a_slow_test_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_exact_values_of_all_pairs_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "FEW_ROWS", 0)
     monkeypatch.setattr(registry, "PAIR", 1e7)
-    assert said(lambda: cal.msce(Y, P, exact=True)) == [
-        "msce: all pairs of 40 rows will take about 16 s; drop exact=True or evaluate a random sample of the rows"
+    assert said(lambda: cal.ici(Y, P, exact=True)) == [
+        "ici: all pairs of 40 rows will take about 16 s; drop exact=True or evaluate a random sample of the rows"
     ]
-    assert not said(lambda: cal.msce(Y, P))
+    assert not said(lambda: cal.ici(Y, P))
 
 
 def test_a_report_announces_the_comparison_of_calibrators_once(monkeypatch: pytest.MonkeyPatch) -> None:

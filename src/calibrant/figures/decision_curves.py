@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..decision.costs import check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..inference.resampling import generator, seed_of
+from ..inference.timing import reported, together
 from ..input.convert import is_frame
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number, percent
@@ -482,11 +483,12 @@ class _Patterns:
         rows = round(float(self.times.sum()))
         share = self.times / self.times.sum()
         step = max(1, BLOCK // self._size)
-        parts = []
-        for start in range(0, n_resamples, step):
-            size = min(step, n_resamples - start)
-            drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
-            parts.append(self.benefits(drawn, odds))
+        starts, parts = range(0, n_resamples, step), []
+        with together(len(starts), what="batches of resamples"):
+            for start in reported(starts, len(starts)):
+                size = min(step, n_resamples - start)
+                drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
+                parts.append(self.benefits(drawn, odds))
         return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 

@@ -130,8 +130,11 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
         return list(reported(map(quiet, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(workers) as pool:
-        return list(reported(pool.map(quiet, range(count), chunksize=max(1, count // (4 * workers))), count))
+    pool = ThreadPoolExecutor(workers)
+    try:
+        return list(reported(pool.map(quiet, range(count)), count))
+    finally:  # an interrupt, or a time limit, does not wait for the others
+        pool.shutdown(cancel_futures=True)
 
 
 class Sampler(Protocol):

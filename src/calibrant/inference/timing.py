@@ -10,6 +10,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from ..errors import LONG, ROUGHLY, Remedy, announce, one_call
+from ..util import kernels
 
 __all__ = [
     "FEWER",
@@ -37,14 +38,18 @@ class Pace:
     """Extrapolates the time of the resamples that remain from that of the first ones."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.clock, self.began = clock, 0.0
+        self.clock, self.began, self.first, self.loaded = clock, 0.0, 1, 0
 
     def remaining(self, done: int, count: int) -> float:
-        """Seconds; 0 before there are enough resamples. The first one, which prepares what all use, does not count."""
-        if done == 1:
-            self.began = self.clock()
-        taken = self.clock() - self.began
-        return taken / (done - 1) * (count - done) if done > ENOUGH or taken > SOON else 0.0
+        """Seconds; 0 before there are enough resamples.
+
+        The first one, which prepares what all use, does not count, nor one that loads compiled loops and those before it.
+        """
+        loaded = len(kernels.loaded)
+        if done == 1 or loaded != self.loaded:
+            self.began, self.first, self.loaded = self.clock(), done, loaded
+        taken, timed = self.clock() - self.began, done - self.first
+        return taken / timed * (count - done) if timed >= ENOUGH or (timed and taken > SOON) else 0.0
 
 
 def _announcing(argument: str = "n_resamples", remedy: Remedy = FEWER, what: str = "resamples") -> Report:

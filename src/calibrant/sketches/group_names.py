@@ -32,9 +32,9 @@ def _printed(name: Any) -> str:
 def common_names(names: Sequence[Any]) -> list[Any]:
     """Names of one type for groups whose names were read from several sources.
 
-    Names of one type are kept. Integers and floats become integers if all are whole, else floats, unless an integer is
-    too large for a float. Otherwise all become text, truth
-    values as the texts write them. Which source comes first does not matter.
+    Names of one type are kept. Integers and floats become integers if all are whole, else floats, unless an integer is too large for a
+    float. Otherwise all become text, truth values as the texts write them. Which source comes first does not matter, unless truth values
+    meet other texts before their own spelling.
 
     >>> common_names([1, 2.0]), common_names([1, 0.5]), common_names([1, "1", 2.0, "b"]), common_names([True, "false"])
     ([1, 2], [1.0, 0.5], ['1', '1', '2', 'b'], ['true', 'false'])
@@ -42,7 +42,7 @@ def common_names(names: Sequence[Any]) -> list[Any]:
     types = {next(each for each in (str, bool, int, float) if isinstance(name, each)) for name in names}
     if len(types) < 2:
         return list(names)
-    if types == {int, float} and all(int(float(name)) == name for name in names if isinstance(name, int)):
+    if types == {int, float} and all(abs(name) <= 2**53 for name in names if isinstance(name, int)):
         whole = all(name == name // 1 for name in names)
         return [int(name) if whole else float(name) for name in names]
     texts = {name for name in names if isinstance(name, str)}

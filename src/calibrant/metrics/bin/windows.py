@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...errors import WeightsNotSupportedError
+from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
@@ -20,6 +23,8 @@ Floats = NDArray[np.float64]
 MAX_ROWS = 50_000_000
 # With fewer rows for each distinct score, expanding counts is as fast as adding them up.
 ROWS_PER_SCORE = 4
+# Beyond this ratio of weights, differences of cumulative sums lose digits of the small ones, and windows are added up one by one.
+WIDE = 1e6
 
 
 def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
@@ -30,6 +35,11 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
     if view.weight is None and not view.has_mixed_ties:
         score, outcome, _ = view.sorted_rows
         return score, outcome, None
+    if view.weight_kind == "importance":
+        ties, sizes = view.ties, np.diff(view.ends)
+        # Equal weights inside a tie, for the same reason.
+        weights = np.repeat(ties.weight / sizes, sizes)
+        return np.repeat(ties.score, sizes), np.repeat(ties.outcome / ties.weight, sizes), weights
     prefix = view.prefix
     weight = np.diff(prefix.weight)
     rate = np.diff(prefix.outcome) / weight
@@ -38,9 +48,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
         sizes = weight.astype(np.int64)
     else:
         sizes = np.diff(prefix.end)
-    # Equal weights inside a tie, for the same reason.
-    weights = np.repeat(weight / sizes, sizes) if view.weight_kind == "importance" else None
-    return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), weights
+    return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), None
 
 
 def _expanded(view: View, id: str) -> int:
@@ -50,6 +58,15 @@ def _expanded(view: View, id: str) -> int:
             "counts", f"{id} expands counts to rows, and {view.total:.3g} are too many", "use fewer rows"
         )
     return int(view.total)
+
+
+def _over_windows(work: Callable[..., Floats], length: int, *values: Floats) -> Floats:
+    """Compute a number of each run of `length` rows from their values, of shape (windows, length)."""
+
+    def some(start: int, stop: int) -> Floats:
+        return work(*(sliding_window_view(each[start : stop + length - 1], length) for each in values))
+
+    return np.concatenate(map_blocks(some, len(values[0]) - length + 1, rows_per_block(length), columns=length))
 
 
 def _sums(values: Floats) -> Floats:
@@ -86,6 +103,16 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     n = len(score)
     length = max(1, round(round(view.effective_size, 9) / 10)) if size is None else check_whole(size, "size")
     length = min(length, n)
+    if weight is not None and weight.max() > WIDE * weight.min():
+
+        def error(w: Floats, s: Floats, y: Floats) -> Floats:
+            inside = w.sum(axis=1)
+            rate = (w * y).sum(axis=1) / inside
+            if inner == "abs_mean":
+                return np.abs((w * s).sum(axis=1) / inside - rate)
+            return np.asarray((w * np.abs(s - rate[:, None])).sum(axis=1) / inside)
+
+        return float(_over_windows(error, length, weight, score, outcome).mean())
     begin, end = slice(0, n - length + 1), slice(length, None)
     mass, scores, ones = np.arange(n + 1.0), _sums(score), _sums(outcome)
     if weight is not None:
@@ -103,7 +130,8 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     rate *= 2 * mass.take(turn) - (mass[begin] + mass[end])
     rate += (scores[begin] + scores[end]) - 2 * scores.take(turn)
     rate /= inside
-    return max(0.0, float(rate.mean()))
+    found = float(rate.mean())
+    return 0.0 if found < 0 else found  # after rounding
 
 
 @metric(
@@ -143,6 +171,11 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     if ("neighbours", k) not in known:
         known["neighbours", k] = _reached(view, score, k)
     reached = known["neighbours", k]
+    if weight is not None and weight.max() > WIDE * weight.min():
+        error = _over_windows(
+            lambda w, gap: np.abs((w * gap).sum(axis=1)) / w.sum(axis=1), k + 1, weight, score - outcome
+        )
+        return accurate_sum(np.repeat(error, np.diff(reached)) * weight) / accurate_sum(weight)
     excess = _sums(score - outcome if weight is None else weight * (score - outcome))
     error = excess[k + 1 :] - excess[: n - k]
     np.abs(error, out=error)
