@@ -21,7 +21,7 @@ from ..errors import (
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import warn_of_sure_scores
-from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block
+from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
@@ -455,7 +455,9 @@ def _derivatives(data: _Data, designs: list[Floats], eta: Floats) -> tuple[Float
             weighted[:, own] = (weight * ((labels == k) - probs[:, k]))[:, None] * design
         return weighted.sum(axis=0), information, weighted.T @ weighted if data.importance else np.zeros(0)
 
-    found = map_blocks(work, len(eta), rows_per_block(ends[-1], LARGE_BLOCK), columns=ends[-1])
+    # One block at a time: products of matrices take most of the time and have threads of their own.
+    with using_cores(1):
+        found = map_blocks(work, len(eta), rows_per_block(ends[-1], LARGE_BLOCK))
     gradient, information, squares = (np.sum(each, axis=0) for each in zip(*found, strict=True))
     return gradient, information, squares
 

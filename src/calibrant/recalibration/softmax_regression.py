@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn_caller
-from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block
+from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from ..util.roots import bounded_minimum
 from .scores import TrainingData
 
@@ -166,8 +166,10 @@ class LinearSoftmax:
             weighed = probs * self.weight[start:stop]
             return np.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T
 
-        columns = 2 * len(a) + 2 * len(c)
-        sums = np.sum(map_blocks(work, self.n, rows_per_block(columns, LARGE_BLOCK), columns=columns), axis=0)
+        # One block at a time: the product of matrices takes most of the time and has threads of its own.
+        step = rows_per_block(2 * len(a) + 2 * len(c), LARGE_BLOCK)
+        with using_cores(1):
+            sums = np.sum(map_blocks(work, self.n, step), axis=0)
         squares = np.empty((len(sums), size, size))
         squares[:, c, d] = squares[:, d, c] = sums
         out = np.empty((k, size, k, size))
