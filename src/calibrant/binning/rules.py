@@ -263,7 +263,7 @@ class EqualWidth(BinningRule):
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
         if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
             sums = self._relabelled(view, view.same_scores, edges)
-        elif (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
+        elif view.tables and (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
             sums = found
         elif view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
