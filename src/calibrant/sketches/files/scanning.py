@@ -18,6 +18,8 @@ from .scores import add_groups, drop_missing, locate_error, no_rows, read_factor
 from .sql import Group, Scores, bad_rows, group_sketches
 
 BATCH_ROWS = 1 << 20
+# Labels of a text file that show what it holds; where later ones do not fit, all are considered.
+FIRST_LABELS = 10_000
 Engine = Literal["auto", "arrow", "sql"]
 
 
@@ -133,11 +135,11 @@ def scan(
             return sketches
 
         try:
-            return sketch_rows(BATCH_ROWS)
+            return sketch_rows(FIRST_LABELS)
         except LabelError:
             if not opened.printed:
                 raise
-            return sketch_rows(None)  # the first labels of a text file do not show what the later ones are
+            return sketch_rows(None)
 
 
 def _with_names_as_written(sketches: Sketches) -> Sketches:
