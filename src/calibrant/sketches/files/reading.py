@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
 from ...util.database import connect, is_interrupt
@@ -145,29 +147,29 @@ class Rows:
             raise condition_error(error, self.names, argument) from error
         return replace(self, sql=sql, types={**self.types, name: type})
 
-    def fetch(self, numbers: Sequence[str], texts: Sequence[str] = (), table: str | None = None) -> dict[str, Any]:
-        """Columns as arrays, of a relation with these columns, by default of all rows.
+    def fetch(self, numbers: Sequence[str], texts: Sequence[str] = ()) -> dict[str, Any]:
+        """Columns as arrays.
 
         Parameters
         ----------
         numbers
-            Columns of numbers. One with a text that is not a number is returned as text.
+            Columns of numbers. One with a text that is not a number is returned as text, one whose first text is a list as lists.
         texts
             Columns whose values are names: as they are written, or in a type that NumPy represents without loss.
-        table
-            The relation, as SQL.
         """
-        table = self.sql if table is None else table
-        cells = {name: self._number(name) for name in numbers}
-        cells |= {name: lossless(name, self.types[name]) for name in texts}
-        arrays = self._arrays(cells, table)
-        casts = {name for name in numbers if self.types[name] == "VARCHAR"}
-        unread = {name: quoted(name) for name in casts if not _are_exact(arrays[name])}
-        written = self._arrays(unread, table) if unread else {}
-        written = {name: values for name, values in written.items() if not _same_mask(values, arrays[name])}
-        lists = {name: text_value(name, "DOUBLE[]") for name, values in written.items() if _is_list(values)}
-        read = {name: _whole(values) if name in casts else values for name, values in arrays.items()}
-        return {**read, **written, **(self._arrays(lists, table) if lists else {})}
+        names = {name: lossless(name, self.types[name]) for name in texts}
+        arrays = self._arrays({name: self._number(name) for name in numbers} | names)
+        casts = [name for name in numbers if self.types[name] == "VARCHAR"]
+        unread = [name for name in casts if np.ma.is_masked(arrays[name]) or not _are_exact(arrays[name])]
+        written = self._arrays({name: quoted(name) for name in unread})
+        for name in casts:
+            if name not in written or _are_read(written[name], arrays[name]):
+                arrays[name] = _whole(arrays[name])
+            elif _is_list(written[name]):
+                arrays |= self._arrays({name: text_value(name, "DOUBLE[]")})
+            else:
+                arrays[name] = written[name]
+        return arrays
 
     def _number(self, name: str) -> str:
         """A column as a number, as SQL."""
@@ -179,9 +181,12 @@ class Rows:
             raise ColumnError(name, problem, "name another column, or convert it first")
         return quoted(name)
 
-    def _arrays(self, cells: Mapping[str, str], table: str) -> dict[str, Any]:
+    def _arrays(self, cells: Mapping[str, str]) -> dict[str, Any]:
+        """The values of SQL expressions by name."""
+        if not cells:
+            return {}
         listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
-        return dict(self.connection.execute(f"SELECT {listed} FROM {table}").fetchnumpy())  # noqa: S608 - quoted names
+        return dict(self.connection.execute(f"SELECT {listed} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
         """The error that names the condition, or the file that cannot be read and the part of it."""
@@ -419,39 +424,33 @@ def _reason(error: Exception) -> str:
     return f"line {int(line[1]):,}" + (f": {reason[1].rstrip('.')}" if reason else "")
 
 
-def _are_exact(values: Any) -> bool:
-    """Whether all numbers of a column of text were read, without loss."""
-    import numpy as np
-
-    return not np.ma.is_masked(values) and not bool((np.abs(values) >= EXACT).any())
-
-
 # Above this, floats cannot represent all integers.
 EXACT = 2.0**53
 
 
-def _is_list(values: Any) -> bool:
-    """Whether the first text of a column is a list."""
-    first = next((value for value in values.tolist() if value is not None), "")
-    return first.lstrip().startswith("[")
+def _are_exact(numbers: Any) -> bool:
+    """Whether floats are the numbers that were written, also where those are integers."""
+    return not bool((np.abs(numbers) >= EXACT).any())
 
 
-def _same_mask(texts: Any, numbers: Any) -> bool:
-    """Whether a text was read as a number wherever there is one, without loss."""
-    import numpy as np
-
+def _are_read(texts: Any, numbers: Any) -> bool:
+    """Whether each text was read as a number, without loss."""
     same = np.array_equal(np.ma.getmaskarray(texts), np.ma.getmaskarray(numbers))
     return same and _are_exact(np.ma.compressed(numbers))
 
 
-def _whole(values: Any) -> Any:
-    """Numbers as integers if all are whole."""
-    import numpy as np
+def _is_list(texts: Any) -> bool:
+    """Whether the first text of a column is a list."""
+    first = next((text for text in texts.tolist() if text is not None), "")
+    return first.lstrip().startswith("[")
 
-    entries = np.ma.filled(values, 0)
+
+def _whole(numbers: Any) -> Any:
+    """Numbers as integers if all are whole."""
+    entries = np.ma.filled(numbers, 0)
     if not bool((entries == np.rint(entries)).all()):
-        return values
-    mask = np.ma.getmask(values)
+        return numbers
+    mask = np.ma.getmask(numbers)
     whole = entries.astype(np.int64)
     return whole if mask is np.ma.nomask else np.ma.masked_array(whole, mask)
 
