@@ -631,8 +631,6 @@ class Monitor:
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
-        if self._store.read_only:
-            return
         with self._store.read() as db:
             places = db.unexamined()
         for begin in range(0, len(places), TOGETHER):
