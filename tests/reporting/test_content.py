@@ -20,7 +20,6 @@ import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgumentError
 from calibrant.inference.intervals import interval
-from calibrant.inference.resampling import progress
 from calibrant.inference.significance import adjust, assess
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.methods import METHODS
@@ -500,19 +499,6 @@ def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     assert "too long" in found.metrics["cwce"].note
     assert found.recalibration.rows == 100_000
     assert "100,000 of 1,000,000 rows" in found.to_markdown()
-
-
-def test_progress_is_told_and_rises() -> None:
-    told: list[tuple[int, int]] = []
-    token = progress.set(lambda done, count: told.append((done, count)))
-    try:
-        report(YES[:200], SCORE[:200], metrics=FEW)
-    finally:
-        progress.reset(token)
-    shares = [done / count for done, count in told]
-    assert len(shares) > 4
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
 
 
 # Provenance and determinism.

@@ -30,7 +30,7 @@ from .conditions import (
 from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import label_column
-from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import note_positive, print_json, print_lines, print_table, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
 from .streaming import is_sketch, streamed
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
-# The defaults of --resamples and --budget.
+# The default of --resamples.
 RESAMPLES = 200
-BUDGET = 60.0
 # Options that --for clinical excludes, and what to do instead of dropping them.
 CLINICAL_REMEDIES = {
     "--by": "use calibrant report --for clinical --by for subgroups, or evaluate --by --pool for centres",
@@ -87,7 +86,6 @@ def _evaluate(
     class_groups: str | None,
     selections: tuple[str, ...],
     further: dict[str, Any],
-    budget: float,
     interval: float | None,
     assess: bool,
     resamples: int,
@@ -116,7 +114,6 @@ def _evaluate(
             "--gamma": gamma is not None,
             "--distance": distance is not None,
             "--class-groups": class_groups is not None,
-            "--budget": budget != BUDGET,
             "--option": bool(further),
         }
         for option, present in without.items():
@@ -178,13 +175,12 @@ def _evaluate(
         **cells,
         **draws,
     }
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         result = evaluate(
             keywords.pop("y_true"),
             keywords.pop("y_prob", None),
             metrics=chosen,
             where=where,
-            budget=budget,
             **options,
             **keywords,
         )
@@ -238,7 +234,7 @@ def _clinical(
     )
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         found = clinical_summary(
             keywords.pop("y_true"),
             keywords.pop("y_prob"),

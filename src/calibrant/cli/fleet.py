@@ -79,6 +79,7 @@ def run(
     from ..monitoring.windows import read_time
     from ..util.checks import check_fraction
     from ..util.files import write_atomic
+    from ..util.progress import track
     from .screen import clean, say
 
     check_fraction(fdr, "--fdr", 0.05)
@@ -87,7 +88,7 @@ def run(
     models = _chosen(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
-    for model in models:
+    for model in track(models, "models"):
         with _noted(model, errors, faults, debug):
             _update(context, model, now)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)

@@ -46,7 +46,7 @@ from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .gate_results import markdown_table, results_of
 from .language_models import is_log
-from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import _finite, print_json, print_lines, print_table, warnings_as_lines
 
 __all__ = ["run"]
 
@@ -203,7 +203,7 @@ def run(
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines(), resampling_bar("working", at_once=True):
+    with warnings_as_lines():
         result = _found(
             _choices_only(read(validation, **source), source),
             _choices_only(read(test, **source), source),

@@ -25,6 +25,7 @@ from ..errors import (
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
+from ..util.progress import track
 from ..views.resolve import as_predictions
 from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
@@ -633,7 +634,7 @@ class Monitor:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
         with self._store.read() as db:
             places = db.unexamined()
-        for begin in range(0, len(places), TOGETHER):
+        for begin in track(range(0, len(places), TOGETHER), "batches of windows"):
             some = places[begin : begin + TOGETHER]
             with self._store.read() as db:
                 parts = {place: db.parts(place) for place in some}
