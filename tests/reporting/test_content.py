@@ -473,7 +473,7 @@ def test_many_rows_are_recalibrated_on_a_subset_which_is_reported(monkeypatch: p
 
 
 def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_RESAMPLING", 0.0)
+    monkeypatch.setattr(measuring, "MOST_ENTRIES", 0)
     found = report(LABELS, PROBS, metrics=["cwce", "nll"], recalibration=False).metrics
     assert found["cwce"].value is not None
     assert found["cwce"].low is None
@@ -482,11 +482,11 @@ def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: py
 
 
 def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_SECONDS", 1e-9)
-    found = report(LABELS, PROBS, metrics=["ece"], recalibration=False)
+    monkeypatch.setattr(measuring, "PAIRED_ROWS", 10)
+    found = report(LABELS, PROBS, metrics=["dkde"], recalibration=False)
     assert found.metrics.rows == ()
     assert found.metrics.reason
-    assert "ece" in found.metrics.notes[0]
+    assert "dkde" in found.metrics.notes[0]
 
 
 @pytest.mark.deep

@@ -132,9 +132,9 @@ def test_functions_with_loops_can_be_silenced(terminal: Terminal, monkeypatch: p
     assert titles == ["resamples"]
 
 
-def steps_of(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, int, int | None]]]:
+def steps_of(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, int, int]]]:
     """Titles, finished and all passes of the loops that run, the outermost first, after each pass."""
-    steps: list[list[tuple[str, int, int | None]]] = []
+    steps: list[list[tuple[str, int, int]]] = []
 
     def update() -> None:
         loops = progress._display.loops
@@ -176,7 +176,7 @@ def test_rows_of_files_and_metrics_of_groups(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.csv").write_text("y,p\n0,0.1\n1,0.4\n")
-    assert steps_of(lambda: cal.scan(tmp_path / "rows.csv"), monkeypatch) == [[("rows read", 2, None)]]
+    assert steps_of(lambda: cal.scan(tmp_path / "rows.csv"), monkeypatch) == [[("rows read", 2, 0)]]
     assert steps_of(lambda: cal.scan(tmp_path / "rows.csv", progress=False), monkeypatch) == []
     groups = {"by": [0, 1] * 4, "metrics": ["brier"]}
     steps = steps_of(lambda: cal.evaluate([0, 1, 1, 0] * 2, [0.1, 0.8, 0.6, 0.3] * 2, **groups), monkeypatch)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from ..evaluation.header import event_name
 from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
@@ -127,10 +127,8 @@ def _evaluate(
     if pool and source.get("by") is None:
         raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = metric_conditions(gates)
-    chosen = choose_metrics(
-        metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
-    )
-    chosen += [catalogue[name] for name in gate_metrics(conditions) if catalogue[name] not in chosen]
+    names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
+    chosen = choose_metrics(names)
     interval = 0.95 if interval is None and needs_interval(conditions) else interval
     assess = assess or needs_test(conditions)
     cells = cell_options(chosen, gamma=gamma, distance=distance)
@@ -179,7 +177,7 @@ def _evaluate(
         result = evaluate(
             keywords.pop("y_true"),
             keywords.pop("y_prob", None),
-            metrics=chosen,
+            metrics=names,
             where=where,
             **options,
             **keywords,
@@ -191,7 +189,7 @@ def _evaluate(
     given_options = {name: value for name, value in given_options.items() if value is not None}
 
     def of_sketch(sketches: Sketches) -> dict[str, Any]:
-        return evaluate(sketches, metrics=chosen, **options).to_dict()
+        return evaluate(sketches, metrics=names, **options).to_dict()
 
     checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
     title = f"calibrant evaluate {named_file(file)}"

@@ -76,7 +76,7 @@ def run(
     if out is None:  # the others are checked with the options
         check_writable(target)
     several = kind is not None
-    names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
+    names = [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":
         from ..reporting.comparing import COMPARED
 

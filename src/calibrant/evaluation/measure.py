@@ -96,7 +96,7 @@ def evaluate(
     y_true
     y_prob
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
-        Metrics to compute, by id or alias. Of ``"recommended"`` and ``"all"``, metrics that compare all pairs of rows are left out for more
+        Metrics to compute, by id or alias, or a set of them. Of a set, metrics that compare all pairs of rows are left out for more
         than 20,000 rows, and listed in ``left_out``; metrics that are slow to resample have no interval and no simulated p-value. A metric
         that is named has both.
     by : array-like of shape (N,), str, list of str, mapping or frame, optional
@@ -203,8 +203,10 @@ def evaluate(
             )
         if not own:
             keywords["groups"] = by
+    metrics = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else metrics
     chosen = choose_metrics(metrics)
-    infer = Inference.read(interval, assess, n_resamples, rng, isinstance(metrics, str) and metrics in SETS)
+    named = frozenset(catalogue[m].id for m in (metrics if isinstance(metrics, list) else [metrics]) if m not in SETS)
+    infer = Inference.read(interval, assess, n_resamples, rng, named)
     if bins is None and isinstance(binning, str) and binning == LEVELS:
         bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
     if bins is not None:
@@ -238,8 +240,8 @@ def evaluate(
             predictions, lens, flattened=True
         )  # a lens that does not fit the data is an error; one that a metric does not support is a reason
     plan = chosen
-    if isinstance(metrics, str) and metrics in SETS and predictions.n > PAIRED_ROWS:
-        plan = [m for m in chosen if "in parts" in m.cost or not compares_pairs(m, predictions.k)]
+    if predictions.n > PAIRED_ROWS:
+        plan = [m for m in chosen if m.id in named or "in parts" in m.cost or not compares_pairs(m, predictions.k)]
     left_out = tuple(Skipped(m.id, PAIRS) for m in chosen if m not in plan)
     results = _results(predictions, plan, given, infer)
     groups = {}
@@ -349,22 +351,19 @@ def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | Non
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     """Return metrics by name: the recommended ones, all, or those listed."""
-    if isinstance(metrics, Metric):
-        return [metrics]
-    if isinstance(metrics, str):
-        if metrics == "recommended":
-            return [m for m in catalogue.values() if m.recommended]
-        if metrics == "all":
-            return list(catalogue.values())
-        return [catalogue[metrics]]
-    if not isinstance(metrics, Iterable):
+    if not isinstance(metrics, str | Metric | Iterable):
         raise ArgumentError(
             "metrics", f"must be 'recommended', 'all', or names; got {metrics!r}", "for example ['ece']"
         )
-    chosen = [catalogue[m] for m in metrics]
+    chosen: dict[str, Metric] = {}
+    for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
+        is_set = isinstance(each, str) and each in SETS
+        for m in catalogue.values() if is_set else [catalogue[each]]:
+            if not is_set or each == "all" or m.recommended:
+                chosen[m.id] = m
     if not chosen:
         raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
-    return chosen
+    return list(chosen.values())
 
 
 def _evaluated_sketches(
@@ -568,8 +567,8 @@ class Inference(NamedTuple):
     assess: bool
     n_resamples: int
     seed: int
-    among_many: bool
-    """Whether the metrics are a set, of which those that are slow to resample are not."""
+    named: frozenset[str]
+    """Metrics that were named; others are not resampled if they are slow."""
     simulations: int = 0
     """Number of simulated data sets of a p-value, where it exceeds the number of resamples."""
 
@@ -582,7 +581,9 @@ class Inference(NamedTuple):
         return self._replace(simulations=math.ceil(4 * groups / ALPHA))
 
     @classmethod
-    def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any, among_many: bool = False) -> Inference | None:
+    def read(
+        cls, level: Any, assess: Any, n_resamples: Any, rng: Any, named: frozenset[str] = frozenset()
+    ) -> Inference | None:
         """Check the options; None where neither intervals nor p-values are requested."""
         if level is not None:
             check_fraction(level, "interval")
@@ -600,7 +601,7 @@ class Inference(NamedTuple):
             raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
         from ..inference.resampling import seed_of
 
-        return cls(level, assess, int(n_resamples), seed_of(rng), among_many)
+        return cls(level, assess, int(n_resamples), seed_of(rng), named)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -619,12 +620,12 @@ class Inference(NamedTuple):
         from ..inference.intervals import OWN_INTERVALS, interval
         from ..inference.metric_tests import DEFAULT_TESTS
         from ..inference.resampling import remember
-        from ..inference.significance import assess, simulates
+        from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
             return [Addition({}, ["resampling requires the rows"])]
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
-        is_slow = self.among_many and is_slow_to_resample(m, rows, p.k)
+        is_slow = m.id not in self.named and is_slow_to_resample(m, rows, p.k)
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p
         if not isinstance(p, Sketches) and result.value is not None:
@@ -637,22 +638,16 @@ class Inference(NamedTuple):
             level, notes = self.level, list[str]()
             assert level is not None
             has_formula = m.is_row_mean or m.id in OWN_INTERVALS
-            found = None
-            if is_slow and (not has_formula or result.lens in ("classwise", "ordinal")):
-                notes.append(f"no interval: {SLOW}")
-            else:
-                found = _drawn("interval", lambda: interval(source, level=level, **draws), notes)
+            too_slow = is_slow and (not has_formula or result.lens in ("classwise", "ordinal"))
+            found = _drawn("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
             if found is None:
                 additions.append(Addition({}, notes))
             else:
                 additions.append(Addition({"low": found.low, "high": found.high}, [found.note], found.n_resamples))
         if "p-value" in asked:
             notes = []
-            tested = None
-            if is_slow and (m.id not in DEFAULT_TESTS or simulates(source, m, options)):
-                notes.append(f"no p-value: {SLOW}")
-            else:
-                tested = _drawn("p-value", lambda: assess(source, **draws), notes)
+            too_slow = is_slow and m.id not in DEFAULT_TESTS
+            tested = _drawn("p-value", lambda: assess(source, **draws), notes, too_slow)
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
                 draws["n_resamples"] = self.simulations
@@ -674,8 +669,11 @@ class Inference(NamedTuple):
         return replace(result, **changes, note="; ".join(notes))
 
 
-def _drawn(what: str, draw: Callable[[], Any], notes: list[str]) -> Any:
-    """Return the interval or test; None, with the reason in `notes`, where it is undefined."""
+def _drawn(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
+    """Return the interval or test; None, with the reason in `notes`, where it is undefined or too slow."""
+    if too_slow:
+        notes.append(f"no {what}: {SLOW}")
+        return None
     try:
         return draw()
     except CalibrantError as error:

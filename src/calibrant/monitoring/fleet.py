@@ -479,18 +479,20 @@ def _model_status(
     status = monitor.status(last=1)
     since, width = _latest(monitor)
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
-    is_stale = since is not None and allowed is not None and moment > since + allowed
+    stale_since = None
+    if since is not None and allowed is not None and moment > since + allowed:
+        stale_since = time_text(since)
     state = _state(status, error)
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
     return ModelStatus(
         name,
         owner,
-        "stale" if is_stale and state == "quiet" else state,
+        "stale" if stale_since is not None and state == "quiet" else state,
         False,
         status.verdict,
         error,
         status.windows[-1].window if status.windows else None,
-        time_text(since) if is_stale else None,
+        stale_since,
         status.n,
         status.labelled,
         status.process.value,

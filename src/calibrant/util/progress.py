@@ -21,9 +21,9 @@ DELAY = 2.0
 
 
 class _Loop:
-    """A loop that runs: its title, and the numbers of finished and of all passes; 0 or None if it is not known how many there are."""
+    """A loop that runs: its title, and the numbers of finished and of all passes; 0 if it is not known how many there are."""
 
-    def __init__(self, title: str, total: int | None) -> None:
+    def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done, self.fraction = title, total, 0, 0.0
 
 
@@ -96,15 +96,15 @@ _display = _Display()
 
 
 @contextmanager
-def loop(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def loop(title: str, total: int = 0) -> Iterator[Callable[[int], None]]:
     """Show the progress of a loop inside, if somebody watches.
 
     Parameters
     ----------
     title : str
         What is counted, such as ``"resamples"``.
-    total : int, optional
-        Number of passes; without it, the bar shows that something happens.
+    total : int, default 0
+        Number of passes; where it is not known, the bar shows that something happens.
 
     Yields
     ------
@@ -138,7 +138,7 @@ def loop(title: str, total: int | None = None) -> Iterator[Callable[[int], None]
             _display.stop()
 
 
-def track(items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
+def track(items: Iterable[T], title: str, total: int = 0) -> Iterator[T]:
     """Yield the items and show the progress; `total` is their number, where they do not know it.
 
     >>> list(track("ab", "letters"))
