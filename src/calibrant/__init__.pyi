@@ -64,7 +64,6 @@ from .errors import InputWarning as InputWarning
 from .errors import InSampleWarning as InSampleWarning
 from .errors import LabelError as LabelError
 from .errors import LensError as LensError
-from .errors import LongComputationWarning as LongComputationWarning
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import NotFittedError as NotFittedError
 from .errors import ProbabilitiesAsLogitsWarning as ProbabilitiesAsLogitsWarning

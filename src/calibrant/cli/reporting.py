@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from .conditions import (
 from .config import used_configuration
 from .fitting import read
 from .gate_results import Checked
-from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
+from .screen import clean, print_lines, say, warnings_as_lines
 from .source import split
 from .streaming import streamed
 
@@ -77,7 +76,7 @@ def run(
     if out is None:  # the others are checked with the options
         check_writable(target)
     several = kind is not None
-    names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
+    names = [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":
         from ..reporting.comparing import COMPARED
 
@@ -99,7 +98,7 @@ def run(
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     given |= used_configuration()
     found: Any
-    with warnings_as_lines(), resampling_bar("report", whole=True):
+    with warnings_as_lines():
         measured = None
         if kind is None:
             predictions = _read(files[0], source, given)
@@ -136,7 +135,7 @@ def _measured(
     p: Predictions, conditions: list[Condition], lens: str | None, level: float, resamples: int, seed: int
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
-    options: dict[str, Any] = {"metrics": gate_metrics(conditions) or ["brier"], "lens": lens, "budget": math.inf}
+    options: dict[str, Any] = {"metrics": gate_metrics(conditions) or ["brier"], "lens": lens}
     inference = {"interval": level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
     if inference["interval"] or inference["assess"]:
         options |= {**inference, "n_resamples": resamples, "rng": seed}

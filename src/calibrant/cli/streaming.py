@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import glob
 import gzip
-import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +20,7 @@ from .config import is_configured
 from .derived import is_expression
 from .language_models import is_log
 from .places import remember_read
-from .screen import clean, hide_seconds, is_terminal, note_positive, print_lines, say
+from .screen import clean, note_positive, print_lines, say
 from .source import split
 
 __all__ = ["class_list", "is_sketch", "run", "streamed"]
@@ -130,19 +127,17 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     paths, kind = paths_of(files), keywords.get("format")
     remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
     try:
-        with rows_bar() as tell:
-            found = scan(
-                list(files),
-                label=columns.label,
-                prob=columns.probs or columns.prob,
-                by=columns.by,
-                where=keywords.get("where"),
-                classes=None if classes is None else class_list(classes),
-                format=keywords.get("format"),
-                table=keywords.get("table"),
-                progress=tell,
-                missing="drop" if keywords.get("drop_missing") else "raise",
-            )
+        found = scan(
+            list(files),
+            label=columns.label,
+            prob=columns.probs or columns.prob,
+            by=columns.by,
+            where=keywords.get("where"),
+            classes=None if classes is None else class_list(classes),
+            format=keywords.get("format"),
+            table=keywords.get("table"),
+            missing="drop" if keywords.get("drop_missing") else "raise",
+        )
     except ColumnError as error:
         option = f"--{error.argument.strip('-')}"
         text = {"--label": columns.label, "--prob": columns.prob}.get(option)
@@ -183,28 +178,6 @@ def class_list(names: str) -> list[Any]:
     """Comma-separated names of classes; numbers if all of them are."""
     parts = [name.strip() for name in names.split(",")]
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
-
-
-@contextmanager
-def rows_bar() -> Iterator[Callable[[int], None] | None]:
-    """Show on standard error, if it is a terminal, how many rows have been read and how many per second."""
-    if not is_terminal(sys.stderr):
-        yield None
-        return
-    from rich.console import Console
-
-    hide_seconds(bar=True)
-    console = Console(stderr=True)
-    start = time.perf_counter()
-    with console.status("reading") as status:
-
-        def tell(rows: int) -> None:
-            status.update(
-                f"{rows:,} rows, {rows / max(time.perf_counter() - start, 1e-9) / 1e6:.1f} million per second"
-            )
-
-        yield tell
-    hide_seconds(bar=False)
 
 
 def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:

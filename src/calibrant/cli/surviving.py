@@ -19,7 +19,7 @@ from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import remember_read
 from .rows import kind_of_all, on_disk, open_rows
-from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import print_json, print_lines, print_table, warnings_as_lines
 from .source import complete, factor_key, named_as_written, no_rows, split, stacked, typed_groups
 from .wording import in_options
 
@@ -45,7 +45,6 @@ OTHERS: dict[str, Any] = {
     "class_groups": None,
     "further": {},
     "selections": (),
-    "budget": 60.0,
     "assess": False,
     "calibrator": None,
     "outcome": None,
@@ -106,7 +105,7 @@ def run(
         "n_resamples": resamples,
         "rng": seed,
     }
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         parts = {"": survival_summary(**arrays, **options)}
         undefined: dict[str, str] = {}
         for name, rows in _groups(by):

@@ -387,13 +387,6 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
         cal.scan(os.fsdecode(name))
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    y, p = two_classes(300)
-    seen: list[int] = []
-    cal.scan(table(tmp_path / "p.parquet", y=y, p=p), progress=seen.append)
-    assert seen[-1] == 300
-
-
 def query_file(path: Path, query: str) -> Path:
     """A file of the rows of a query."""
     with duckdb.connect() as connection:

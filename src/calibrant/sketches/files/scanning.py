@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError, Use
 from ...input.predictions import Predictions
+from ...util.progress import loop, switched
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
 from .columns import names_as_written
@@ -36,7 +37,7 @@ def scan(
     format: str | None = None,
     table: str | None = None,
     engine: Engine = "auto",
-    progress: Callable[[int], None] | None = None,
+    progress: bool = True,
     missing: Literal["raise", "drop"] = "raise",
 ) -> Sketches:
     """Summarize prediction files of any size in one pass.
@@ -74,8 +75,9 @@ def scan(
     engine : {"auto", "arrow", "sql"}, default "auto"
         ``"arrow"`` streams batches of Arrow memory into NumPy or compiled loops; pyarrow is not needed. ``"sql"`` computes the sums in
         DuckDB, which takes several times as long and gives identical results. ``"auto"`` is ``"arrow"``.
-    progress : callable, optional
-        Called with the number of rows read so far.
+    progress : bool, default True
+        Whether to show the number of rows read so far, on a terminal or in a notebook, if reading takes more than two seconds; the
+        environment variable ``CALIBRANT_PROGRESS=0`` switches it off.
     missing : {"raise", "drop"}, default "raise"
         What to do about rows with a missing label, probability or group: raise an error, or drop them; the attribute ``dropped`` of
         the result states how many.
@@ -126,7 +128,8 @@ def scan(
             kind = "binary" if found.k == 2 else "multiclass"
             asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
             chosen = _named(asked, found.classes)
-            sketches = _filled(rows, found, kind, chosen, scores, engine, progress)
+            with switched(progress), loop("rows read") as read:
+                sketches = _filled(rows, found, kind, chosen, scores, engine, read)
             if sketches is None or not sketches.n:
                 raise no_rows(rows)
             if len(factors) == 1 and factors[0].kind == "column" and rows.printed:
@@ -162,16 +165,13 @@ def _filled(
     lenses: tuple[str, ...],
     scores: bool,
     engine: Engine,
-    progress: Callable[[int], None] | None,
+    read: Callable[[int], None],
 ) -> Sketches | None:
     """The sketches, computed by either engine; errors name the invalid row."""
     try:
         if engine != "sql":
-            return _streamed(rows, found, kind, lenses, scores, progress)
-        sketches = _summed(rows, found, kind, lenses, scores)
-        if progress is not None:
-            progress(sketches.n)
-        return sketches
+            return _streamed(rows, found, kind, lenses, scores, read)
+        return _summed(rows, found, kind, lenses, scores)
     except FileError:
         raise
     except CalibrantError as error:
@@ -196,7 +196,7 @@ def _streamed(
     kind: str,
     lenses: tuple[str, ...],
     scores: bool,
-    progress: Callable[[int], None] | None,
+    read: Callable[[int], None],
 ) -> Sketches | None:
     """Add up successive batches of rows."""
     rows.connection.execute("SET preserve_insertion_order = false")
@@ -213,8 +213,7 @@ def _streamed(
                 total = part if total is None else total.merge(part)
             else:
                 sums.add(predictions, batch[-1])
-            if progress is not None:
-                progress(sums.n if sums is not None else total.n if total is not None else 0)
+            read(sums.n if sums is not None else total.n if total is not None else 0)
     finally:
         own.close()
     if sums is not None and names is not None and sums.n:
