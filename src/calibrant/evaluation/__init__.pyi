@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .censoring import HorizonOutcomes as HorizonOutcomes
 from .censoring import horizon_outcomes as horizon_outcomes
