@@ -6,7 +6,8 @@ import re
 from importlib import import_module
 
 from ..errors import ArgumentError
-from .base import METHODS, TYPES, Calibrator, Method
+from .base import METHODS as METHODS
+from .base import TYPES, Calibrator, Method
 
 __all__ = ["METHODS", "calibrator_types", "find_method", "method_elsewhere"]
 
