@@ -830,5 +830,5 @@ def test_without_torch_the_error_says_how_to_get_it() -> None:
 
 def test_names() -> None:
     assert all(getattr(ct, name) is not None for name in ct.__all__)
-    with pytest.raises(AttributeError, match=r"module 'calibrant.torch' has no attribute 'ecee'"):
+    with pytest.raises(AttributeError, match=r"calibrant\.torch attribute ecee"):
         ct.ecee  # noqa: B018

@@ -390,6 +390,7 @@ def _are_numbers(names: Any) -> bool:
 
 
 def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
+    """Whether the scores of an archive are its logits: no option names others, and there are no probabilities."""
     return (
         not any(name for _, name in score_options(columns))
         and "logits" in arrays

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +33,6 @@ from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
 from ..util import kernels
 from ..util.blocks import map_blocks
-from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
 from ..views.lenses import Lens, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
@@ -87,7 +87,7 @@ CANCELLED = 1e-9
 
 
 OWN_TESTS: dict[str, dict[str, Any]] = {}
-"""Tests of metrics by identifier and method; `calibrant.inference` registers them and is imported by `fill` on first use."""
+"""Tests of metrics by identifier and method; `calibrant.inference` registers them."""
 
 
 class _OnMetric:
@@ -692,7 +692,7 @@ class Metric(Facts):
     @property
     def tests(self) -> tuple[str, ...]:
         """Methods of `assess` that are specific to this metric; empty if its null distribution is only simulated."""
-        fill("tests of metrics")
+        import_module("calibrant.inference.significance")  # registers them; by name, since it is in a layer above
         return tuple(OWN_TESTS.get(self.id, ()))
 
     def _above(self, options: Mapping[str, Any]) -> Above:

@@ -175,14 +175,14 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
         with np.errstate(over="ignore"):
             return accurate_sum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
 
-    from ...util.roots import brent_root
+    from scipy.optimize import brentq
 
     low, high = -1.0, 1.0
     while excess(low) > 0:
         low *= 2
     while excess(high) < 0:
         high *= 2
-    return brent_root(excess, low, high, xtol=1e-14, rtol=1e-14)
+    return brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
 
 
 def _standardised(sums: Iterable[float], total: float) -> float:
