@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from traceback import format_exc
+from types import FrameType
 from typing import Any
 
 import click
@@ -23,16 +25,22 @@ from .wording import in_options, set_wording
 __all__ = ["main"]
 
 EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
+# Signals at which a command removes what it wrote for itself before it ends, as at Ctrl-C; Windows has no SIGHUP.
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_received: list[int] = []
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
-    130 if interrupted.
+    The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error, and
+    128 and the number of the signal if interrupted: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.
     """
     if arguments is None:
         load_lazily()
+        for number in ENDING:
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+                signal.signal(number, _end)
     forget_read()
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
@@ -47,8 +55,10 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as error:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted", err=True)
         code = EXIT_INTERRUPTED
+    except MemoryError:
+        say("error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory", err=True)
+        code = EXIT_BAD_INPUT
     except SystemExit:  # click exits so if the reader of the help has closed the pipe
         forget(sys.stdout)
         code = 0
@@ -63,10 +73,20 @@ def main(arguments: list[str] | None = None) -> None:
         say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
     except Exception as error:  # Python would exit with 1, which is the code of a failed gate
-        interrupted = is_interrupt(error)
-        say("interrupted" if interrupted else format_exc(), err=True)
-        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
-    sys.exit(code)
+        code = EXIT_INTERRUPTED if is_interrupt(error) else EXIT_FAULT
+        if code == EXIT_FAULT and not _received:
+            say(format_exc(), err=True)
+    if _received or code == EXIT_INTERRUPTED:
+        say(f"interrupted by {signal.Signals(_received[0]).name}" if _received else "interrupted", err=True)
+    sys.exit(128 + _received[0] if _received else code)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End the command once; `timeout` and a closing terminal send the signal twice, and the second must not stop the removal of files."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    _received.append(number)
+    raise KeyboardInterrupt
 
 
 def _without_progress() -> None:
@@ -238,7 +258,9 @@ def compare(file: str, **options: Any) -> None:
     help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K, band:LOW,HIGH, or groups:FILE, a JSON file "
     "with the classes of each group.",
 )
-@options.written_option("--out", default="calibrator.json", show_default=True, help="Where to write the calibrator.")
+@options.written_option(
+    "--out", kind="a calibrator", default="calibrator.json", show_default=True, help="Where to write the calibrator."
+)
 @options.preprocessing_option
 @options.seed_option
 @options.json_option
@@ -256,7 +278,9 @@ def fit(file: str, **options: Any) -> None:
 @cli.command(short_help="Apply a calibrator to predictions.")
 @click.argument("calibrator")
 @click.argument("file")
-@options.written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
+@options.written_option(
+    "--out", kind="a table", required=True, help="Where to write the rows: .parquet, .csv or .tsv."
+)
 @options.label_option
 @options.class_score_options
 @options.where_option
@@ -375,7 +399,9 @@ def run(**options: Any) -> None:
 @options.table_option
 @options.drop_missing_option
 @click.option("--cells", is_flag=True, help="FILE holds the result of a query that `calibrant sql` printed.")
-@options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
+@options.written_option(
+    "--out", kind="a sketch", required=True, help="Where to write the sketch; the name ends in .sketch."
+)
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
     """Read FILES of any size once and write a sketch from which metrics can be computed, or merge .sketch FILES.

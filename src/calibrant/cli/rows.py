@@ -30,6 +30,7 @@ from ..sketches.files.reading import (
     reader,
     with_texts,
 )
+from ..util.temporary import process_folder
 from .places import remember_read
 
 __all__ = ["NUMBER", "Rows", "all_as_text", "kind_of_all", "on_disk", "open_rows"]
@@ -89,7 +90,7 @@ def on_disk(file: str) -> Iterator[list[str]]:
     if not head:
         raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
     suffix = ".xlsx" if _is_spreadsheet(head) else ".arrow" if head.startswith(b"ARROW1") else ".input"
-    with tempfile.NamedTemporaryFile(suffix=suffix) as copy:
+    with tempfile.NamedTemporaryFile(suffix=suffix, dir=process_folder()) as copy:
         copy.write(head)
         while chunk := sys.stdin.buffer.read(1 << 20):
             copy.write(chunk)

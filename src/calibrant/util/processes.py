@@ -171,7 +171,8 @@ def _start(
         os.close(out)
         return process, results
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         with suppress(Exception):
             ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
         gc.freeze()  # collecting garbage would copy the memory that both processes share
