@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
     set_wording(_options_of(words), words)
+    message = ""
     try:
         # The exit code of a command that ends with `Exit`.
         with warnings_as_lines(), counting_seconds(), one_call(), in_processes(_without_progress):
@@ -54,10 +55,10 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_GATE
     except click.exceptions.Exit as error:
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        code = EXIT_INTERRUPTED
+    except (KeyboardInterrupt, click.Abort, _Ended):
+        code, message = EXIT_INTERRUPTED, "interrupted"
     except MemoryError:
-        say("error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory", err=True)
+        message = "error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory"
         code = EXIT_BAD_INPUT
     except SystemExit:  # click exits so if the reader of the help has closed the pipe
         forget(sys.stdout)
@@ -66,19 +67,24 @@ def main(arguments: list[str] | None = None) -> None:
         at = getattr(error, "ctx", None)
         where = f"; see `{at.command_path} --help`" if at and isinstance(error, click.MissingParameter) else ""
         text = f"{error.format_message().removesuffix('.' if where else '')}{where}"
-        say(f"error: {where_set(text, getattr(getattr(error, 'param', None), 'opts', ()))}", err=True)
+        message = f"error: {where_set(text, getattr(getattr(error, 'param', None), 'opts', ()))}"
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
-        say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
+        message = format_exc() if "--debug" in words else f"error: {where_set(text)}"
         code = EXIT_BAD_INPUT
     except Exception as error:  # Python would exit with 1, which is the code of a failed gate
-        code = EXIT_INTERRUPTED if is_interrupt(error) else EXIT_FAULT
-        if code == EXIT_FAULT and not _received:
-            say(format_exc(), err=True)
-    if _received or code == EXIT_INTERRUPTED:
-        say(f"interrupted by {signal.Signals(_received[0]).name}" if _received else "interrupted", err=True)
-    sys.exit(128 + _received[0] if _received else code)
+        interrupted = is_interrupt(error)
+        message = "interrupted" if interrupted else format_exc()
+        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
+    if arguments is None:
+        for number in ENDING:  # nothing is left to end
+            signal.signal(number, signal.SIG_IGN)
+    if _received:  # whatever it made of the work
+        code, message = 128 + _received[0], f"interrupted by {signal.Signals(_received[0]).name}"
+    if message:
+        say(message, err=True)
+    sys.exit(code)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -86,7 +92,11 @@ def _end(number: int, frame: FrameType | None) -> None:
     for each in ENDING:
         signal.signal(each, signal.SIG_IGN)
     _received.append(number)
-    raise KeyboardInterrupt
+    raise _Ended
+
+
+class _Ended(BaseException):
+    """A signal has ended the command. After a KeyboardInterrupt in an import, Python would end with SIGINT whatever the exit code."""
 
 
 def _without_progress() -> None:

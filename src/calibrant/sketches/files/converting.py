@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ...errors import FileError, MissingDependencyError
+from ...util.database import is_interrupt
 from ...util.files import check_unpacked
 from ...util.temporary import process_folder
 from .remote import address_of
@@ -88,9 +89,11 @@ def _from_excel(path: str, target: Path) -> None:
             written, cells = _write_rows(book[filled[0]], target), counts[filled[0]]
         finally:
             book.close()
-    except OSError:
+    except FileError:
         raise
     except Exception as error:  # openpyxl raises errors of zipfile, XML and its own
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
         raise FileError(path, f"cannot be read as a spreadsheet: {error}", "save it again, or as CSV") from error
     if written != cells:
         problem = f"only {written:,} of the {cells:,} cells with a value in sheet {filled[0]!r} can be read"
