@@ -88,9 +88,7 @@ def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.Monk
             call(tmp_path / "r.pdf")
 
 
-def test_a_file_is_replaced_only_by_one_of_its_kind(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)
     Path("data.csv").write_text("a,b\n1,2\n")

@@ -43,10 +43,16 @@ def test_every_temporary_file_is_in_the_folder_of_the_process() -> None:
                 raise AssertionError(file)
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == "tempfile" and node.func.attr != "gettempdir":
+            if (
+                isinstance(node.func.value, ast.Name)
+                and node.func.value.id == "tempfile"
+                and node.func.attr != "gettempdir"
+            ):
                 places = [ast.unparse(keyword.value) for keyword in node.keywords if keyword.arg == "dir"]
-                inside = ("process_folder()",) if file.parent.name != "util" else ("process_folder()", "place", "folder")
-                assert places and places[0] in inside, (file, node.lineno)
+                inside = (
+                    ("process_folder()",) if file.parent.name != "util" else ("process_folder()", "place", "folder")
+                )
+                assert places[:1] in [[each] for each in inside], (file, node.lineno)
 
 
 def test_queries_spill_into_folders_of_their_own_there(place: Path) -> None:

@@ -288,9 +288,7 @@ def fit(file: str, **options: Any) -> None:
 @cli.command(short_help="Apply a calibrator to predictions.")
 @click.argument("calibrator")
 @click.argument("file")
-@options.written_option(
-    "--out", kind="a table", required=True, help="Where to write the rows: .parquet, .csv or .tsv."
-)
+@options.written_option("--out", kind="a table", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
 @options.label_option
 @options.class_score_options
 @options.where_option

@@ -162,13 +162,12 @@ def check_kind(option: str, path: str | os.PathLike[str], kind: str) -> None:
 
     start = read_start(path, 4096)
     suffix = os.path.splitext(path)[1].lower()
+    records = suffix == ".json" and not start.startswith(b"{\n")  # documents are indented
     if start.startswith(b'{\n "calibrant_map"'):
         present = "a calibrator"
     elif start.startswith(b"CALIBRANT\0"):
         present = "a sketch"
-    elif start.startswith(b"PAR1") or suffix in (".csv", ".tsv", ".jsonl", ".ndjson"):
-        present = "a table"
-    elif suffix == ".json" and not start.startswith(b"{\n"):  # documents are indented, records are not
+    elif start.startswith(b"PAR1") or records or suffix in (".csv", ".tsv", ".jsonl", ".ndjson"):
         present = "a table"
     elif b"\0" in start:
         present = "a binary file"

@@ -171,8 +171,8 @@ def _start(
         os.close(out)
         return process, results
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_DFL)
         with suppress(Exception):
             ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
         gc.freeze()  # collecting garbage would copy the memory that both processes share
