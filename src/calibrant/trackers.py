@@ -18,7 +18,6 @@ from importlib import import_module
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from .errors import ArgumentError, InputTypeError, MissingDependencyError
 from .recalibration.base import Calibrator
 from .recalibration.persistence import load, save
 from .util.results import Result, plain_value
+from .util.temporary import temporary_folder
 
 __all__ = ["log_mlflow", "log_mlflow_model", "log_tensorboard", "log_wandb", "save_mlflow_model", "scalars"]
 
@@ -240,7 +240,7 @@ def write_mlflow(content: Content, client: Any, run_id: str, step: int | None) -
         client.log_text(run_id, page.to_html(), f"{folder}{name}.html")
     for name, values in content.values.items():
         client.log_text(run_id, json.dumps(plain_value(values), indent=2), f"{folder}{name}.json")
-    with TemporaryDirectory() as place:
+    with temporary_folder() as place:
         for name, picture in content.pictures.items():
             file = Path(place, f"{name.rpartition('/')[2]}.png")
             file.write_bytes(picture)
@@ -437,7 +437,7 @@ def _with_model(calibrator: Any, write: Any, keywords: Mapping[str, Any]) -> Any
             ("pass signature, with a params schema", "log the file of calibrant.save with mlflow.log_artifact"),
         )
     pyfunc = _imported("mlflow.pyfunc")
-    with TemporaryDirectory() as place:
+    with temporary_folder() as place:
         file = Path(place, FILE_NAME)
         save(calibrator, file)
         shared = {

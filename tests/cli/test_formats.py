@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,6 +78,48 @@ def test_a_spreadsheet(run: Run, tmp_path: Path) -> None:
     book.create_sheet("notes")["A1"] = "made by hand"
     book.save(file)
     assert "has several sheets with content: 'Sheet1', 'notes'" in run("evaluate", file)[2]
+
+
+def change_sheet(book: Path, *changes: tuple[str, str]) -> None:
+    """Replace text in the XML of the only sheet of a workbook."""
+    with zipfile.ZipFile(book) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    for old, new in changes:
+        changed = members[sheet].decode().replace(old, new)
+        assert changed != members[sheet].decode(), old
+        members[sheet] = changed.encode()
+    with zipfile.ZipFile(book, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize("dimension", ["A1:F51", "A1:A201", "A1", "A1:F100000"])
+def test_rows_beyond_the_dimension_of_a_sheet_are_read(run: Run, tmp_path: Path, dimension: str) -> None:
+    pytest.importorskip("openpyxl")
+    file = tmp_path / "t.xlsx"
+    TABLE.to_excel(file, index=False)
+    with zipfile.ZipFile(file) as archive:
+        (old,) = re.findall(r'<dimension ref="[^"]*"', archive.read("xl/worksheets/sheet1.xml").decode())
+    change_sheet(file, (old, f'<dimension ref="{dimension}"'))
+    assert value(run, file, "--label", "churn") == pytest.approx(cal.brier(Y, P))
+    assert cal.scan(file, label="churn").n == len(Y)
+
+
+def test_cells_that_cannot_be_read_are_an_error(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    file = tmp_path / "t.xlsx"
+    pd.DataFrame({"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.4]}).to_excel(file, index=False)
+    whole = file.read_bytes()
+    for change in (('<row r="3"', '<row r="2"'), ('r="B3"', 'r="A3"')):  # a row or a cell twice
+        file.write_bytes(whole)
+        change_sheet(file, change)
+        code, _, error = run("evaluate", file, "--label", "y")
+        assert (code, "of the 10 cells with a value in sheet 'Sheet1' can be read; save it again" in error) == (2, True)
+    file.write_bytes(whole)
+    change_sheet(file, ("</sheetData>", "</sheet"))
+    code, _, error = run("evaluate", file, "--label", "y")
+    assert (code, "cannot be read as a spreadsheet" in error) == (2, True)
 
 
 def test_a_spreadsheet_without_the_reader(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,3 +86,51 @@ def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.Monk
             call(tmp_path / "r.html")
         with pytest.raises(cal.ArgumentError):
             call(tmp_path / "r.pdf")
+
+
+def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(ROWS)
+    Path("data.csv").write_text("a,b\n1,2\n")
+    Path("lines.json").write_text('{"a": 1}\n{"a": 2}\n')
+    Path("page.html").write_text("<!doctype html>\n<title>Page</title>\n")
+    Path("notes.md").write_text("# Notes\n")
+    options = ("--label", "y", "--prob", "p")
+    assert run("fit", "rows.csv", *options, "--out", "c.json")[0] == 0
+    assert run("scan", "rows.csv", *options, "--out", "s.sketch")[0] == 0
+    assert run("monitor", "init", "m.db", "--reference", "rows.csv", *options, "--every", "1d")[0] == 0
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    refused = [
+        ("report", "c.json", "a calibrator"),
+        ("report", "lines.json", "a table"),
+        ("report --as md", "data.csv", "a table"),
+        ("report --as html", "m.db", "a binary file"),
+        ("report --as html", "s.sketch", "a sketch"),
+        ("fit", "page.html", "a document"),
+        ("fit", "data.csv", "a table"),
+        ("fit", "m.db", "a binary file"),
+        ("evaluate --fail-if ece>1", "c.json", "a calibrator"),
+    ]
+    for command, target, present in refused:
+        name, *more = command.split()
+        option = "--junit" if name == "evaluate" else "--out"
+        code, _, error = run(name, "rows.csv", *options, *more, option, target)
+        kind = "a calibrator" if name == "fit" else "a document"
+        expected = f"error: {option}: {target} is {present} and would be replaced by {kind}; name another file\n"
+        assert (code, error) == (2, expected), (command, target)
+    code, _, error = run("apply", "c.json", "rows.csv", *options, "--out", "page.html")
+    assert code == 2
+    Path("old.csv").symlink_to("c.json")
+    code, _, error = run("apply", "c.json", "rows.csv", *options, "--out", "old.csv")
+    assert code == 2
+    Path("old.csv").unlink()
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    Path("empty").touch()
+    for command, target in (
+        ("fit", "c.json"), ("scan", "s.sketch"), ("evaluate", "notes.md"), ("evaluate", "empty"), ("fit", "new.json"),
+    ):  # fmt: skip
+        option = ("--fail-if", "ece>1", "--summary") if command == "evaluate" else ("--out",)
+        for _ in range(2):
+            assert run(command, "rows.csv", *options, *option, target)[0] == 0, (command, target)
+    for _ in range(2):
+        assert run("apply", "new.json", "rows.csv", *options, "--out", "data.csv")[0] == 0

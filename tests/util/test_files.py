@@ -5,15 +5,27 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import stat
 import sys
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.errors import FileError
-from calibrant.util.files import cache_folder, cached_text, make_folder, read_arrays, read_npz, write_atomic
+from calibrant.sketches.files.converting import as_tables
+from calibrant.util.files import (
+    cache_folder,
+    cached_text,
+    check_writable,
+    make_folder,
+    read_arrays,
+    read_npz,
+    write_atomic,
+)
 from tests.killing import kill_while_writing
 
 
@@ -86,12 +98,19 @@ def test_npz_that_would_run_code_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_npz_that_unpacks_to_too_much_is_refused_before_reading(tmp_path: Path) -> None:
+def test_archives_that_unpack_to_more_than_half_of_the_memory_limit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     np.savez_compressed(tmp_path / "bomb.npz", labels=np.zeros(10_000_000))
-    with pytest.raises(
-        FileError, match=r"bomb\.npz: unpacks to 80,000,128 bytes in 1 arrays, above the limit of 1,000,000"
-    ):
-        read_npz(tmp_path / "bomb.npz", max_bytes=1_000_000)
+    assert read_npz(tmp_path / "bomb.npz")["labels"].size == 10_000_000
+    monkeypatch.setenv("CALIBRANT_MEMORY_LIMIT", "100MiB")
+    (tmp_path / "bomb.xlsx").write_bytes((tmp_path / "bomb.npz").read_bytes())
+    for name, read in (("bomb.npz", read_npz), ("bomb.xlsx", lambda path: as_tables([str(path)]))):
+        with pytest.raises(
+            FileError,
+            match=rf"{name}: unpacks to 80,000,128 bytes, more than half of the memory limit \(52,428,800 bytes\); read it as Parquet",
+        ):
+            read(tmp_path / name)
 
 
 def test_arrays_that_declare_more_than_memory_holds_are_an_error(tmp_path: Path) -> None:
@@ -124,9 +143,7 @@ def test_truncated_npz_is_named(tmp_path: Path) -> None:
             read_npz(tmp_path / "x.npz")
 
 
-def test_the_cache_keeps_what_is_made_and_makes_again_what_is_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cache_keeps_only_what_has_the_expected_sum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "own"))
     made = []
 
@@ -134,27 +151,33 @@ def test_the_cache_keeps_what_is_made_and_makes_again_what_is_damaged(
         made.append("ä\r\nb")
         return made[-1]
 
-    assert [cached_text("a", make) for _ in range(3)] == ["ä\r\nb"] * 3
+    known = sha256("ä\r\nb".encode()).hexdigest()
+    assert [cached_text("a", known, make) for _ in range(3)] == ["ä\r\nb"] * 3
     assert len(made) == 1
-    (tmp_path / "own" / "a").write_bytes((tmp_path / "own" / "a").read_bytes()[:-1])
-    assert cached_text("a", make) == cached_text("a", make) == "ä\r\nb"
+    (tmp_path / "own" / "a").write_text("alert(1)")  # whoever wrote it
+    assert cached_text("a", known, make) == cached_text("a", known, make) == "ä\r\nb"
     assert len(made) == 2
-    old = os.umask(0o002)  # the group may write what is made, but not what is kept
-    try:
-        assert cached_text("b", make) == cached_text("b", make)
-    finally:
-        os.umask(old)
-    assert len(made) == 3
-    os.chmod(tmp_path / "own" / "b", 0o666)  # others might have written it
-    assert cached_text("b", make) == cached_text("b", make)
-    assert len(made) == 4
-    os.chmod(tmp_path / "own", 0o777)  # others might have written there
-    assert cache_folder() is None
+    for sum_ in (None, "0" * 64):
+        assert cached_text("b", sum_, make) == "ä\r\nb"
+    assert os.listdir(tmp_path / "own") == ["a"]
     monkeypatch.setenv("CALIBRANT_CACHE", "")
-    assert cached_text("a", make) == "ä\r\nb"
+    assert cached_text("a", known, make) == "ä\r\nb"
     assert len(made) == 5
     monkeypatch.setenv("CALIBRANT_CACHE", "/dev/null/none")
-    assert cached_text("a", make) == "ä\r\nb"
+    assert cached_text("a", known, make) == "ä\r\nb"
+
+
+def test_the_cache_holds_no_code_of_pages_but_the_known_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vl_convert = pytest.importorskip("vl_convert")
+    from calibrant.reporting import html
+
+    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path))
+    html._drawing_library.cache_clear()
+    cal.report([0, 1, 1, 0] * 10, [0.2, 0.7, 0.9, 0.4] * 10, n_resamples=200, recalibration=False).to_html()
+    known = [f"vega-embed-{vl_convert.__version__}.js"] if vl_convert.__version__ in html.DRAWING_LIBRARIES else []
+    assert os.listdir(tmp_path) == known
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder of XDG_CACHE_HOME")
@@ -168,24 +191,30 @@ def test_the_cache_is_not_below_the_working_folder(tmp_path: Path, monkeypatch: 
     assert os.listdir(tmp_path) == ["home"]
 
 
-def test_a_damaged_template_in_the_cache_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte of a compiled template may be text of the page."""
-    jinja2 = pytest.importorskip("jinja2")
-    from calibrant.reporting.html import environment
+def test_a_replaced_file_keeps_its_mode_and_its_links(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    target, link = tmp_path / "place" / "out", tmp_path / "link"
+    link.symlink_to("place/out")
+    old = os.umask(0o022)
+    try:
+        for mode, prepare in ((0o644, False), (0o600, True), (0o664, True)):
+            if prepare:
+                target.chmod(mode)
+            write_atomic(link, b"%o" % mode)
+            assert link.is_symlink()
+            assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"%o" % mode, mode)
+    finally:
+        os.umask(old)
+    assert os.listdir(tmp_path / "place") == ["out"]
 
-    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "own"))
 
-    def page() -> str:
-        made = environment()
-        made.loader = jinja2.DictLoader({"page": "Mean confidence {{ value }}"})
-        return str(made.get_template("page").render(value=1))
-
-    assert page() == page() == "Mean confidence 1"
-    (kept,) = (tmp_path / "own").iterdir()
-    content = kept.read_bytes()
-    assert b"Mean confidence" in content
-    kept.write_bytes(content.replace(b"Mean confidence", b"Mean probability"[:15]))
-    assert page() == "Mean confidence 1"
-    kept.write_bytes(content[:70] + jinja2.bccache.bc_magic)
-    assert page() == "Mean confidence 1"
-    assert kept.read_bytes() == content
+def test_what_is_not_a_file_to_write_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "protected").write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "protected")  # the superuser may write all
+    for name, problem in (("pipe", "it is not a regular file"), ("protected", "it is write-protected")):
+        for call in (check_writable, lambda path: write_atomic(path, b"new")):
+            with pytest.raises(FileError, match=rf"{name}: cannot be written \({problem}\); name another file"):
+                call(tmp_path / name)
+    assert (tmp_path / "protected").read_bytes() == b"old"
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)

@@ -358,7 +358,7 @@ def test_no_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(*_: Any, **__: Any) -> None:
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr("tempfile.TemporaryDirectory", absent)
+    monkeypatch.setattr("tempfile.gettempdir", absent)
     monkeypatch.setenv("TMPDIR", "/no/such/folder")
     with (
         pytest.raises(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -407,8 +406,9 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
     from ..sketches.files.columns import first_line
     from ..sketches.files.reading import text
     from ..util.database import connect
+    from ..util.temporary import temporary_folder
 
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         copy = os.path.join(folder, "rows.duckdb")
         connection = connect()
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +12,7 @@ from ..errors import ArgumentError, CalibrantError
 from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_table
 from ..sketches.files.columns import Columns, score_options
 from ..util.database import connect
+from ..util.temporary import temporary_folder
 from .rows import LOGS, kind_of_all, on_disk
 from .screen import clean, say
 
@@ -49,7 +49,7 @@ def open_source(
             yield paths, list(several), kind_of_all(paths, format)
             return
         assert format is not None
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             table = _read(paths, format, several[0].label)
             path = str(Path(folder) / "answers.parquet")
             _write(table, path)

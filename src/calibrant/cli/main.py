@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from traceback import format_exc
+from types import FrameType
 from typing import Any
 
 import click
@@ -24,20 +26,27 @@ from .wording import in_options, set_wording
 __all__ = ["main"]
 
 EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
+# Signals at which a command removes what it wrote for itself before it ends, as at Ctrl-C; Windows has no SIGHUP.
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_received: list[int] = []
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
-    130 if interrupted.
+    The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error, and
+    128 and the number of the signal if interrupted: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.
     """
     if arguments is None:
         load_lazily()
+        for number in ENDING:
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+                signal.signal(number, _end)
     forget_read()
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
     set_wording(_options_of(words), words)
+    message = ""
     try:
         # The exit code of a command that ends with `Exit`.
         with warnings_as_lines(), loop("working"), in_processes():
@@ -47,9 +56,11 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_GATE
     except click.exceptions.Exit as error:
         code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        say("interrupted", err=True)
-        code = EXIT_INTERRUPTED
+    except (KeyboardInterrupt, click.Abort, _Ended):
+        code, message = EXIT_INTERRUPTED, "interrupted"
+    except MemoryError:
+        message = "error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory"
+        code = EXIT_BAD_INPUT
     except SystemExit:  # click exits so if the reader of the help has closed the pipe
         forget(sys.stdout)
         code = 0
@@ -57,17 +68,36 @@ def main(arguments: list[str] | None = None) -> None:
         at = getattr(error, "ctx", None)
         where = f"; see `{at.command_path} --help`" if at and isinstance(error, click.MissingParameter) else ""
         text = f"{error.format_message().removesuffix('.' if where else '')}{where}"
-        say(f"error: {where_set(text, getattr(getattr(error, 'param', None), 'opts', ()))}", err=True)
+        message = f"error: {where_set(text, getattr(getattr(error, 'param', None), 'opts', ()))}"
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
-        say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
+        message = format_exc() if "--debug" in words else f"error: {where_set(text)}"
         code = EXIT_BAD_INPUT
     except Exception as error:  # Python would exit with 1, which is the code of a failed gate
         interrupted = is_interrupt(error)
-        say("interrupted" if interrupted else format_exc(), err=True)
+        message = "interrupted" if interrupted else format_exc()
         code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
+    if arguments is None:
+        for number in ENDING:  # nothing is left to end
+            signal.signal(number, signal.SIG_IGN)
+    if _received:  # whatever it made of the work
+        code, message = 128 + _received[0], f"interrupted by {signal.Signals(_received[0]).name}"
+    if message:
+        say(message, err=True)
     sys.exit(code)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End the command once; `timeout` and a closing terminal send the signal twice, and the second must not stop the removal of files."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    _received.append(number)
+    raise _Ended
+
+
+class _Ended(BaseException):
+    """A signal has ended the command. After a KeyboardInterrupt in an import, Python would end with SIGINT whatever the exit code."""
 
 
 class _GateFailed(Exception):
@@ -223,7 +253,9 @@ def compare(file: str, **options: Any) -> None:
     help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K, band:LOW,HIGH, or groups:FILE, a JSON file "
     "with the classes of each group.",
 )
-@options.written_option("--out", default="calibrator.json", show_default=True, help="Where to write the calibrator.")
+@options.written_option(
+    "--out", kind="a calibrator", default="calibrator.json", show_default=True, help="Where to write the calibrator."
+)
 @options.preprocessing_option
 @options.seed_option
 @options.json_option
@@ -241,7 +273,7 @@ def fit(file: str, **options: Any) -> None:
 @cli.command(short_help="Apply a calibrator to predictions.")
 @click.argument("calibrator")
 @click.argument("file")
-@options.written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
+@options.written_option("--out", kind="a table", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
 @options.label_option
 @options.class_score_options
 @options.where_option
@@ -360,7 +392,9 @@ def run(**options: Any) -> None:
 @options.table_option
 @options.drop_missing_option
 @click.option("--cells", is_flag=True, help="FILE holds the result of a query that `calibrant sql` printed.")
-@options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
+@options.written_option(
+    "--out", kind="a sketch", required=True, help="Where to write the sketch; the name ends in .sketch."
+)
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
     """Read FILES of any size once and write a sketch from which metrics can be computed, or merge .sketch FILES.

@@ -99,6 +99,13 @@ class OnceGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command; an interrupted one prints one line, where click would add an empty one."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None
+
 
 def _times(count: int) -> str:
     return "twice" if count == 2 else f"{count} times"
@@ -120,7 +127,11 @@ INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "bas
 
 
 class WrittenOption(click.Option):
-    """An option that names an output file."""
+    """An option that names an output file, and the kind of file that is written there."""
+
+    def __init__(self, *names: Any, kind: str = "a document", **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.kind = kind
 
 
 def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> None:
@@ -141,6 +152,29 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
         if other is not None:
             raise ArgumentError(option.opts[0], f"names the file of {other}", "name another file")
         outputs[option.opts[0]] = value
+        check_kind(option.opts[0], value, option.kind)
+
+
+def check_kind(option: str, path: str | os.PathLike[str], kind: str) -> None:
+    """Raise if a file would be replaced by one of another kind: a calibrator, a sketch, a table or a document; an empty one may be."""
+    from ..errors import ArgumentError
+    from ..util.files import read_start
+
+    start = read_start(path, 4096)
+    suffix = os.path.splitext(path)[1].lower()
+    records = suffix == ".json" and not start.startswith(b"{\n")  # documents are indented
+    if start.startswith(b'{\n "calibrant_map"'):
+        present = "a calibrator"
+    elif start.startswith(b"CALIBRANT\0"):
+        present = "a sketch"
+    elif start.startswith(b"PAR1") or records or suffix in (".csv", ".tsv", ".jsonl", ".ndjson"):
+        present = "a table"
+    elif b"\0" in start:
+        present = "a binary file"
+    else:
+        present = "a document"
+    if start and present != kind:
+        raise ArgumentError(option, f"{path} is {present} and would be replaced by {kind}", "name another file")
 
 
 def _is_same(path: str, other: str) -> bool:
@@ -166,8 +200,8 @@ def written_option(
                 raise click.UsageError(f"{name}: must end in {', '.join(suffixes)}; got {value!r}")
         return value
 
-    kind = click.Option if folder else WrittenOption
-    return click.option(name, cls=kind, callback=check, metavar="FOLDER" if folder else "FILE", **more)
+    cls = click.Option if folder else WrittenOption
+    return click.option(name, cls=cls, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
 if TYPE_CHECKING:

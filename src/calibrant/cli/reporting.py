@@ -34,6 +34,7 @@ from .conditions import (
 from .config import used_configuration
 from .fitting import read
 from .gate_results import Checked
+from .options import check_kind
 from .screen import clean, print_lines, say, warnings_as_lines
 from .source import split
 from .streaming import streamed
@@ -75,6 +76,7 @@ def run(
     shape = _shape(target, form)
     if out is None:  # the others are checked with the options
         check_writable(target)
+        check_kind("--out", target, "a document")
     several = kind is not None
     names = [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, FileError
 from ..sketches.files import reading
 from ..sketches.files.converting import as_tables
 from ..sketches.files.reading import Rows, check_kind, kind_of, not_utf8, paths_of
+from ..util.temporary import process_folder
 from .places import remember_read
 
 SKETCH = ".sketch"
@@ -29,7 +30,7 @@ def on_disk(file: str) -> Iterator[list[str]]:
     if not head:
         raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
     suffix = ".xlsx" if _is_spreadsheet(head) else ".arrow" if head.startswith(b"ARROW1") else ".input"
-    with tempfile.NamedTemporaryFile(suffix=suffix) as copy:
+    with tempfile.NamedTemporaryFile(suffix=suffix, dir=process_folder()) as copy:
         copy.write(head)
         while chunk := sys.stdin.buffer.read(1 << 20):
             copy.write(chunk)

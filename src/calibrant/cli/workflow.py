@@ -45,13 +45,19 @@ from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .gate_results import markdown_table, results_of
 from .language_models import is_log
+from .options import check_kind
 from .screen import _finite, print_json, print_lines, print_table, warnings_as_lines
 
 __all__ = ["run"]
 
 # Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "smece", "ece")
-WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
+WRITTEN = {
+    "calibrator.json": "a calibrator",
+    "metrics.json": "a document",
+    "calibrated.parquet": "a table",
+    "report.html": "a document",
+}
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
     "guarantee holds for new data from the same source.",
@@ -190,8 +196,9 @@ def run(
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if "-" in (validation, test):
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
-    for name in WRITTEN:
+    for name, kind in WRITTEN.items():
         check_apart(Path(out) / name, validation, test)
+        check_kind("--out", Path(out) / name, kind)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     given |= used_configuration()
     asked = read_options(

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
-from ..util.files import cached_text, keep_cached, read_cached
+from ..util.files import cached_text
 from .content import (
     BenefitPoint,
     ComparedDifference,
@@ -87,6 +86,8 @@ DROPPED = "dropped because of missing values"
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
 PAPER_WIDTH = 420
+# SHA-256 of the script that these versions of vl-convert bundle.
+DRAWING_LIBRARIES = {"1.9.0": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
 
 
 def render_report(report: Report) -> str:
@@ -237,33 +238,9 @@ def environment(finalize: Any = None, **filters: Any) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=finalize,
-        bytecode_cache=_compiled_templates("plain" if finalize is None else finalize.__name__),
     )
     made.filters.update(filters)
     return made
-
-
-def _compiled_templates(kind: str) -> Any:
-    """Return the user's cache of compiled templates: compiling the page takes a third of a second."""
-    import jinja2
-
-    # What a template compiles to depends on the options above, too, and thus on the age of this file.
-    version = f"{jinja2.__version__}-{os.stat(__file__).st_mtime_ns}"
-
-    class Kept(jinja2.BytecodeCache):
-        """Unlike files of jinja2, those of the cache are checked before they are executed."""
-
-        def load_bytecode(self, bucket: Any) -> None:
-            if (kept := read_cached(self.name(bucket))) is not None:
-                bucket.bytecode_from_string(kept)
-
-        def dump_bytecode(self, bucket: Any) -> None:
-            keep_cached(self.name(bucket), bucket.bytecode_to_string())
-
-        def name(self, bucket: Any) -> str:
-            return f"template-{version}-{kind}-{bucket.key}.cache"
-
-    return Kept()
 
 
 def _visible_text(value: Any) -> Any:
@@ -288,14 +265,15 @@ def _static(name: str) -> str:
 def _drawing_library() -> str:
     """Return Vega-Embed with its dependencies as one script, after their licences, which a page that is shared must have.
 
-    Bundling takes seconds, so that the user's cache keeps it.
+    Bundling takes seconds, so that the user's cache keeps the script of the versions in `DRAWING_LIBRARIES`.
     """
     import vl_convert
 
     def bundle() -> str:
         return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
-    return _static("licences.js") + cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)  # type: ignore[attr-defined]
+    version = vl_convert.__version__  # type: ignore[attr-defined]
+    return _static("licences.js") + cached_text(f"vega-embed-{version}.js", DRAWING_LIBRARIES.get(version), bundle)
 
 
 def script_text(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ from ..recalibration.grouped import GroupedCalibrator, _Rows
 from ..recalibration.persistence import MOST_BYTES, load, save
 from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
+from ..util.temporary import temporary_folder
 
 __all__ = ["Columns", "Partial", "added", "calibrate", "calibrator_text", "fill", "merge"]
 
@@ -354,10 +354,10 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
 
 def calibrator_text(calibrator: Calibrator) -> str:
     """A fitted calibrator as the text that `save` writes."""
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         return read_limited(save(calibrator, Path(folder) / "calibrator.json"), MOST_BYTES).decode()
 
 
 def _calibrator_of(text: str) -> Calibrator:
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         return load(write_atomic(Path(folder) / "calibrator.json", text.encode()))

@@ -1,4 +1,4 @@
-"""File access: atomic writes, and reads with size limits."""
+"""File access: atomic writes, reads with size limits, and the user's cache."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FileError
+from .temporary import claim, remove_leftovers
 
 __all__ = [
     "atomic_file",
     "cache_folder",
     "cached_text",
+    "check_unpacked",
     "check_writable",
-    "keep_cached",
     "make_folder",
     "read_arrays",
-    "read_cached",
     "read_limited",
     "read_npz",
     "read_start",
     "write_atomic",
 ]
 
-# A small archive can expand to a thousand times its size.
-MAX_NPZ_BYTES = 16 << 30
-MAX_NPZ_MEMBERS = 256
+# The share of the memory of queries that an archive may unpack to; a small one can expand to a thousand times its size.
+UNPACKED_SHARE = 0.5
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
@@ -43,20 +42,22 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its place at the end; an error leaves the old one."""
-    target = Path(path)
+    target = _target_of(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
+        remove_leftovers(target.parent, ".calibrant-[0-9]*-*")
+        name, release = claim(lambda: _new_file(target.parent))
         try:
-            os.close(handle)
             with open(name, "wb") as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(name, 0o666 & ~_umask())
+            os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
             os.replace(name, target)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+        finally:
+            release()
         _sync_folder(target.parent)
     except FileError:
         raise
@@ -66,6 +67,27 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
+
+
+def _new_file(folder: Path) -> str:
+    handle, name = tempfile.mkstemp(dir=folder, prefix=f".calibrant-{os.getpid()}-")
+    os.close(handle)
+    return name
+
+
+def _target_of(path: str | os.PathLike[str]) -> Path:
+    """The file that a path names, through links; raise if it exists and is not a file that the user may write."""
+    target = Path(os.path.realpath(path))
+    problem = ""
+    if target.is_dir():
+        problem = "it is a folder"
+    elif target.exists() and not target.is_file():
+        problem = "it is not a regular file"
+    elif target.exists() and not os.access(target, os.W_OK):
+        problem = "it is write-protected"
+    if problem:
+        raise FileError(str(path), f"cannot be written ({problem})", "name another file")
+    return target
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
@@ -78,11 +100,8 @@ def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> Non
     folder
         Whether `path` is a folder instead, which is made with those above it where it does not exist.
     """
-    target = Path(path)
     try:
-        if not folder and target.is_dir():
-            raise FileError(str(path), "cannot be written (it is a folder)", "name a file")
-        place = target if folder else target.parent
+        place = Path(path) if folder else _target_of(path).parent
         while folder and not place.exists() and place != place.parent:
             place = place.parent
         if not place.exists():
@@ -172,18 +191,12 @@ def _read_npy(path: str | os.PathLike[str]) -> Any:
         raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
 
 
-def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:
-    """Read the arrays of an ``.npz`` file; no code is executed, and at most `max_bytes` are unpacked."""
+def read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the arrays of an ``.npz`` file; no code is executed, and no more is unpacked than memory can hold."""
     import numpy as np
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            size = sum(member.file_size for member in members)
-        if len(members) > MAX_NPZ_MEMBERS or size > max_bytes:
-            raise FileError(
-                str(path), f"unpacks to {size:,} bytes in {len(members)} arrays, above the limit of {max_bytes:,}"
-            )
+        check_unpacked(path)
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         for name, array in arrays.items():
@@ -196,6 +209,18 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> di
         raise
     except OSError as error:
         raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
+
+
+def check_unpacked(path: str | os.PathLike[str]) -> None:
+    """Raise if an archive unpacks to more than half of the memory that a query may take."""
+    from .database import MEMORY, memory_limit
+
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    limit = int(memory_limit() * UNPACKED_SHARE)
+    if size > limit:
+        problem = f"unpacks to {size:,} bytes, more than half of the memory limit ({limit:,} bytes)"
+        raise FileError(str(path), problem, f"read it as Parquet or CSV, or raise {MEMORY}")
 
 
 def cache_folder() -> Path | None:
@@ -216,51 +241,28 @@ def cache_folder() -> Path | None:
         else:
             shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
             folder = (shared if shared.is_absolute() else Path.home() / ".cache") / "calibrant"
-        # Only the owner may write what later is executed.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        own = _is_own(folder.stat())
     except (OSError, RuntimeError):  # no such place, or no home
         return None
-    return folder if own and os.access(folder, os.W_OK) else None
+    return folder if os.access(folder, os.W_OK) else None
 
 
-def _is_own(found: os.stat_result) -> bool:
-    """Whether nobody but the user can write to a file or folder."""
-    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+def cached_text(name: str, sum_: str | None, make: Callable[[], str]) -> str:
+    """Return a text from the cache, or make and keep it.
 
-
-def read_cached(name: str) -> bytes | None:
-    """Return what the user's cache keeps under a name; None where that is nothing, damaged, or can be written by others."""
+    Only a text with the expected SHA-256, in hexadecimal, is kept and taken from the cache: who can write to the folder cannot change the result.
+    """
     from hashlib import sha256
 
-    folder = cache_folder()
+    folder = cache_folder() if sum_ is not None else None
     if folder is None:
-        return None
-    try:
-        with open(folder / name, "rb") as stream:
-            own = _is_own(os.fstat(stream.fileno()))
-            sum_, _, kept = stream.read().partition(b"\n")
-    except OSError:
-        return None
-    return kept if own and sha256(kept).hexdigest().encode() == sum_ else None
-
-
-def keep_cached(name: str, content: bytes) -> None:
-    """Keep something in the user's cache, where there is one; the cache saves time only."""
-    from hashlib import sha256
-
-    folder = cache_folder()
-    if folder is not None:
-        with suppress(FileError, OSError):
-            path = write_atomic(folder / name, sha256(content).hexdigest().encode() + b"\n" + content)
-            os.chmod(path, 0o600)  # whatever the umask
-
-
-def cached_text(name: str, make: Callable[[], str]) -> str:
-    """Return a text from the cache, or make and keep it; a damaged file is made again."""
-    kept = read_cached(name)
-    if kept is not None:
-        return kept.decode()
+        return make()
+    with suppress(OSError):
+        kept = (folder / name).read_bytes()
+        if sha256(kept).hexdigest() == sum_:
+            return kept.decode()
     text = make()
-    keep_cached(name, text.encode())
+    if sha256(text.encode()).hexdigest() == sum_:
+        with suppress(FileError):  # the cache saves time only
+            write_atomic(folder / name, text.encode())
     return text

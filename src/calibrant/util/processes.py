@@ -167,7 +167,8 @@ def _start(tasks: Sequence[Callable[[], T]], waiting: int, others: list[int]) ->
         os.close(out)
         return process, results
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_DFL)
         with suppress(Exception):
             ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
         gc.freeze()  # collecting garbage would copy the memory that both processes share

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,6 +21,7 @@ import calibrant as cal
 from ..errors import FileError
 from ..util.blocks import using_cores
 from ..util.database import connect
+from ..util.temporary import temporary_folder
 from .references import Compared, Reference, evaluate
 
 __all__ = ["compare_identity", "has_spark", "identities", "problem"]
@@ -90,13 +90,15 @@ def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
     q /= q.sum(axis=1, keepdims=True)
     k = np.argmax(rng.random(q.shape) * q, axis=1)
     few = min(rows, FILE_ROWS)
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         csv, parquet = Path(folder) / "rows.csv", Path(folder) / "rows.parquet"
         lines = (f"{label},{score!r}\n" for label, score in zip(y[:few].tolist(), p[:few].tolist(), strict=True))
         try:
             csv.write_text("y,p\n" + "".join(lines), encoding="utf-8")
         except OSError as error:
-            raise _not_writable(str(Path(folder).parent), error) from error
+            raise FileError(
+                str(Path(folder).parent), f"cannot be written ({error.strerror})", "set TMPDIR to another folder"
+            ) from error
         connection = connect()
         connection.read_csv(str(csv)).write_parquet(str(parquet))
         connection.close()
@@ -105,17 +107,6 @@ def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
             "csv_file": csv, "parquet_file": parquet,
             "digest": digest, "on_cores": on_cores, "in_chunks": in_chunks, "from_query": from_query, "in_spark": in_spark,
         }  # fmt: skip
-
-
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    try:
-        return tempfile.TemporaryDirectory(prefix="calibrant-")
-    except OSError as error:
-        raise _not_writable(os.environ.get("TMPDIR", "the temporary folder"), error) from error
-
-
-def _not_writable(place: str, error: OSError) -> FileError:
-    return FileError(place, f"cannot be written ({error.strerror})", "set TMPDIR to another folder")
 
 
 def compare_identity(reference: Reference, arrays: dict[str, Any]) -> Compared:

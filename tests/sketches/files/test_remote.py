@@ -108,7 +108,7 @@ def server(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, l
     try:
         yield address, seen
     finally:
-        remote._forget_all()
+        remote._copies.clear()
         made.shutdown()
         made.server_close()
 

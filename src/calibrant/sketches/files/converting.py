@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import atexit
 import csv
 import datetime
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from ...errors import FileError, MissingDependencyError
+from ...util.database import is_interrupt
+from ...util.files import check_unpacked
+from ...util.temporary import process_folder
 from .remote import address_of
 
 __all__ = ["as_tables", "original_of"]
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
-# Converted files by path and time of change; the folder of each is removed with its entry, and at the end of the process.
+# Converted files by path and time of change; the folder of each is removed with its entry.
 _converted: dict[tuple[str, int], str] = {}
 MOST_KEPT = 8
 
@@ -42,10 +45,8 @@ def _key(path: str) -> tuple[str, int]:
 
 
 def _convert(path: str) -> str:
-    if not _converted:
-        atexit.register(_remove, 0)
     suffix = Path(path).suffix.lower()
-    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
+    folder = Path(tempfile.mkdtemp(dir=process_folder()))
     target = folder / f"{Path(path).name}.{'csv' if suffix in EXCEL else 'parquet'}"
     try:
         (_from_excel if suffix in EXCEL else _from_arrow)(path, target)
@@ -75,38 +76,62 @@ def _from_excel(path: str, target: Path) -> None:
         remedy = "run pip install openpyxl, or save it as CSV"
         raise MissingDependencyError(path, "reading a spreadsheet requires openpyxl", remedy) from None
     try:
+        check_unpacked(path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            counts = {sheet.title: _count_cells(sheet) for sheet in book.worksheets}
+            filled = [title for title, cells in counts.items() if cells]
+            if not filled:
+                raise FileError(path, "has no rows", "check the program that wrote it")
+            if len(filled) > 1:
+                problem = f"has several sheets with content: {', '.join(map(repr, filled))}"
+                raise FileError(path, problem, "save the one to read as a file of its own")
+            written, cells = _write_rows(book[filled[0]], target), counts[filled[0]]
+        finally:
+            book.close()
+    except FileError:
+        raise
     except Exception as error:  # openpyxl raises errors of zipfile, XML and its own
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
         raise FileError(path, f"cannot be read as a spreadsheet: {error}", "save it again, or as CSV") from error
-    try:
-        sheets = [sheet for sheet in book.worksheets if any(True for row in sheet.iter_rows() if _filled(row))]
-        if not sheets:
-            raise FileError(path, "has no rows", "check the program that wrote it")
-        if len(sheets) > 1:
-            names = ", ".join(repr(sheet.title) for sheet in sheets)
-            raise FileError(
-                path, f"has several sheets with content: {names}", "save the one to read as a file of its own"
-            )
-        with target.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            for row in _rows(sheets[0].iter_rows(values_only=True)):
-                writer.writerow(row)
-    finally:
-        book.close()
+    if written != cells:
+        problem = f"only {written:,} of the {cells:,} cells with a value in sheet {filled[0]!r} can be read"
+        raise FileError(path, problem, "save it again, or as CSV")
 
 
-def _filled(row: Iterable[Any]) -> bool:
-    return any(cell.value is not None for cell in row)
+def _count_cells(sheet: Any) -> int:
+    """The number of cells with a value in the XML of a sheet, whatever openpyxl makes of it."""
+    count = 0
+    with sheet._get_source() as source:
+        for _, element in ElementTree.iterparse(source):  # noqa: S314 - openpyxl parses it in the same way
+            if element.tag.endswith("}row"):
+                for cell in element:
+                    if cell.get("t") == "inlineStr":
+                        count += cell.find("{*}is") is not None
+                    else:
+                        count += bool(cell.findtext("{*}v"))
+                element.clear()
+    return count
 
 
-def _rows(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[str]]:
-    """Rows as text; a line number is the number of the row in the sheet. Columns without a header are left out."""
-    header: list[int] | None = None
-    for row in rows:
-        if header is None and any(value is not None for value in row):
-            header = [place for place, value in enumerate(row) if value is not None]
-        cells = [_text(row[place]) if place < len(row) else "" for place in header or ()]
-        yield cells if any(cells) else []
+def _write_rows(sheet: Any, target: Path) -> int:
+    """Write a sheet as CSV and return the number of its cells with a value; columns without a header are left out.
+
+    Each row is one line, so that the number of a line is that of the row in the sheet.
+    """
+    count = 0
+    header: list[int] = []
+    sheet.reset_dimensions()  # a program that adds rows may leave the old dimension, at which openpyxl stops
+    with target.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        for row in sheet.iter_rows(values_only=True):
+            filled = [place for place, value in enumerate(row) if value is not None]
+            count += len(filled)
+            header = header or filled
+            cells = [_text(row[place]) if place < len(row) else "" for place in header]
+            writer.writerow(cells if any(cells) else [])
+    return count
 
 
 def _text(value: Any) -> str:

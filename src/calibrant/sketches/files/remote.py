@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
@@ -15,13 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import FileError, MissingDependencyError
+from ...util.temporary import process_folder
 
 __all__ = ["ALLOW", "address_of", "fetched", "is_remote"]
 
 ALLOW = "CALIBRANT_ALLOW_REMOTE"
 """Environment variable that must be 1 before an address is read: without it no request leaves the machine."""
 SECONDS = 30
-# Copies by address, with the state of the object that they were made from; removed at the end of the process.
+# Copies by address, with the state of the object that they were made from.
 _copies: dict[str, tuple[Any, str]] = {}
 
 
@@ -178,10 +178,8 @@ def _copied(address: str, state: Any, length: int | None, pour: Callable[[Any], 
         known, copy = _copies[address]
         if state is not None and known == state and Path(copy).exists():
             return copy
-        _forget(address)
-    if not _copies:
-        atexit.register(_forget_all)
-    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
+        shutil.rmtree(Path(copy).parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(dir=process_folder()))
     copy = str(folder / (PurePosixPath(urlsplit(address).path).name or "file"))
     try:
         with open(copy, "wb") as file:
@@ -193,12 +191,3 @@ def _copied(address: str, state: Any, length: int | None, pour: Callable[[Any], 
         raise
     _copies[address] = (state, copy)
     return copy
-
-
-def _forget(address: str) -> None:
-    shutil.rmtree(Path(_copies.pop(address)[1]).parent, ignore_errors=True)
-
-
-def _forget_all() -> None:
-    for address in list(_copies):
-        _forget(address)
