@@ -447,6 +447,13 @@ def sql(table: str, **options: Any) -> None:
     help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
 )
 @click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="With --compare models or before-after: column that has the same id for the same row in every file; by default a column such "
+    "as id or row_id that all files have, else rows are paired by their order.",
+)
+@click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
 @click.option(

@@ -115,6 +115,9 @@ class Sketches(Summary):
     ('a', 'b')
     """
 
+    label_name: str = ""
+    """Name of the label column, where it is known; a file of sketches does not keep it."""
+
     def __init__(self, kind: str, classes: tuple[Any, ...], parts: Mapping[Any, GroupSketch]) -> None:
         self.kind = kind
         self.classes = classes
@@ -179,7 +182,7 @@ class Sketches(Summary):
                 if len(rows):
                     parts[plain_name(name)] = _sketched(predictions.take(rows), chosen, scores)
         made = cls(predictions.kind, names, parts)
-        made.dropped = predictions.dropped
+        made.dropped, made.label_name = predictions.dropped, predictions.label_name
         return made
 
     @property
@@ -382,6 +385,7 @@ class Sketches(Summary):
         found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **keywords)
         if views[0].lens == "binary" and list(self.classes) != [0, 1]:
             found.classes = self.classes
+        found.dropped, found.label_name = self.dropped, self.label_name
         return found
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
