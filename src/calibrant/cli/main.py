@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError, announce_nothing, one_call
-from ..util.database import is_interrupt
+from ..util.database import is_interrupt, is_out_of_memory
 from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
@@ -23,6 +23,7 @@ from .wording import in_options, set_wording
 __all__ = ["main"]
 
 EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
+NO_MEMORY = "not enough memory; summarize the rows with `calibrant scan`, select some of them with --where, or use another machine"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -60,12 +61,13 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
+        text = NO_MEMORY if is_out_of_memory(error) else text
         say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
     except Exception as error:  # Python would exit with 1, which is the code of a failed gate
-        interrupted = is_interrupt(error)
-        say("interrupted" if interrupted else format_exc(), err=True)
-        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
+        interrupted, no_memory = is_interrupt(error), is_out_of_memory(error) and "--debug" not in words
+        say("interrupted" if interrupted else f"error: {NO_MEMORY}" if no_memory else format_exc(), err=True)
+        code = EXIT_INTERRUPTED if interrupted else EXIT_BAD_INPUT if is_out_of_memory(error) else EXIT_FAULT
     sys.exit(code)
 
 
