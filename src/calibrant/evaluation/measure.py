@@ -247,9 +247,17 @@ def evaluate(
     groups = {}
     if by is not None and predictions.groups is not None:
         parts = [(g.labels[place], g.name, g.groups[place], rows) for g, place, rows in groups_of(predictions)]
-        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer, deadline, budget)
-        for (label, name, group, _), (part, found) in zip(parts, measured, strict=True):
-            groups[label] = Evaluation(header_of(part, outcome), found, {}, grouping=name, group=group)
+        measured = _grouped(
+            [predictions.take(rows) for *_, rows in parts],
+            plan,
+            given,
+            infer,
+            deadline,
+            budget,
+            partial(header_of, outcome=outcome),
+        )
+        for (label, name, group, _), (header, found) in zip(parts, measured, strict=True):
+            groups[label] = Evaluation(header, found, {}, grouping=name, group=group)
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
     if bins is None and binning is None and any("bins" in m.options for m in plan):
         remarks += _few_levels(predictions)
@@ -381,12 +389,19 @@ def _evaluated_sketches(
     deadline = perf_counter() + budget
     results = _results(sketches, chosen, given, infer, deadline)
     left_out = tuple(Skipped(m.id, m.seconds(CELLS, sketches.k), SPENT) for m in chosen[len(results) :])
+    groups = sketches.groups
     measured = _grouped(
-        [sketches.group(name) for name in sketches.groups], chosen[: len(results)], given, infer, deadline, budget
+        [sketches.group(name) for name in groups],
+        chosen[: len(results)],
+        given,
+        infer,
+        deadline,
+        budget,
+        partial(sketched_header, outcome=outcome),
     )
     parts = {
-        name: Evaluation(sketched_header(part, outcome), found, {}, grouping="group", group=name)
-        for name, (part, found) in zip(sketches.groups, measured, strict=True)
+        name: Evaluation(header, found, {}, grouping="group", group=name)
+        for name, (header, found) in zip(groups, measured, strict=True)
     }
     return Evaluation(sketched_header(sketches, outcome), tuple(results), parts, left_out)
 
@@ -411,7 +426,8 @@ def _results(
     deadline: float = math.inf,
 ) -> list[MetricResult]:
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
-    results, seconds = _values(p, plan, given, deadline)
+    options = [_taken(m, given) for m in plan]
+    results, seconds = _values(p, plan, options, deadline)
     if infer is not None:
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
 
@@ -430,8 +446,7 @@ def _results(
 
         def add(places: list[int], asked: tuple[str, ...]) -> list[list[Addition]]:
             return [
-                infer.additions(asked, results[place], plan[place], p, _taken(plan[place], given), deadline)
-                for place in places
+                infer.additions(asked, results[place], plan[place], p, options[place], deadline) for place in places
             ]
 
         found: dict[int, list[Addition]] = {place: [] for place in known}
@@ -442,7 +457,7 @@ def _results(
                 found[place] += own
         for place in known:
             results[place] = infer.added(results[place], found[place])
-    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+    return [with_direction(result, m, p, own) for result, m, own in zip(results, plan, options, strict=False)]
 
 
 def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
@@ -463,30 +478,40 @@ def _grouped(
     infer: Inference | None,
     deadline: float,
     budget: float,
-) -> list[tuple[Source, tuple[MetricResult, ...]]]:
-    """Return the results of each group: all values, then intervals and p-values, one metric after the other, the fastest first.
+    header: Callable[[Source], Header],
+) -> list[tuple[Header, tuple[MetricResult, ...]]]:
+    """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other, the fastest first.
 
     The p-values of a metric are adjusted by Holm for all groups.
     """
-    rows = [_values(part, plan, given, math.inf)[0] for part in parts]
+    options = [_taken(m, given) for m in plan]
+
+    def directed(results: list[MetricResult], part: Source) -> list[MetricResult]:
+        return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
+
+    rows, headers = [], []
+    for part in parts:
+        results = _values(part, plan, options, math.inf)[0]
+        rows.append(directed(results, part) if infer is None else results)
+        headers.append(header(part))
+        if isinstance(part, Sketches):
+            part.clear_cache()
+    if infer is None:
+        return list(zip(headers, map(tuple, rows), strict=True))
     # Estimates instead of measured times: the number of simulations is the same on every machine.
     cost = [sum(m.seconds(part.n, part.k) for part in parts) for m in plan]
-    for place in sorted(range(len(plan)), key=cost.__getitem__) if infer is not None and parts else ():
+    for place in sorted(range(len(plan)), key=cost.__getitem__) if parts else ():
         m = plan[place]
-        assert infer is not None
         own = infer.for_groups(len(parts), budget / 4 / max(cost[place], 1e-9))
         for results, part in zip(rows, parts, strict=True):
             if results[place].value is not None:
-                found = own.additions(own.asked, results[place], m, part, _taken(m, given), deadline)
+                found = own.additions(own.asked, results[place], m, part, options[place], deadline)
                 results[place] = own.added(results[place], found)
-    out = [
-        [with_direction(result, m, part, _taken(m, given)) for result, m in zip(results, plan, strict=True)]
-        for results, part in zip(rows, parts, strict=True)
-    ]
-    if infer is not None and infer.assess:
+    out = [directed(results, part) for results, part in zip(rows, parts, strict=True)]
+    if infer.assess:
         for place in range(len(plan)):
             _adjust(out, place)
-    return [(part, tuple(results)) for part, results in zip(parts, out, strict=True)]
+    return list(zip(headers, map(tuple, out), strict=True))
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
@@ -501,17 +526,17 @@ def _adjust(rows: list[list[MetricResult]], place: int) -> None:
 
 
 def _values(
-    p: Predictions | Sketches, plan: list[Metric], given: Mapping[str, Any], deadline: float
+    p: Predictions | Sketches, plan: list[Metric], options: list[dict[str, Any]], deadline: float
 ) -> tuple[list[MetricResult], list[float]]:
     """Return the values of the metrics, until the deadline, and the seconds that each has taken."""
     results: list[MetricResult] = []
     seconds: list[float] = []
-    for m in plan:
+    for m, own in zip(plan, options, strict=True):
         began = perf_counter()
         if results and began > deadline:
             break
         try:
-            value, lens = m.of(p, **_taken(m, given))
+            value, lens = m.of(p, **own)
         except ArgumentError as error:
             # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
             # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
@@ -529,7 +554,7 @@ def _values(
 def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
     """Return the result with the direction of its deviation, where that is statistically significant."""
     if not m.signed or result.value is None or not m.direction(result.value, result.lens):
-        return replace(result, direction="")
+        return replace(result, direction="") if result.direction else result
     evidence = None
     if result.pvalue is None or m.alternative != "two-sided":
         from ..inference.significance import points_somewhere

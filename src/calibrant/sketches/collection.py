@@ -259,7 +259,7 @@ class Sketches(Summary):
         GroupError
             If there is no such group.
         """
-        part = self.group(group).parts[ALL]
+        part = self.parts[ALL] if group is ALL else self.group(group).parts[ALL]
         name = self.main if lens == "auto" else lens
         if name not in part.lenses:
             raise LensError(
@@ -358,6 +358,12 @@ class Sketches(Summary):
             One view, or one per class for ``"classwise"``.
         """
         return [sketch.view() for sketch in self.sketches_of(lens)]
+
+    def clear_cache(self) -> None:
+        """Forget the views of all groups and lenses."""
+        for part in self.parts.values():
+            for sketch in part.lenses.values():
+                sketch.clear_cache()
 
     def predictions(self, lens: str = "auto") -> Predictions:
         """Return the cells of one lens as predictions with counts, and with groups if there are any.
