@@ -36,7 +36,7 @@ GROUPS, FEATURES = 20, 3
 LIMIT = 10.0
 """CPU seconds of a call beyond which it is not made, where the command line does not say otherwise."""
 LONG = 10.0
-"""Seconds that calibrant announces."""
+"""Seconds from which something is listed as slow."""
 # A first call on the fewest rows cannot be estimated; it is stopped after this many CPU seconds.
 PATIENCE = 20.0
 MEMORY_GB = 8
@@ -367,7 +367,7 @@ def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list
         "## What to expect at a million rows",
         "",
         f"These take more than {LONG:.0f} s at the largest size, or grow faster than N log N (an exponent above {SORTING}) and take more than 1 s there. "
-        "[calibrant announces](#announced-costs) what it expects to take more than 10 s.",
+        "A [progress bar](assess.md#time-and-progress) shows how far a loop is.",
         "",
         "| | classes | 1 000 000 rows | growth |",
         "| --- | ---: | ---: | ---: |",
@@ -382,19 +382,6 @@ def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list
 
 def _sketch_lines() -> list[str]:
     return [
-        "## Announced costs",
-        "",
-        "What is expected to take more than 10 s is announced by a `LongComputationWarning` with the expected time and with what takes less: fewer resamples, a "
-        "random sample of the rows, or another method. It is given",
-        "",
-        "- before a value, a test, or a fit or the application of a calibrator, by an estimate from the numbers of rows and classes, which is right within a factor of about 3;",
-        "- before resampling, if a single resample is expected to take more than a second and all of them more than 30 s;",
-        "- otherwise after the first ten resamples, or the first second of them, by their pace.",
-        "",
-        "A call gives one such warning, and a second one only if it shows that a part takes more than three times as long as announced. On the command line it is a line on "
-        "standard error; where that is a terminal, the remaining time of resamples is beside the progress bar instead. `evaluate` gives no warning: it leaves out what does not "
-        'fit into its `budget` and lists it. To silence the warning: `warnings.simplefilter("ignore", calibrant.LongComputationWarning)`.',
-        "",
         "## From a sketch",
         "",
         "A [sketch](scale.md) of any number of rows has at most 19 576 cells. Metrics marked *yes* accept it in place of labels and probabilities: filling it takes about two "

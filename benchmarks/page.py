@@ -189,7 +189,7 @@ def _all_lines(found: dict[str, Any]) -> list[str]:
         "",
         f'`evaluate(metrics="all")` returns {found["values"]} values in {found["seconds"]:.1f} s '
         f"({found['work_seconds']:.1f} CPU seconds). "
-        f"Its default budget of 60 s omits {', '.join(found['left_out']) or 'nothing'}"
+        f"It left out {', '.join(found['left_out']) or 'nothing'}"
         f"{_and_unfinished(found['unfinished'])}; "
         f"{', '.join(found['without_input'])} need groups or features, which are not given. "
         f"All runs: {', '.join(f'{values} values in {seconds:.1f} s' for values, seconds in found['runs'])}.",

@@ -111,7 +111,7 @@ def _peak(metric: str, rows: int, classes: int, form: str) -> float:
 
 
 def _all_metrics(rows: int) -> dict[str, Any]:
-    """`evaluate(metrics="all")` within its default budget."""
+    """`evaluate(metrics="all")`."""
     labels, probs = make_data(rows, CLASSES)
     start, work = time.perf_counter(), time.process_time()
     found = cal.evaluate(labels, probs, metrics="all")
@@ -128,7 +128,7 @@ def _all_metrics(rows: int) -> dict[str, Any]:
 
 
 def _several_runs(rows: int, repeat: int) -> dict[str, Any]:
-    """The last run in full, and how many values each gave in which time: a busy machine can spend the budget."""
+    """The last run in full, and how many values each gave in which time."""
     runs = [_all_metrics(rows) for _ in range(repeat)]
     return {**runs[-1], "runs": [[run["values"], run["seconds"]] for run in runs]}
 

@@ -104,6 +104,7 @@ def test_wheel_has_the_package_and_nothing_else(tmp_path: Path) -> None:
     found = check_release.wheel_names(wheel)
     assert {name for name in found if ".dist-info/" not in name} == package
     assert {"calibrant/py.typed", "calibrant/reporting/static/report.js"} <= found
+    assert {"calibrant/__init__.pyi", "calibrant/metrics/callables.pyi"} <= found
     check_release.check_metadata(wheel)
 
 

@@ -41,7 +41,7 @@ class Entry(NamedTuple):
         """A target that no other name has: a class and a function may differ in their case alone."""
         kind = "class" if inspect.isclass(self.thing) else "name"
         module = self.spoken.rstrip(".").removeprefix("cal.")
-        place = self.room if module == "cal" or module in cal._NAMESPACES else module.replace(".", "-")
+        place = self.room if module == "cal" or module in packages() else module.replace(".", "-")
         return f"{place}-{kind}-{self.name.lower()}".replace("_", "-")
 
 
@@ -56,15 +56,27 @@ def entries() -> Iterator[Entry]:
                     yield Entry(room, section.title, name, spoken, thing)
 
 
+def exports(package: str) -> list[tuple[str, str]]:
+    """The module and the name of each export of a package, as its stub lists them."""
+    stub = Path(cal.__file__).parent / package.replace(".", "/") / "__init__.pyi"
+    return re.findall(r"^from \.([\w.]+) import (\w+)", stub.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@cache
+def packages() -> tuple[str, ...]:
+    """The packages with names that are also names of calibrant itself."""
+    return tuple(dict.fromkeys(package for package, _ in exports("") if package != "errors"))
+
+
 @cache
 def homes() -> dict[str, dict[str, str]]:
     """The public names of every module, and how each is written in code before its name."""
-    found = {"errors": dict.fromkeys(cal.errors.__all__, "cal.")}
-    for package in cal._NAMESPACES:
-        space = import_module(f"calibrant.{package}")
-        for table, spoken in ((space.NAMES, "cal."), (getattr(space, "TYPES", {}), f"cal.{package}.")):
-            for module, names in table.items():
-                found.setdefault(f"{package}.{module}", {}).update(dict.fromkeys(names, spoken))
+    found = {"errors": {name: "cal." for package, name in exports("") if package == "errors"}}
+    for package in packages():
+        for module, name in exports(package):
+            if name not in set(cal.catalogue):  # `in cal.catalogue` would accept aliases
+                spoken = "cal." if name in cal.__all__ else f"cal.{package}."
+                found.setdefault(f"{package}.{module}", {})[name] = spoken
     return found
 
 
@@ -76,14 +88,15 @@ def _names_of(module: str) -> list[tuple[str, str, Any]]:
         return [(spoken, name, getattr(home, name)) for name, spoken in listed]
     home = import_module(f"calibrant.{module[:-2]}")
     known = {name for names in homes().values() for name, spoken in names.items()}
-    named = [(name, getattr(home, name)) for name in sorted(home.__all__, key=str.swapcase)]
-    return [(SPOKEN[module], name, thing) for name, thing in named if name not in known or module[:5] == "torch"]
+    names = [name for name in home.__all__ if name not in known or module[:5] == "torch"]
+    named = [(SPOKEN[module], name, getattr(home, name)) for name in sorted(names, key=str.swapcase)]
+    return [entry for entry in named if not inspect.ismodule(entry[2])]
 
 
 @cache
 def links() -> dict[str, str]:
     """The label of each name of calibrant and its namespaces, for docstrings that mention it."""
-    spoken = {"cal.", *(f"cal.{package}." for package in cal._NAMESPACES)}
+    spoken = {"cal.", *(f"cal.{package}." for package in packages())}
     return {entry.name: entry.label for entry in entries() if entry.spoken in spoken}
 
 

@@ -33,6 +33,7 @@ ROOMS = {
                 "Many metrics at once",
                 (
                     "evaluation.measure",
+                    "evaluation.result",
                     "evaluation.clinical",
                     "evaluation.confidence",
                     "evaluation.discrimination",
@@ -45,7 +46,7 @@ ROOMS = {
                 "Curves and parts",
                 ("metrics.reliability_curve", "binning.table", "metrics.decomposition", "metrics.grouping"),
             ),
-            Section("Bins", ("binning.parse", "binning.partition")),
+            Section("Bins", ("binning.rules", "binning.searches", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "input.missing", "input.unjoined", "views.view")),

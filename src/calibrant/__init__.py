@@ -5,32 +5,25 @@
 0.2
 
 All functions, metrics and calibrators are available as attributes of ``calibrant``; the packages (``calibrant.metrics``,
-``calibrant.inference``, ...) are namespaces of their own. Modules are imported on first use; signatures are in ``__init__.pyi``.
+``calibrant.inference``, ...) are namespaces of their own. Public names are listed in ``__init__.pyi`` and imported on first use.
 """
 
 from importlib import import_module
 from typing import Any
 
-from .util.namespace import fill_from
+from lazy_loader import attach_stub
+
 from .util.version import __version__ as __version__
 
-# Packages whose functions and classes are also attributes of calibrant, and modules available by their own name only.
-_NAMESPACES = (
-    "input",
-    "views",
-    "binning",
-    "sketches",
-    "metrics",
-    "inference",
-    "recalibration",
-    "decision",
-    "evaluation",
-    "monitoring",
-    "figures",
-    "reporting",
-)
-_MODULES = ("curves", "errors", "validation", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
-_EXTRAS = ("input", "sklearn", "spark", "torch", "trackers")
+# What a star import must not bring: the name of a builtin, and packages that import a framework. `simulate` is a second name.
+_MODULES = {
+    "input": "input",
+    "simulate": "inference.simulation",
+    "sklearn": "sklearn",
+    "spark": "spark",
+    "torch": "torch",
+    "trackers": "trackers",
+}
 # Names in other packages of what is neither a metric nor a calibration method, or has no such name here.
 _ELSEWHERE = {
     **dict.fromkeys(("calibration_error", "ece_score", "get_ece"), "ece"),
@@ -42,64 +35,41 @@ _ELSEWHERE = {
     "METHODS": "calibrant.recalibration.methods.METHODS",
 }
 
-fill_from("tests of metrics", "calibrant.inference.significance")
-
-
-def _names_of(package: str, kind: str = "NAMES") -> set[str]:
-    homes = getattr(import_module(f".{package}", __name__), kind, {})
-    return {name for names in homes.values() for name in names}
+_load, _, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return public_names()
-    if name.startswith("_"):  # tools ask every module for such names; no search for similar ones
-        raise AttributeError(f"calibrant has no {name!r}")
-    if name in _MODULES or name in _EXTRAS:
-        return import_module(f".{name}", __name__)
-    if name == "simulate":
-        return import_module(".inference.simulation", __name__)
-    errors = import_module(".errors", __name__)
-    if name in errors.__all__:
-        value = getattr(errors, name)
-    else:
-        # Metrics last, since importing them loads every formula.
-        order = sorted(_NAMESPACES, key=lambda package: package == "metrics")
-        home = next((package for package in order if name in _names_of(package)), None)
-        value = getattr(import_module(f".{home}", __name__), name) if home else _find_metric(name)
-    globals()[name] = value
-    return value
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
+    if name in __all__ or name.startswith("_"):  # tools ask every module for such names; no search for similar ones
+        return _load(name)
+    catalogue = _load("catalogue")
+    if name in set(catalogue):  # a metric of the user; `in catalogue` would accept aliases
+        return catalogue[name]
+    raise AttributeError(f"calibrant has no {name!r}{_hint(name)}")
 
 
-def _find_metric(name: str) -> Any:
-    known = import_module(".metrics.registry", __name__).catalogue
-    if name in set(known):  # `in known` would accept aliases
-        return known[name]
-    for package in _NAMESPACES:
-        if name in _names_of(package, "TYPES"):
-            raise AttributeError(f"calibrant has no {name!r}; the class is calibrant.{package}.{name}")
-    if name in _ELSEWHERE:
-        raise AttributeError(f"calibrant has no {name!r}; use {_ELSEWHERE[name]}")
+def _hint(name: str) -> str:
+    """Where the name is, or the name here of what has this name elsewhere, or a similar name."""
     from difflib import get_close_matches
+    from pathlib import Path
 
+    for package in sorted({stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & set(__all__)):
+        if name in import_module(f".{package}", __name__).__all__:
+            return f"; use calibrant.{package}.{name}"
+    if name in _ELSEWHERE:
+        return f"; use {_ELSEWHERE[name]}"
+    catalogue = _load("catalogue")
     # An alias resolves to its metric or calibrator; among similar names the one of similar length is suggested.
     method = import_module(".recalibration.methods", __name__).method_elsewhere(name)
-    if name in known:
-        near = [known[name].id]
+    if name in catalogue:
+        near = [catalogue[name].id]
     elif method:
         near = [method.calibrator.__name__]
     else:
-        near = sorted(get_close_matches(name, public_names(), 3), key=lambda word: abs(len(word) - len(name)))
-    raise AttributeError(f"calibrant has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-
-
-def public_names() -> list[str]:
-    """Return all public names, including the metrics."""
-    errors = import_module(".errors", __name__)
-    known = import_module(".metrics.registry", __name__).catalogue
-    names = {name for package in _NAMESPACES for name in _names_of(package)}
-    return sorted({*names, *_MODULES, "simulate", *errors.__all__, *known})
+        near = sorted(get_close_matches(name, __all__, 3), key=lambda other: abs(len(other) - len(name)))
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:
-    return [*public_names(), *_EXTRAS, "__version__"]
+    return [*__all__, *_MODULES, "__version__"]

@@ -1,4 +1,6 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
+
+import calibrant.inference.simulation
 
 from . import binning as binning
 from . import curves as curves
@@ -64,7 +66,6 @@ from .errors import InputWarning as InputWarning
 from .errors import InSampleWarning as InSampleWarning
 from .errors import LabelError as LabelError
 from .errors import LensError as LensError
-from .errors import LongComputationWarning as LongComputationWarning
 from .errors import MissingDependencyError as MissingDependencyError
 from .errors import NotFittedError as NotFittedError
 from .errors import ProbabilitiesAsLogitsWarning as ProbabilitiesAsLogitsWarning
@@ -336,5 +337,4 @@ from .views import top_k as top_k
 from .views import within_top as within_top
 
 __version__: str
-
-def public_names() -> list[str]: ...
+simulate = calibrant.inference.simulation

@@ -33,7 +33,6 @@ __all__ = [
     "InputWarning",
     "LabelError",
     "LensError",
-    "LongComputationWarning",
     "MissingDependencyError",
     "NotFittedError",
     "ProbabilitiesAsLogitsWarning",
@@ -472,10 +471,6 @@ class InSampleWarning(CalibrantWarning):
     """A calibrator is applied to the data it was fitted on, where the estimate is optimistic."""
 
 
-class LongComputationWarning(CalibrantWarning):
-    """A computation that has just begun is expected to take more than ten seconds."""
-
-
 # A variable of the context, because the filters of the warnings module belong to all threads together.
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
@@ -507,61 +502,3 @@ def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(category(message) if isinstance(message, str) else message, stacklevel=level)
-
-
-# Seconds from which a computation is announced, and units of which at least two are shown.
-LONG = 10.0
-UNITS = (3600, "h"), (60, "min")
-# Estimates from the number of rows and classes are right within this factor.
-ROUGHLY = 3.0
-# Seconds announced in the call that the user made; None outside of `one_call`.
-_announced: ContextVar[list[float] | None] = ContextVar("announced", default=None)
-
-
-@contextmanager
-def one_call(announced: float = 0.0) -> Iterator[None]:
-    """Announce what a call of the user computes once, however many parts of it take long.
-
-    A second time only if it shows that a part takes more than three times as long as announced; not at all if `announced` is infinite.
-    """
-    if _announced.get() is not None and not announced:
-        yield
-        return
-    token = _announced.set([announced])
-    try:
-        yield
-    finally:
-        _announced.reset(token)
-
-
-def announce_nothing() -> None:
-    """Announce nothing more in this context."""
-    _announced.set([float("inf")])
-
-
-def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> None:
-    """Warn that a computation takes long, if it is expected to.
-
-    Parameters
-    ----------
-    argument : str
-        What the user asked for, such as a metric or ``"n_resamples"``.
-    what : str
-        The computation, such as ``"999 resamples"``.
-    seconds : float
-        Its expected duration; nothing is said up to ten seconds.
-    remedy : str, Use, Drop, InPython, or tuple of these, default ""
-        What takes less time.
-
-    Examples
-    --------
-    >>> announce("n_resamples", "999 resamples", 3.0)
-    """
-    before = _announced.get()
-    if seconds <= LONG or _silent.get() or (before is not None and seconds <= ROUGHLY * before[0]):
-        return
-    if before is not None:
-        before[0] = seconds
-    unit, name = next(((unit, name) for unit, name in UNITS if seconds >= 2 * unit), (1, "s"))
-    problem = f"{what} will take about {seconds / unit:,.0f} {name}"
-    warn_caller(LongComputationWarning(argument, problem, remedy))

@@ -16,8 +16,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.inference.resampling import many, progress
-from calibrant.metrics import registry
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -263,21 +261,6 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     assert (code, "interval" in err) == (2, True)
 
 
-def test_whoever_asks_is_told_of_progress() -> None:
-    told: list[tuple[int, int]] = []
-    token = progress.set(lambda done, count: told.append((done, count)))
-    try:
-        assert many(lambda b: b * b, 5) == [0, 1, 4, 9, 16]
-        assert many(lambda b: b * b, 3, workers=2) == [0, 1, 4]
-        cal.interval(YES, SCORE, metric="ece", n_resamples=200, rng=0)
-    finally:
-        progress.reset(token)
-    steps = [(done, count) for count in (5, 3, 200) for done in range(1, count + 1)]
-    assert told == steps
-    assert many(lambda b: b, 2) == [0, 1]
-    assert told == steps
-
-
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
     command = [sys.executable, "-m", "calibrant", "assess", str(binary), "--metric", "ece", "--json"]
@@ -329,17 +312,3 @@ def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None
     path = tmp_path / "day.sketch"
     cal.Sketches.of(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"]).write(path)
     assert run("assess", path)[1].startswith("positive class yes\n")
-
-
-def test_a_command_announces_what_takes_long_once_and_in_its_own_terms(
-    binary: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(registry.COSTS, "N", lambda n, k: 1e10)
-    code, _, err = run("assess", binary, "--metric", "ece", "--resamples", "99")
-    assert code == 0
-    lines = [line for line in err.splitlines() if "will take" in line]
-    assert lines == [
-        "warning: --resamples: 100 resamples of ece on 400 rows will take about 17 min; use fewer or use a random sample of the rows"
-    ]
-    code, _, err = run("evaluate", binary, "--metrics", "ece", "--interval", "0.9", "--assess", "--resamples", "99")
-    assert "will take" not in err  # its time budget holds

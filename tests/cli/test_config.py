@@ -129,7 +129,7 @@ def test_shared_keys_apply_where_they_can(project: Path, run: Run) -> None:
         ("evaluate = 3", "evaluate (line 1): is a command and must be a table; write [evaluate]"),
         ("\n[evaluate]\nbin = 3", "[evaluate] bin (line 3): unknown option of evaluate; did you mean 'bins'?"),
         ('[evaluate]\nbins = "x"', "'--bins': must be a whole number"),
-        ('[evaluate]\nbudget = "x"', "[evaluate] budget (line 2): expected a number, got the text 'x'"),
+        ('[evaluate]\ninterval = "x"', "[evaluate] interval (line 2): expected a number, got the text 'x'"),
         ('[evaluate]\nfor = "x"', "[evaluate] for (line 2): 'x' is not 'clinical'"),
         ('[evaluate]\nbinning = "x"', "'--binning': must be equal_width"),
         ("[evaluate]\nfail-if = [3]", "[evaluate] fail-if (line 2): expected text, got 3"),

@@ -225,7 +225,6 @@ def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
     assert (code, json.loads(printed)["failed"]) == (0, [])
     for more, words in (
         (("--fail-if", "ece > 0.1"), "--fail-if: unknown measure 'ece'; use n, events"),
-        (("--budget", "1"), "--budget: cannot be combined"),
         (("--gamma", "0.2"), "--gamma: cannot be combined"),
         (("--class-groups", "a=0;b=1"), "--class-groups: cannot be combined"),
     ):

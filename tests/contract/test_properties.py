@@ -320,8 +320,6 @@ def test_what_is_efficient_was_measured_so(metric: Metric) -> None:
     taken = json.loads(TIMES.read_text(encoding="utf-8"))[metric.id]
     assert metric.properties["efficient"] == (metric.cost not in SLOW)
     assert not metric.properties["efficient"] or taken < 5000
-    if metric.properties["efficient"]:
-        assert metric.seconds(100_000, 5) < 200 * metric.seconds(1000, 5)
 
 
 @metrics_that(lambda m: m.properties["parsimonious"])

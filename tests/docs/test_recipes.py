@@ -131,6 +131,31 @@ def test_kubernetes_cronjob(tmp_path: Path, shell: Shell, capsys: pytest.Capture
     assert shell(*container["command"], *container["args"])[-1] == 2
 
 
+def test_monitor_script(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script of cron prints nothing without an alarm, and the table of alarms with exit code 3 otherwise."""
+    calls = f'exec "{sys.executable}" -m calibrant "$@"'
+    (tmp_path / "tools" / "calibrant").write_text(f"#!/bin/sh\n{calls}\n")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    work, p = tmp_path / "work", RNG.beta(2, 4, 200)
+    shutil.copy(FOLDER / "monitor.sh", work)
+    (work / "calibrant.toml").write_text(
+        '[models.churn]\nstore = "churn.db"\nreference = "reference.csv"\npredictions = "new*.csv"\nlabel = "y"\n'
+        'prob = "p"\nrows = 100\nresamples = 19\nid = "id"\n'
+    )
+    pd.DataFrame({"y": (RNG.random(200) < p).astype(int), "p": p}).to_csv(work / "reference.csv", index=False)
+    for outcome, code in ((RNG.random(200) < p, 0), (RNG.random(200) > p, 3)):
+        rows = pd.DataFrame({"id": [f"{code}-{row}" for row in range(200)], "y": outcome.astype(int), "p": p})
+        rows.to_csv(work / f"new{code}.csv", index=False)
+        done = subprocess.run(["sh", work / "monitor.sh"], capture_output=True, text=True, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (code, "")
+        assert done.stdout.startswith(
+            "calibrant monitor run exited with 3\n1 of 1 model with an open alarm" if code else ""
+        )
+        assert bool(done.stdout) == bool(code)
+        assert 'calibrant_alarms_open{model="churn",kind="calibration"}' in (work / "gauges/churn.prom").read_text()
+        assert {path.name for path in (work / "pages").iterdir()} == {"fleet.html", "fleet.json", "churn.html"}
+
+
 @pytest.mark.deep
 def test_prometheus() -> None:
     tool = shutil.which("promtool")

@@ -1,8 +1,7 @@
-"""evaluate, its header, groups, budget and views; recommend."""
+"""evaluate, its header, groups and views; recommend."""
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import calibrant as cal
 from calibrant.evaluation import measure as evaluation
 from calibrant.evaluation.measure import Inference
-from calibrant.inference import timing
 from calibrant.metrics.use_cases import USE_CASES
 
 RNG = np.random.default_rng(5)
@@ -225,11 +223,35 @@ def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
         cal.evaluate(LABELS, PROBS, bins=0)
 
 
-def test_budget_names_what_it_leaves_out() -> None:
-    result = cal.evaluate(LABELS, PROBS, metrics=["brier", "ace"], budget=4e-4)
-    assert [found.metric for found in result.results] == ["brier"]
-    assert [skipped.metric for skipped in result.left_out] == ["ace"]
-    assert "left out, estimated time exceeds the budget: ace" in repr(result)
+def test_sets_of_metrics_leave_out_pairs_of_many_rows_and_names_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out depends on the number of rows alone, not on the time that anything takes."""
+    pairs = {m.id for m in cal.catalogue.values() if m.cost in ("N^2", "N^2 K", "N^2 K or a sort")}
+    assert cal.evaluate(LABELS, PROBS, metrics="all").left_out == ()
+    monkeypatch.setattr(evaluation, "PAIRED_ROWS", len(LABELS) - 1)
+    result = cal.evaluate(LABELS, PROBS, metrics="all")
+    assert {skipped.metric for skipped in result.left_out} == pairs
+    assert {found.metric for found in result.results} == set(cal.catalogue) - pairs
+    assert f"name them to compute them): {', '.join(s.metric for s in result.left_out)}" in repr(result)
+    named = cal.evaluate(LABELS, PROBS, metrics=["dkde", "ece"])
+    assert named.left_out == ()
+    assert named["dkde"] == cal.dkde(LABELS, PROBS)
+
+
+def test_slow_metrics_of_a_set_are_not_resampled_unless_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = [cal.catalogue[id] for id in ("dkde", "ece", "cox_slope")]
+    monkeypatch.setattr(evaluation, "choose_metrics", lambda metrics: some)  # a small set
+    monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 100)
+    y = (RNG.random(120) < PROBS[:120, 0]).astype(int)
+    words: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
+    slow, fast, closed = cal.evaluate(y, PROBS[:120, 0], metrics="all", **words).results
+    assert (slow.low, slow.pvalue) == (None, None)
+    assert (
+        slow.note
+        == "no interval: resampling it is slow (name the metric to do so); no p-value: resampling it is slow (name the metric to do so)"
+    )
+    assert None not in (fast.low, fast.pvalue, closed.low, closed.pvalue)
+    named = cal.evaluate(y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
+    assert None not in (named.low, named.pvalue)
 
 
 def test_where_keeps_rows_before_anything_is_measured() -> None:
@@ -371,7 +393,6 @@ def test_an_unknown_use_case_lists_those_there_are() -> None:
         ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
         ({"metrics": []}, cal.ArgumentError, "empty"),
         ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
-        ({"budget": 0}, cal.ArgumentError, "seconds"),
         ({"n_bins": 3}, cal.UnknownArgumentError, "use bins"),
     ],
 )
@@ -413,9 +434,7 @@ def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
 
 
 def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
-    found = cal.evaluate(
-        LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200, budget=600
-    )
+    found = cal.evaluate(LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200)
     headings, (row,) = found.table()
     assert headings == [
         "metric",
@@ -492,26 +511,8 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
     assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
 
 
-def test_what_is_drawn_yields_to_the_budget_and_values_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that goes on by a millisecond whenever it is looked at."""
-    ticks = itertools.count()
-    for module in (evaluation, timing):
-        monkeypatch.setattr(module, "perf_counter", lambda: next(ticks) / 1000)
-    labels = (RNG.random((300, 4)) < PROBS).astype(int)
-    metrics = ["ece", "mce", "brier", "ecce_mad"]
-    cal.evaluate(labels, PROBS, multilabel=True, metrics=metrics)  # whatever has to be imported
-    words: dict[str, Any] = {"metrics": metrics, "interval": 0.95, "assess": True, "multilabel": True}
-    found = cal.evaluate(labels, PROBS, budget=0.5, n_resamples=5000, **words)
-    assert next(ticks) < 2000  # of 40 000 if all were drawn
-    assert found.left_out == ()
-    for result in found.results:
-        assert result.value == cal.catalogue[result.metric](labels, PROBS, multilabel=True)
-        assert (result.low, result.high, result.pvalue) == (None, None, None)
-        assert "resampling exceeds the time budget" in result.note
-
-
 def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
-    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], interval=0.95, assess=True, budget=600)
+    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], interval=0.95, assess=True)
     for result in found.results:
         alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
         assert (result.low, result.high) == (alone.low, alone.high)

@@ -650,18 +650,6 @@ EVALUATE = [
         "got 5",
     ),
     option(
-        "budget",
-        "budget 0",
-        lambda: cal.evaluate(Y, P, budget=0),
-        "must be a positive number of seconds; got 0",
-    ),
-    option(
-        "budget",
-        "budget as a word",
-        lambda: cal.evaluate(Y, P, budget="fast"),
-        "must be a positive number of seconds; got 'fast'",
-    ),
-    option(
         "metric",
         "a value not evaluated",
         lambda: cal.evaluate(Y, P, metrics="ece")["brier"],

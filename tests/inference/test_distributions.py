@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy.integrate import quad
 
 import calibrant as cal
 from calibrant.errors import ArgumentError
+from calibrant.inference.asymptotic import MEANS
 
 
 def slow_maximum(x: float) -> Any:
@@ -51,3 +53,8 @@ def test_they_are_the_distributions_that_assess_uses() -> None:
         found = cal.assess(y, p, metric=metric, method="series")
         statistic = getattr(cal, metric)(y, p)
         assert found.pvalue == pytest.approx(cdf(statistic / scale, upper_tail=True), rel=1e-9)
+
+
+@pytest.mark.parametrize("survival", MEANS)
+def test_the_means_are_integrals(survival: Any) -> None:
+    assert MEANS[survival] == pytest.approx(quad(survival, 0, 40)[0], rel=1e-12)

@@ -304,7 +304,6 @@ class TestEveryEntry:
         assert m.ideal is None or m.range[0] <= m.ideal <= m.range[1]
         assert getattr(cal, m.id) is m
         assert json.loads(json.dumps(entry))["id"] == m.id
-        assert m.seconds(10**6, 10) > m.seconds(10**3, 10) > 0
 
     def test_documents_every_option(self, m: Metric) -> None:
         signature = inspect.signature(m)

@@ -19,9 +19,9 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 class TestConfiguration:
     def test_a_file_and_a_folder_name_the_same_models(self, tmp_path: Path) -> None:
-        shared = '[models]\nstore = "{model}.db"\nevery = "1d"\n[alerts]\ncommand = ["tell"]\n'
+        shared = '[models]\nstore = "{model}.db"\nevery = "1d"\n'
         one = '[models.churn]\nowner = "Risk"\nrows = 3\n'
-        two = '[models."a b"]\nalerts = false\n[models.c]\nstore = "postgresql://u:secret@h/d"\n[models.c.alerts]\ntimeout = 2\n'
+        two = '[models."a b"]\n[models.c]\nstore = "postgresql://u:secret@h/d"\n'
         (folder := tmp_path / "fleet").mkdir()
         write(tmp_path, "all.toml", shared + one + two)
         for name, text in (("calibrant.toml", shared), ("x.toml", one), ("y.toml", two), ("other.txt", "")):
@@ -33,11 +33,6 @@ class TestConfiguration:
             assert found["churn"].options == {"every": "1d", "rows": 3}
             assert found["churn"].owner == "Risk"
             assert found["c"].store.startswith("postgresql://")
-            assert [dict(model.alerts) for model in models] == [
-                {"command": ["tell"]},
-                {},
-                {"command": ["tell"], "timeout": 2},
-            ]
             assert "secret" not in f"{found['c']!r}{found['c'].to_dict()}"
 
     @pytest.mark.parametrize(
@@ -48,7 +43,7 @@ class TestConfiguration:
             ('[models.labels]\nstore = "a"\n', "cannot be the name"),
             ('[models.a]\nstore = "a"\n[models.b]\nstore = "./a"\n', "same store"),
             ('[models.a]\nstore = "a"\nowner = 3\n', r"owner \(line 3\)"),
-            ('[models.a]\nstore = "a"\nalerts = "x"\n', r"alerts \(line 3\)"),
+            ('[models.a]\nstore = "a"\nalerts = "x"\n', r"alerts \(line 3\): .*deployment\.md"),
             ('[models.a\nstore = "a"\n', "not valid TOML"),
         ],
     )

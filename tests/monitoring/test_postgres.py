@@ -15,7 +15,6 @@ from calibrant.cli import main
 from calibrant.errors import ArgumentError, FileError, MissingDependencyError
 from calibrant.monitoring.databases import Postgres
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.outbox import count_waiting, queue_alarms
 from tests.postgres import PASSWORD, Server
 
 RNG = np.random.default_rng(8)
@@ -64,9 +63,6 @@ def test_a_server_gives_the_same_as_a_file(tmp_path: Path, postgres: Server) -> 
         assert left.to_json() == right.to_json()
         assert left.to_prometheus() == right.to_prometheus()
     server.check()
-    channels: dict[str, Any] = {"hook": print}
-    assert queue_alarms(server, "m", None, channels, 5) == queue_alarms(file, "m", None, channels, 5) > 0
-    assert count_waiting(server._store) == count_waiting(file._store) == 1
     assert server.acknowledge() == file.acknowledge() > 0
     assert (server.name, str(server.path).split("?")[0]) == ("same", "postgresql://postgres@/postgres")
 

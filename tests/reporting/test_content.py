@@ -20,7 +20,6 @@ import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgumentError
 from calibrant.inference.intervals import interval
-from calibrant.inference.resampling import progress
 from calibrant.inference.significance import adjust, assess
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.methods import METHODS
@@ -474,7 +473,7 @@ def test_many_rows_are_recalibrated_on_a_subset_which_is_reported(monkeypatch: p
 
 
 def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_RESAMPLING", 0.0)
+    monkeypatch.setattr(measuring, "MOST_ENTRIES", 0)
     found = report(LABELS, PROBS, metrics=["cwce", "nll"], recalibration=False).metrics
     assert found["cwce"].value is not None
     assert found["cwce"].low is None
@@ -483,11 +482,11 @@ def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: py
 
 
 def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_SECONDS", 1e-9)
-    found = report(LABELS, PROBS, metrics=["ece"], recalibration=False)
+    monkeypatch.setattr(measuring, "PAIRED_ROWS", 10)
+    found = report(LABELS, PROBS, metrics=["dkde"], recalibration=False)
     assert found.metrics.rows == ()
     assert found.metrics.reason
-    assert "ece" in found.metrics.notes[0]
+    assert "dkde" in found.metrics.notes[0]
 
 
 @pytest.mark.deep
@@ -500,19 +499,6 @@ def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     assert "too long" in found.metrics["cwce"].note
     assert found.recalibration.rows == 100_000
     assert "100,000 of 1,000,000 rows" in found.to_markdown()
-
-
-def test_progress_is_told_and_rises() -> None:
-    told: list[tuple[int, int]] = []
-    token = progress.set(lambda done, count: told.append((done, count)))
-    try:
-        report(YES[:200], SCORE[:200], metrics=FEW)
-    finally:
-        progress.reset(token)
-    shares = [done / count for done, count in told]
-    assert len(shares) > 4
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
 
 
 # Provenance and determinism.

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import announce
 from calibrant.util import processes
 from calibrant.util.processes import beside, in_processes, run_all
 
@@ -44,7 +43,7 @@ def test_results_and_warnings_are_in_the_order_of_the_tasks() -> None:
 
     tasks: list[Callable[[], Any]] = [lambda number=number: task(number) for number in range(40)]
     before = children()
-    with warnings.catch_warnings(record=True) as caught, in_processes(lambda: None):
+    with warnings.catch_warnings(record=True) as caught, in_processes():
         warnings.simplefilter("always")
         found = run_all(tasks)
     assert [number for number, _ in found] == list(range(40))
@@ -55,7 +54,7 @@ def test_results_and_warnings_are_in_the_order_of_the_tasks() -> None:
 def test_processes_are_started_only_where_they_are_allowed_and_not_inside_each_other() -> None:
     here = os.getpid()
     assert set(run_all([os.getpid] * 4)) == {here}
-    with in_processes(lambda: None):
+    with in_processes():
         assert set(run_all([os.getpid] * 4, entries=10)) == {here}
         for inside, outside in run_all([lambda: (set(run_all([os.getpid] * 3)), os.getpid())] * 3):
             assert inside == {outside}
@@ -73,7 +72,7 @@ def test_what_a_process_cannot_do_or_return_is_done_here() -> None:
     def unsendable() -> Callable[[], int]:
         return lambda: 2
 
-    with in_processes(lambda: None):
+    with in_processes():
         assert run_all([killed] * 6) == [1] * 6
         assert [found() for found in run_all([unsendable] * 6)] == [2] * 6
 
@@ -84,7 +83,7 @@ def test_errors_are_raised_and_no_process_is_left(error: BaseException) -> None:
         raise error
 
     before = children()
-    with in_processes(lambda: None), pytest.raises(type(error)):
+    with in_processes(), pytest.raises(type(error)):
         run_all([fails] * 5)
     assert children() == before
 
@@ -96,7 +95,7 @@ def test_evaluation_and_recalibration_do_not_depend_on_the_processes(monkeypatch
     given: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
     for work in (lambda: cal.evaluate(p, **given), lambda: cal.recalibrate(p, folds=3)):
         alone = work()
-        with in_processes(lambda: None):
+        with in_processes():
             together = work()
         assert together.to_dict() == alone.to_dict()
 
@@ -107,7 +106,7 @@ def test_tasks_beside_others_are_done_with_these_and_keep_their_errors_to_themse
 
     here = os.getpid()
     for allowed in (True, False):
-        with in_processes(lambda: None) if allowed else nullcontext():
+        with in_processes() if allowed else nullcontext():
             with beside([os.getpid] * 6 + [lambda: 7]) as results:
                 assert run_all([lambda: 1, lambda: 2]) == [1, 2]
                 assert run_all([lambda: 3]) == [3]  # the others are done, or wait
@@ -121,25 +120,3 @@ def test_tasks_beside_others_are_done_with_these_and_keep_their_errors_to_themse
                 assert run_all([lambda: 1, lambda: 2]) == [1, 2]
             with pytest.raises(ValueError, match="mine"):
                 results()
-
-
-def test_what_is_announced_is_shown_at_once(capfd: pytest.CaptureFixture[str]) -> None:
-    """Afterwards, with the other warnings, it would be of no use."""
-
-    def task() -> str:
-        announce("n_resamples", "999 resamples", 20.0)
-        warnings.warn("done", stacklevel=1)
-        return capfd.readouterr().err if os.getpid() == here else ""
-
-    def show(message: Warning | str, *where: Any) -> None:
-        os.write(2, f"{message}\n".encode())
-
-    here = os.getpid()
-    with warnings.catch_warnings(), in_processes(lambda: None):
-        warnings.simplefilter("always")
-        warnings.showwarning = show
-        found = run_all([task] * 4)
-    shown = "".join(found) + capfd.readouterr().err
-    assert shown.count("999 resamples will take about 20 s") == 4
-    assert shown.count("done") == 4
-    assert all("done" not in text for text in found)

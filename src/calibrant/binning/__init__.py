@@ -1,12 +1,5 @@
 """Binning: rules, data-driven numbers of bins, tables of bins, and partitions of the simplex."""
 
-from ..util.namespace import namespace
+from lazy_loader import attach_stub
 
-NAMES = {
-    "parse": ("Edges", "EqualArea", "EqualMass", "EqualWidth", "Levels", "Quantile"),
-    "partition": ("KDTree", "SimplexGrid"),
-}
-TYPES = {
-    "table": ("BinTable",),
-}
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,11 +1,11 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
-from .parse import Edges as Edges
-from .parse import EqualArea as EqualArea
-from .parse import EqualMass as EqualMass
-from .parse import EqualWidth as EqualWidth
-from .parse import Levels as Levels
-from .parse import Quantile as Quantile
 from .partition import KDTree as KDTree
 from .partition import SimplexGrid as SimplexGrid
+from .rules import Edges as Edges
+from .rules import EqualMass as EqualMass
+from .rules import EqualWidth as EqualWidth
+from .rules import Levels as Levels
+from .rules import Quantile as Quantile
+from .searches import EqualArea as EqualArea
 from .table import BinTable as BinTable

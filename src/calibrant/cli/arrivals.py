@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError, InputTypeError, LabelError
 from ..input.convert import is_missing_text, match_columns
 from ..input.missing import Dropped
-from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, lossless, quoted
+from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, quoted
 from .source import named_as_written
 from .tables import Table, open_table
 
@@ -41,18 +41,17 @@ def rows_of(
     `watched` is the column of groups that the monitor was created with; another column of the same file has other groups.
     """
     named = (("--time", time), ("--id", id_column), ("--by", by))
-    as_text = [(option, name) for option, name in named if name]
     columns = Columns(label=label, by=by, **scores)
-    with open_table(file, columns, where, format, table, as_text, label_required=label_required) as opened:
+    with open_table(file, columns, where, format, table, label_required=label_required) as opened:
         # Where the label is named, a column with a common name is something else.
         absent = not label_required and label is not None and label not in opened.names
-        for option, name in as_text:
+        for option, name in named:
             if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")
         if by not in (None, watched) and watched in opened.names:
             problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
             raise ArgumentError("--by", problem, "drop --by")
-        dropped = opened.drop_missing({} if by is None else {by: "groups"}, drop=drop_missing)
+        dropped = opened.drop_missing([] if by is None else [by], drop=drop_missing)
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
@@ -61,7 +60,7 @@ def rows_of(
             keywords[argument] = None if column is None else _column(opened, column, option)
         if ood:
             keywords["ood"] = {name: _column(opened, name, "--ood") for name in ood}
-        if by is not None and opened.text:
+        if by is not None and opened.rows.printed:
             keywords["groups"] = named_as_written(keywords["groups"])
     if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":
         problem = f"expected times in column {time!r}, got numbers ({keywords['when'].dtype})"
@@ -149,18 +148,23 @@ def _check_numbers(labels: Any, classes: tuple[Any, ...]) -> None:
 
 
 def _column(table: Table, name: str, option: str) -> Any:
-    """One column as it was read, including missing values; ids and groups without loss."""
-    found = match_columns(table.names, [name], option)[0]
-    sql = lossless(found, table.types[found]) if option in ("--id", "--by") else quoted(found)
-    query = f"SELECT {sql} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
-    return table.connection.execute(query).fetchnumpy()["wanted"]
+    """One column by its role, including missing values: times as they were read, names without loss, and numbers."""
+    column = match_columns(table.names, [name], option)[0]
+    rows = table.rows
+    if option == "--id" and rows.types[column] == "VARCHAR":  # blanks, and the .0 of integers, do not distinguish ids
+        id_text = rf"regexp_replace(trim({quoted(column)}), '^([+-]?\d+)\.0*$', '\1')"
+        return rows.connection.execute(f"SELECT {id_text} AS id FROM rows_read").fetchnumpy()["id"]  # noqa: S608
+    if option in ("--id", "--by"):
+        return rows.fetch([], [column])[column]
+    if option == "--time":
+        return rows.connection.execute(f"SELECT {quoted(column)} AS time FROM rows_read").fetchnumpy()["time"]  # noqa: S608
+    return rows.fetch([column])[column]
 
 
 def labels_of(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
     """The ids and labels of a file without scores; the column of ids is passed as that of the scores."""
     try:
-        as_text = [("--id", id_column)]
-        with open_table(file, Columns(label=label, prob=id_column), where, format, as_text=as_text) as table:
+        with open_table(file, Columns(label=label, prob=id_column), where, format) as table:
             usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
             if label is None and not usual:
                 known = ", ".join(table.names[:20])

@@ -16,7 +16,7 @@ from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
 from .gate_results import Checked, fenced, results_of
 from .listing import metric_named
-from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
+from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
 from .source import load_each, split
 from .streaming import streamed
@@ -62,7 +62,7 @@ def run(
     positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
     keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed}
     keywords |= {**cells, **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where)}
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         result: Any
         if metrics is None:
             result = assess(**keywords, metric=chosen[0], method=method or "auto")
@@ -199,7 +199,7 @@ def run_compare(
         **cells,
         **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where),
     }
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
     title = f"calibrant compare {named_file(file)}"

@@ -403,7 +403,7 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     """The value of a field, or the reason why there is none."""
     fields = place.measures.get(name)
     if fields is None:
-        return None, "left out because of the time budget"
+        return None, "left out for this number of rows"
     value = fields.get(field)
     try:
         number = None if value is None or isinstance(value, bool) else float(value)

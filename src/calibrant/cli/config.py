@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import click
 
 from ..errors import FileError
-from ..util.configuration import FLEET, OWN, PROJECT, Configuration, find_configuration, read_configuration
+from ..util.configuration import OWN, PROJECT, Configuration, find_configuration, read_configuration
 from .wording import note_options
 
 __all__ = [
     "FAMILIES",
     "apply_configuration",
     "configurable_options",
-    "configuration_file",
     "find_configuration",
     "forget_configuration",
     "is_configured",
@@ -64,7 +63,7 @@ class Setting(NamedTuple):
 def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
     """All settings of a configuration; a key that no command knows raises."""
     for key, value in found.tables.items():
-        if key in FLEET and isinstance(value, dict):  # read by `monitor run`
+        if key == "models" and isinstance(value, dict):  # read by `monitor run`
             continue
         command = root.commands.get(key)
         if isinstance(command, click.Command) and isinstance(value, dict):
@@ -314,12 +313,6 @@ def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     used = _used.get()
     return {"configuration": used.configuration.name} if used is not None and used.settings else {}
-
-
-def configuration_file() -> Path | None:
-    """The configuration that the command found, or None."""
-    used = _used.get()
-    return None if used is None else used.configuration.path
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:

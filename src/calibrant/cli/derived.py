@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from ..sketches.files.columns import Columns, check_expression, condition_error, quoted
-from .rows import Rows
-
-__all__ = ["is_expression", "with_expressions"]
+from ..sketches.files.columns import Columns, check_expression, quoted
+from ..sketches.files.reading import Rows
 
 
 def is_expression(text: str | None) -> bool:
@@ -18,20 +15,13 @@ def is_expression(text: str | None) -> bool:
 
 def with_expressions(rows: Rows, columns: Columns) -> Rows:
     """The rows with a further column for each option that is an expression instead of the name of a column."""
-    import duckdb
-
-    given = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
-    for option, text in given:
-        if text is None or text in rows.names or not is_expression(text):
-            continue
-        check_expression(rows.connection, text, option)
-        sql = _equality(text, rows.names) or text
-        try:
-            rows.connection.execute(f"DESCRIBE SELECT (\n{sql}\n) FROM {rows.sql}")  # noqa: S608 - one expression
-        except duckdb.Error as error:
-            raise condition_error(error, rows.names).replaced(argument=option) from None
-        source = f"(SELECT *, (\n{sql}\n) AS {quoted(text)} FROM {rows.sql})"  # noqa: S608 - one expression
-        rows = replace(rows, sql=source, types={**rows.types, text: "BOOLEAN" if option == "--label" else "DOUBLE"})
+    options = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
+    for option, text in options:
+        if text is not None and text not in rows.names and is_expression(text):
+            check_expression(rows.connection, text, option)
+            type = "BOOLEAN" if option == "--label" else "DOUBLE"
+            equality = _equality(text, rows.names)
+            rows = rows.computed(text, equality or text, type, option, of_texts=equality is not None)
     return rows
 
 

@@ -11,7 +11,7 @@ from ..evaluation.header import event_name
 from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
@@ -30,7 +30,7 @@ from .conditions import (
 from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import label_column
-from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import note_positive, print_json, print_lines, print_table, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
 from .streaming import is_sketch, streamed
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
-# The defaults of --resamples and --budget.
+# The default of --resamples.
 RESAMPLES = 200
-BUDGET = 60.0
 # Options that --for clinical excludes, and what to do instead of dropping them.
 CLINICAL_REMEDIES = {
     "--by": "use calibrant report --for clinical --by for subgroups, or evaluate --by --pool for centres",
@@ -87,7 +86,6 @@ def _evaluate(
     class_groups: str | None,
     selections: tuple[str, ...],
     further: dict[str, Any],
-    budget: float,
     interval: float | None,
     assess: bool,
     resamples: int,
@@ -116,7 +114,6 @@ def _evaluate(
             "--gamma": gamma is not None,
             "--distance": distance is not None,
             "--class-groups": class_groups is not None,
-            "--budget": budget != BUDGET,
             "--option": bool(further),
         }
         for option, present in without.items():
@@ -130,10 +127,8 @@ def _evaluate(
     if pool and source.get("by") is None:
         raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = metric_conditions(gates)
-    chosen = choose_metrics(
-        metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
-    )
-    chosen += [catalogue[name] for name in gate_metrics(conditions) if catalogue[name] not in chosen]
+    names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
+    chosen = choose_metrics(names)
     interval = 0.95 if interval is None and needs_interval(conditions) else interval
     assess = assess or needs_test(conditions)
     cells = cell_options(chosen, gamma=gamma, distance=distance)
@@ -178,13 +173,12 @@ def _evaluate(
         **cells,
         **draws,
     }
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         result = evaluate(
             keywords.pop("y_true"),
             keywords.pop("y_prob", None),
-            metrics=chosen,
+            metrics=names,
             where=where,
-            budget=budget,
             **options,
             **keywords,
         )
@@ -195,7 +189,7 @@ def _evaluate(
     given_options = {name: value for name, value in given_options.items() if value is not None}
 
     def of_sketch(sketches: Sketches) -> dict[str, Any]:
-        return evaluate(sketches, metrics=chosen, **options).to_dict()
+        return evaluate(sketches, metrics=names, **options).to_dict()
 
     checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
     title = f"calibrant evaluate {named_file(file)}"
@@ -238,7 +232,7 @@ def _clinical(
     )
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         found = clinical_summary(
             keywords.pop("y_true"),
             keywords.pop("y_prob"),

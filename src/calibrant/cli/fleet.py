@@ -42,7 +42,6 @@ SHOWN = 20
     help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
 )
 @click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
-@click.option("--no-alerts", is_flag=True, help="Send no alerts; they are sent by a later run.")
 @click.option(
     "--fail-on-alarm",
     "fail_on",
@@ -67,40 +66,31 @@ def run(
     json: str | None,
     fdr: float,
     now: str | None,
-    no_alerts: bool,
     fail_on: str,
     config: str | None,
     debug: bool,
 ) -> None:
-    """Update the models named in a configuration from their sources, one after the other, and send alerts.
+    """Update the models named in a configuration from their sources, one after the other.
 
     Files that have not changed since the last run are not read again. A model that fails stops no other: its error is reported, and the
     command exits with 2 at the end. Otherwise the exit code is 3 if an alarm is not acknowledged, and 0 if there is none.
     """
-    import time
-
     from ..monitoring.fleet import fleet_status, load_fleet
-    from ..monitoring.windows import SECOND, read_time
+    from ..monitoring.windows import read_time
     from ..util.checks import check_fraction
     from ..util.files import write_atomic
+    from ..util.progress import track
     from .screen import clean, say
 
     check_fraction(fdr, "--fdr", 0.05)
-    began = time.monotonic()
-    moment = int(time.time() * SECOND) if now is None else read_time(now, "--now")
+    if now is not None:
+        read_time(now, "--now")
     models = _chosen(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
-    for model in models:
+    for model in track(models, "models"):
         with _noted(model, errors, faults, debug):
             _update(context, model, now)
-    if not no_alerts:
-        blocked: dict[str, set[str]] = {}
-        for model in models:
-            if model.alerts and model.exists:
-                with _noted(model, errors, faults, debug):
-                    # Waits begin when a message is sent, not when the run began.
-                    _alert(model, moment + int((time.monotonic() - began) * SECOND), blocked)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)
     if json is not None:
         write_atomic(json, found.to_json().encode())
@@ -233,7 +223,7 @@ def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, 
     known = {key for command in commands.values() for key in configurable_options(command)} - set(EXCLUDED)
     for key in model.options:
         if key not in known and key not in OWN:
-            near = get_close_matches(key, [*known, *OWN, "store", "owner", "alerts"], 1)
+            near = get_close_matches(key, [*known, *OWN, "store", "owner"], 1)
             remedy = f"did you mean {near[0]!r}?" if near else "see `calibrant monitor init --help` and `update --help`"
             raise model_error(model, "unknown entry of a model", remedy, key)
     options = {key: value for key, value in model.options.items() if key not in OWN}
@@ -434,29 +424,6 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
         finally:
             connection.close()
         yield copy
-
-
-def _alert(model: FleetModel, moment: int, blocked: dict[str, set[str]]) -> None:
-    """Send what is due; a channel that fails is left alone for the models that use the same one in this run."""
-    import json
-
-    from ..errors import FileError
-    from ..monitoring.alerts import read_channels
-    from ..monitoring.monitor import Monitor
-    from ..monitoring.outbox import deliver, queue_alarms
-    from .screen import clean, say
-
-    channels = read_channels(model.alerts, model.folder)
-    if not channels:
-        return
-    try:
-        opened = Monitor.open(model.store)
-        queue_alarms(opened, model.name, model.owner, channels, moment)
-        same = blocked.setdefault(json.dumps([str(model.folder), model.alerts], sort_keys=True, default=str), set())
-        for problem in deliver(opened._store, channels, moment, same):
-            say(clean(f"alert: {model.name}: {problem}"), err=True)
-    except FileError as error:  # the store is read-only or gone; the status states it
-        say(clean(f"alert: {model.name}: {error}"), err=True)
 
 
 def _is_alarming(found: FleetStatus, fail_on: str) -> bool:

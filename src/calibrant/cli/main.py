@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
-from ..errors import CalibrantError, announce_nothing, one_call
+from ..errors import CalibrantError
 from ..util.database import is_interrupt, is_out_of_memory
 from ..util.processes import in_processes
+from ..util.progress import loop
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
 from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
-from .screen import counting_seconds, forget, say, warnings_as_lines
+from .screen import forget, say, warnings_as_lines
 from .wording import in_options, set_wording
 
 __all__ = ["main"]
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines(), counting_seconds(), one_call(), in_processes(_without_progress):
+        with warnings_as_lines(), loop("working"), in_processes():
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
@@ -69,15 +70,6 @@ def main(arguments: list[str] | None = None) -> None:
         say("interrupted" if interrupted else f"error: {NO_MEMORY}" if no_memory else format_exc(), err=True)
         code = EXIT_INTERRUPTED if interrupted else EXIT_BAD_INPUT if is_out_of_memory(error) else EXIT_FAULT
     sys.exit(code)
-
-
-def _without_progress() -> None:
-    """Leave the progress bar, with the remaining time, to the process that was started by the user."""
-    from ..inference.resampling import progress
-
-    if progress.get() is not None:
-        announce_nothing()
-    progress.set(None)
 
 
 class _GateFailed(Exception):
@@ -124,13 +116,6 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="clinical: the table of a validation study in place of the metrics, with intervals.",
 )
 @options.metric_options
-@click.option(
-    "--budget",
-    type=float,
-    default=60.0,
-    show_default=True,
-    help="Time limit in seconds; the slowest metrics are left out and listed if their estimated time exceeds it.",
-)
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
 @click.option(
     "--assess",

@@ -411,27 +411,6 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
     print_lines([found.verdict, f"Wrote {written}."])
 
 
-@monitor.command(short_help="Serve status, gauges and pages over HTTP, read only.")
-@click.argument("stores", nargs=-1, metavar="[STORE]...")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=8765, show_default=True, help="Port to listen on; 0 for any free one.")
-@click.option("--verbose", is_flag=True, help="Print one line for each request on standard error.")
-@options.debug_option
-def serve(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
-    """Serve monitors over HTTP until the command is stopped; nothing can be changed through it.
-
-    STORE is a store, NAME=STORE for a model with another name than that of its store, or a configuration file or folder with tables
-    [models.NAME]; without any, the models are those of the configuration. The paths are / (all models, the worst first), /models/NAME/ (the
-    page that report writes), /models/NAME/status.json, /status.json, /metrics for Prometheus, and /healthz.
-
-    There is no authentication: the service listens on this machine only, unless --host says otherwise. SIGTERM ends it with exit code 0,
-    Ctrl-C with 130.
-    """
-    from . import serving
-
-    serving.run(stores, host, port, verbose)
-
-
 @monitor.command(short_help="Check the store of a monitor for damage.")
 @click.argument("store")
 @options.debug_option

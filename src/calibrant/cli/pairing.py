@@ -13,7 +13,6 @@ from ..input.convert import match_columns
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..sketches.files.columns import lossless
-from ..util.database import connect
 from .language_models import is_log
 from .rows import kind_of_all, on_disk, open_rows
 from .streaming import is_sketch
@@ -113,24 +112,18 @@ def _ids(files: Sequence[str], column: str | None, source: Mapping[str, Any]) ->
                 if column is not None:
                     raise ArgumentError("--id", f"applies to tables, and {file} holds arrays", "write tables")
                 return None
-            connection = stack.enter_context(connect())
-            opened.append((paths, open_rows(connection, paths, file, kind, where=where, table=table)))
+            opened.append(stack.enter_context(open_rows(paths, file, kind, where=where, table=table)))
         if column is None:
-            known = [{name.lower() for name in rows.names} for _, rows in opened]
+            known = [{name.lower() for name in rows.names} for rows in opened]
             column = next((name for name in ID_NAMES if all(name in names for names in known)), None)
             if column is None:
                 return None
-            columns = [next(name for name in rows.names if name.lower() == column) for _, rows in opened]
+            columns = [next(name for name in rows.names if name.lower() == column) for rows in opened]
         else:
-            columns = [match_columns(rows.names, [column], "--id")[0] for _, rows in opened]
+            columns = [match_columns(rows.names, [column], "--id")[0] for rows in opened]
         values = []
-        for (paths, rows), name in zip(opened, columns, strict=True):
-            if rows.printed:  # DuckDB would read 007 as 7
-                as_text = [("--id", name)]
-                rows = open_rows(
-                    rows.connection, paths, rows.shown, rows.kind, where=where, table=table, as_text=as_text
-                )
-            sql = f"CAST({lossless(name, rows.types[name])} AS VARCHAR)"
-            read = rows.execute(f"SELECT {sql} AS id FROM {rows.sql}").fetchnumpy()["id"]  # noqa: S608 - a quoted name
-            values.append(read.tolist())
+        for rows, name in zip(opened, columns, strict=True):
+            sql = f"nullif(CAST({lossless(name, rows.types[name])} AS VARCHAR), '')"
+            query = f"SELECT {sql} AS id FROM {rows.sql}"  # noqa: S608 - a quoted name
+            values.append(rows.connection.execute(query).fetchnumpy()["id"].tolist())
         return column, values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ from .fitting import read
 from .gate_results import Checked
 from .pairing import paired
 from .places import label_column
-from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
+from .screen import clean, print_lines, say, warnings_as_lines
 from .source import split
 from .streaming import has_many_rows, streamed
 
@@ -82,7 +81,7 @@ def run(
     if out is None:  # the others are checked with the options
         check_writable(target)
     several = kind is not None
-    names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
+    names = [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":
         from ..reporting.comparing import COMPARED
 
@@ -104,7 +103,7 @@ def run(
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     given |= used_configuration()
     found: Any
-    with warnings_as_lines(), resampling_bar("report", whole=True):
+    with warnings_as_lines():
         measured = None
         if kind is None:
             data = _read(files[0], source)
@@ -169,7 +168,7 @@ def _measured(
             pvalues = adjust(np.array([found["pvalue"] for found in tested], dtype=np.float64), "holm")
             for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
                 found["adjusted"] = adjusted
-    return plain, lambda sketches: evaluate(sketches, metrics=metrics, budget=math.inf, **options).to_dict()
+    return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
 
 
 def _shape(target: str, form: str | None) -> Form:

@@ -2,81 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import ArgumentError, FileError
-from ..input.convert import match_columns
-from ..sketches.files.columns import check_expression, condition_error, first_line, quoted
+from ..sketches.files import reading
 from ..sketches.files.converting import as_tables
-from ..sketches.files.reading import (
-    PRINTED,
-    attached,
-    check_cut,
-    check_kind,
-    kind_of,
-    listed,
-    mixed_line_ends,
-    named_types,
-    not_read_as_utf8,
-    not_utf8,
-    paths_of,
-    reader,
-    with_texts,
-)
+from ..sketches.files.reading import Rows, check_kind, kind_of, not_utf8, paths_of
 from .places import remember_read
-
-__all__ = ["NUMBER", "Rows", "all_as_text", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
 # Formats that are logs of language models.
 LOGS = ("lm-eval", "openai")
-# A column with row numbers, under a name that no file uses.
-NUMBER = "row that calibrant reads"
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of some files, as SQL, on a connection."""
-
-    connection: Any
-    shown: str
-    kind: str
-    sql: str
-    """A table of the selected rows."""
-    types: dict[str, str]
-    where: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.types)
-
-    @property
-    def printed(self) -> bool:
-        """Whether numbers were printed, so that rows of probabilities sum to 1 only roughly."""
-        return self.kind in PRINTED
-
-    def execute(self, query: str) -> Any:
-        """Run a query over `sql`; an error names the condition or the file."""
-        import duckdb
-
-        try:
-            return self.connection.execute(query)
-        except duckdb.BinderException as error:
-            raise condition_error(error, self.names) from error
-        except duckdb.Error as error:
-            if self.where is not None and isinstance(error, duckdb.ConversionException):
-                problem = f"cannot be evaluated: {first_line(error)}"
-                remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
-                raise ArgumentError("--where", problem, remedy) from error
-            raise FileError(self.shown, f"cannot be read: {first_line(error)}", "check the file") from error
 
 
 @contextmanager
@@ -156,91 +96,17 @@ def _sniff(path: Path) -> str:
     return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
 
 
+@contextmanager
 def open_rows(
-    connection: Any,
     paths: list[str],
     shown: str,
     kind: str,
     *,
     where: str | None = None,
     table: str | None = None,
-    as_text: Sequence[tuple[str, str]] = (),
-    numbered: bool = False,
-) -> Rows:
-    """Files as one table.
-
-    Parameters
-    ----------
-    connection
-        From `connect`.
-    paths, shown, kind
-        The files, their name in messages, and their format.
-    where
-        Condition on the rows, as one SQL expression.
-    table
-        Table of a database.
-    as_text
-        Options and the columns they name that are read as text; otherwise DuckDB infers types of dates and numbers for each file.
-    numbered
-        Whether to add the number of each row before filtering, as a column `NUMBER` that is not among the names.
-    """
+    numbered: str | None = None,
+) -> Iterator[Rows]:
+    """Files as one table, as for the function of the same name that reads them; errors that follow name their lines."""
     remember_read(paths, kind, where)
-    if where is not None:
-        check_expression(connection, where)
-    if table is not None and kind != "duckdb":
-        raise ArgumentError("--table", "applies to DuckDB databases only", "drop it")
-    source = attached(connection, paths, table) if kind == "duckdb" else _read(kind, paths)
-    types = _described(connection, source, shown, kind)
-    named = {match_columns(list(types), [name], option)[0]: option for option, name in as_text}
-    written = {name: types[name] for name in named if kind in PRINTED and types[name] != "VARCHAR"}
-    if written:
-        changed = dict.fromkeys(written, "VARCHAR")
-        types = {**types, **changed}
-        # For JSON, the types of all columns have to be given, or none.
-        kept = named_types("columns", types) if kind == "json" else named_types("types", changed)
-        ids = {name for name in written if named[name] == "--id"}
-        source = with_texts(_read(kind, paths, kept), written, where, ids)
-    else:
-        if numbered:
-            source = with_numbers(source)
-        if where is not None:
-            source = f"(SELECT * FROM {source} WHERE (\n{where}\n))"  # noqa: S608 - one expression
-    return Rows(connection, shown, kind, source, types, where)
-
-
-def with_numbers(source: str) -> str:
-    """A table with the number of each row."""
-    return f"(SELECT *, row_number() OVER () - 1 AS {quoted(NUMBER)} FROM {source})"  # noqa: S608 - quoted
-
-
-def all_as_text(kind: str, paths: list[str], types: dict[str, str]) -> str:
-    """Text files as SQL with row numbers and all columns as text; nested columns of JSON keep their types."""
-    if kind == "json":
-        kept = {name: type if re.search(r"[\](]", type) else "VARCHAR" for name, type in types.items()}
-        return with_numbers(_read(kind, paths, named_types("columns", kept)))
-    # An empty field is missing, two quotes are an empty text.
-    return with_numbers(_read(kind, paths, "all_varchar = true", "allow_quoted_nulls = false"))
-
-
-def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str, str]:
-    """The columns of a table and their types."""
-    import duckdb
-
-    try:
-        found = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted
-    except duckdb.Error as error:
-        if not_read_as_utf8(error, shown):
-            raise not_utf8(shown) from error
-        if kind in ("csv", "tsv") and (mixed := mixed_line_ends(shown)):
-            raise mixed from error
-        problem = f"cannot be read as {kind}: {first_line(error)}"
-        raise FileError(shown, problem, "check the file, or give its format with --format") from error
-    types = {row[0]: row[1] for row in found}
-    check_cut(shown, types)
-    return types
-
-
-def _read(kind: str, paths: list[str], *more: str) -> str:
-    """Some files as SQL."""
-    together = ("union_by_name = true",) if len(paths) > 1 else ()
-    return reader(kind, listed(paths), *together, *more)
+    with reading.open_rows(paths, kind, shown, where=where, table=table, argument="--where", numbered=numbered) as rows:
+        yield rows

@@ -8,14 +8,13 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from threading import Event, Lock, Thread
-from time import perf_counter
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
 
 from ..errors import CalibrantWarning, FileError
+from ..util.progress import hide
 from .wording import in_options
 
 # Minimum width of text columns in a table.
@@ -23,83 +22,20 @@ FOLDED = 12
 
 __all__ = [
     "clean",
-    "counting_seconds",
     "forget",
-    "hide_seconds",
     "is_terminal",
     "note_positive",
     "print_json",
     "print_lines",
     "print_table",
-    "resampling_bar",
     "say",
     "warnings_as_lines",
 ]
 
 
-# Seconds of silence after which a command says that it is working, and between two looks at the clock.
-SILENCE, TICK = 2.0, 0.2
-_counting: list[_Seconds] = []
-
-
-class _Seconds(Thread):
-    """A line on a terminal that counts the seconds of a command while the command shows nothing itself."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(daemon=True)
-        self.stream, self.over, self.lock = stream, Event(), Lock()
-        self.began = perf_counter()
-        self.due, self.shown, self.beside_bar = self.began + SILENCE, "", False
-
-    def run(self) -> None:
-        while not self.over.wait(TICK):
-            with self.lock:
-                now = perf_counter()
-                if now >= self.due and not self.beside_bar and not self.over.is_set():
-                    self.due, self.shown = now + 1, f"working, {now - self.began:.0f} s"
-                    self._write(f"\r{self.shown}")
-
-    def hide(self, bar: bool | None) -> None:
-        """Remove the line until there has been silence again; `bar` states whether a bar is shown from now on."""
-        with self.lock:
-            self.due = perf_counter() + SILENCE
-            self.beside_bar = self.beside_bar if bar is None else bar
-            if self.shown:
-                self._write(f"\r{' ' * len(self.shown)}\r")
-                self.shown = ""
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # the terminal was closed
-            self.stream.write(text)
-            self.stream.flush()
-
-
-@contextmanager
-def counting_seconds() -> Iterator[None]:
-    """Show on standard error, if it is a terminal, that a command is working which shows nothing for two seconds."""
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    line = _Seconds(sys.stderr)
-    _counting.append(line)
-    line.start()
-    try:
-        yield
-    finally:
-        line.over.set()
-        line.hide(None)
-        _counting.remove(line)
-
-
-def hide_seconds(bar: bool | None = None) -> None:
-    """Remove the line that counts the seconds before something else is shown; `bar` states whether a bar is shown from now on."""
-    for line in _counting:
-        line.hide(bar)
-
-
 def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Write to standard output or error; a closed pipe (``| head``) is ignored."""
-    hide_seconds()
+    hide()
     try:
         click.echo(text, nl=nl, err=err)
     except OSError as error:
@@ -154,53 +90,6 @@ def _finite(content: Any) -> Any:
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
-@contextmanager
-def resampling_bar(title: str = "resampling", *, whole: bool = False, at_once: bool = False) -> Iterator[None]:
-    """Show a transient progress bar on standard error during resampling, if it is a terminal.
-
-    With `whole`, the bar shows the progress of the whole command from the start; otherwise the number of resamples, if any. With `at_once`, it moves
-    from the start as well, for commands that do long work before they resample.
-    """
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    from ..inference.resampling import progress
-
-    amount = TaskProgressColumn() if whole else MofNCompleteColumn()
-    columns = TextColumn(title), BarColumn(), amount, TimeRemainingColumn()
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=None if whole or at_once else 100.0)
-
-    def start() -> None:
-        hide_seconds(bar=True)
-        bar.start()
-
-    if whole or at_once:
-        start()
-
-    def tell(done: int, count: int) -> None:
-        start()  # without resampling no bar is shown
-        bar.update(task, completed=done, total=count)
-
-    token = progress.set(tell)
-    try:
-        yield
-    finally:
-        progress.reset(token)
-        bar.stop()
-        hide_seconds(bar=False)
-
-
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
     """Print a table; the columns in `numeric` are right-aligned."""
     from ..util.results import text_table  # imports NumPy, which is slow for --help
@@ -245,7 +134,7 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     for row in text[1:]:
         table.add_row(*map(Text, row))
     console.width = max(console.width, needed)
-    hide_seconds()
+    hide()
     console.print(table)
 
 

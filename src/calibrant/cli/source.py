@@ -16,22 +16,20 @@ from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
     as_booleans,
+    check_expression,
     class_names,
     find_columns,
     is_guessed,
-    lossless,
     names_as_written,
     no_probabilities,
-    quoted,
     score_options,
 )
-from ..sketches.files.reading import PRINTED
-from ..util.database import connect
+from ..sketches.files.reading import PRINTED, Rows
 from ..util.files import read_arrays
 from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, open_rows
+from .rows import open_rows
 from .screen import clean, say
 
 __all__ = [
@@ -194,43 +192,41 @@ def _from_npz(path: str, columns: Columns) -> _Read:
 def _from_table(
     paths: list[str], shown: str, kind: str, columns: Columns, where: str | None, table: str | None
 ) -> _Read:
-    connection = connect()
-    try:
-        rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+    with open_rows(paths, shown, kind, where=where, table=table) as rows:
         check_not_log(rows.names, columns)
-        named_columns = rows.names
         rows = with_expressions(rows, columns)
-        typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-        named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
-        wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
+        named = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))
+        wanted = dict.fromkeys(_wanted(rows.names, columns))
         label = next(iter(wanted))
-        # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
-        written = [("--label", label)] if rows.types[label] == "BOOLEAN" and label in named_columns else []
-        written += [("--by", name) for name in named]
-        if rows.printed and written:
-            rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
-            rows = with_expressions(rows, columns)
-        listed = [
-            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name in named else quoted(name)
-            for name in wanted
-        ]
-        arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-        groups = typed_groups(by, typed)
-    finally:
-        connection.close()
-    if len(next(iter(arrays.values()))) == 0:
-        remedy = "relax --where" if where is not None else "check the program that wrote it"
-        raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
+        arrays = rows.fetch([name for name in wanted if name not in named], named)
+        groups = typed_groups(by, rows)
+    if len(arrays[label]) == 0:
+        raise no_rows(shown, where)
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
-    return _Read(dict(arrays) | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
+    return _Read(arrays | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
+
+
+def no_rows(shown: str, where: str | None) -> FileError:
+    """The error for a file without rows, or without selected ones."""
+    if where is not None:
+        return FileError(shown, "has no rows that satisfy --where", "relax --where")
+    return FileError(shown, "has no rows", "check the program that wrote it")
 
 
 def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
-    """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
-    typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
-    return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
+    """The values of expressions, and of columns with quantile groups, by their types; the rows have the order of other queries."""
+    factors = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
+    if not factors:
+        return {}
+    used = [name for factor in factors for name in expression_columns(rows, factor)]
+    return values_of_expressions(rows.connection, rows.typed(used)[0], factors, rows.names, "--by")
+
+
+def expression_columns(rows: Rows, factor: Factor) -> list[str]:
+    """The columns that the values of a factor are computed from."""
+    return check_expression(rows.connection, factor.column, "--by") if factor.kind == "expression" else [factor.column]
 
 
 def _wanted(existing: list[str], columns: Columns) -> list[str]:
@@ -394,6 +390,7 @@ def _are_numbers(names: Any) -> bool:
 
 
 def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
+    """Whether the scores of an archive are its logits: no option names others, and there are no probabilities."""
     return (
         not any(name for _, name in score_options(columns))
         and "logits" in arrays

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import glob
 import gzip
-import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -17,14 +14,14 @@ from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, Grou
 from ..input.grouping import parse_by
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns, find_columns
-from ..sketches.files.reading import kind_of, open_source, paths_of
+from ..sketches.files.reading import common_kind, kind_of, open_rows, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .derived import is_expression
 from .language_models import is_log
 from .places import remember_label, remember_read
-from .screen import clean, hide_seconds, is_terminal, note_positive, print_lines, say
+from .screen import clean, note_positive, print_lines, say
 from .source import split
 
 __all__ = ["class_list", "has_many_rows", "is_sketch", "run", "streamed"]
@@ -33,6 +30,8 @@ SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
+# Rows by which a column of text is told to hold numbers.
+FIRST_ROWS = 1000
 # Options that a stream does not support, and what replaces them.
 NOT_STREAMED = {
     "logits": ", or name probabilities",
@@ -111,22 +110,24 @@ def has_many_rows(file: str, most: int, columns: Columns, keywords: dict[str, An
         return False
     if is_expression(columns.label) or is_expression(columns.prob):
         return False
-    import duckdb
-
-    place = {name: keywords.get(name) for name in ("where", "format", "table")}
     try:
-        with open_source(file, **place) as opened:
-            label, scores = find_columns(list(opened.names), columns)
-            groupings = parse_by(columns.by, opened.names, "--by") if columns.by else ()
+        paths = paths_of(file)
+        kind = common_kind(paths, keywords.get("format"))
+        with open_rows(paths, kind, where=keywords.get("where"), table=keywords.get("table")) as rows:
+            label, scores = find_columns(rows.names, columns)
+            groupings = parse_by(columns.by, rows.names, "--by") if columns.by else ()
             one_grouping = len(groupings) < 2 and not any(f.kind == "quantiles" for each in groupings for f in each)
             # A text may be a percentage, and a list has any number of classes.
-            numbers = not any(opened.types[name].endswith(("VARCHAR", "]")) for name in scores)
+            types = {name: rows.types[name] for name in scores} | rows.value_types(
+                scores if rows.printed else (), FIRST_ROWS
+            )
+            numbers = not any(type.endswith(("VARCHAR", "]")) for type in types.values())
             if len(scores) > 2 or not numbers or not one_grouping:
                 return False
             remember_label(label)
-            query = f"SELECT count(*) FROM (SELECT 1 FROM {opened.rows} LIMIT {most + 1})"  # noqa: S608 - quoted
-            return bool(opened.connection.execute(query).fetchall()[0][0] > most)
-    except (duckdb.Error, CalibrantError):  # which reading the rows reports
+            query = f"SELECT count(*) FROM (SELECT 1 FROM {rows.sql} LIMIT {most + 1})"  # noqa: S608 - quoted
+            return bool(rows.connection.execute(query).fetchall()[0][0] > most)
+    except CalibrantError:  # which reading the rows reports
         return False
 
 
@@ -161,19 +162,17 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     paths, kind = paths_of(files), keywords.get("format")
     remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
     try:
-        with rows_bar() as tell:
-            found = scan(
-                list(files),
-                label=columns.label,
-                prob=columns.probs or columns.prob,
-                by=columns.by,
-                where=keywords.get("where"),
-                classes=None if classes is None else class_list(classes),
-                format=keywords.get("format"),
-                table=keywords.get("table"),
-                progress=tell,
-                missing="drop" if keywords.get("drop_missing") else "raise",
-            )
+        found = scan(
+            list(files),
+            label=columns.label,
+            prob=columns.probs or columns.prob,
+            by=columns.by,
+            where=keywords.get("where"),
+            classes=None if classes is None else class_list(classes),
+            format=keywords.get("format"),
+            table=keywords.get("table"),
+            missing="drop" if keywords.get("drop_missing") else "raise",
+        )
     except ColumnError as error:
         option = f"--{error.argument.strip('-')}"
         text = {"--label": columns.label, "--prob": columns.prob}.get(option)
@@ -220,28 +219,6 @@ def class_list(names: str) -> list[Any]:
     """Comma-separated names of classes; numbers if all of them are."""
     parts = [name.strip() for name in names.split(",")]
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
-
-
-@contextmanager
-def rows_bar() -> Iterator[Callable[[int], None] | None]:
-    """Show on standard error, if it is a terminal, how many rows have been read and how many per second."""
-    if not is_terminal(sys.stderr):
-        yield None
-        return
-    from rich.console import Console
-
-    hide_seconds(bar=True)
-    console = Console(stderr=True)
-    start = time.perf_counter()
-    with console.status("reading") as status:
-
-        def tell(rows: int) -> None:
-            status.update(
-                f"{rows:,} rows, {rows / max(time.perf_counter() - start, 1e-9) / 1e6:.1f} million per second"
-            )
-
-        yield tell
-    hide_seconds(bar=False)
 
 
 def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
+from ..errors import ArgumentError, ColumnError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
 from ..input.grouping import GroupColumns, check_length, group_columns, parse_by, plain_columns, read_groupings
 from ..input.missing import Dropped
-from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
+from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
-from ..util.database import connect
 from ..util.files import read_arrays
 from ..util.version import __version__
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
@@ -20,8 +19,8 @@ from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import remember_read
 from .rows import kind_of_all, on_disk, open_rows
-from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
-from .source import complete, factor_key, named_as_written, split, stacked, typed_groups
+from .screen import print_json, print_lines, print_table, warnings_as_lines
+from .source import complete, factor_key, named_as_written, no_rows, split, stacked, typed_groups
 from .wording import in_options
 
 __all__ = ["run"]
@@ -46,7 +45,6 @@ OTHERS: dict[str, Any] = {
     "class_groups": None,
     "further": {},
     "selections": (),
-    "budget": 60.0,
     "assess": False,
     "calibrator": None,
     "outcome": None,
@@ -107,7 +105,7 @@ def run(
         "n_resamples": resamples,
         "rng": seed,
     }
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines():
         parts = {"": survival_summary(**arrays, **options)}
         undefined: dict[str, str] = {}
         for name, rows in _groups(by):
@@ -187,26 +185,17 @@ def _load(
             by = () if given is None else given.factors
             arrays |= {} if given is None else {factor_key(factor): values for factor, values in given.values.items()}
         else:
-            connection = connect()
-            try:
-                rows = typed = open_rows(connection, paths, file, kind, where=where, table=table)
+            with open_rows(paths, file, kind, where=where, table=table) as rows:
                 by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
                 texts = plain_columns(columns.by, rows.names, "--by", quantiles=False)
-                if rows.printed and texts:
-                    as_text = [("--by", name) for name in texts]
-                    rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
                 risks, named = _named(rows.names, columns, time, event)
-                wanted = dict.fromkeys([*risks, *named.values(), *texts])
-                listed = [f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n in texts else quoted(n) for n in wanted]
-                arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-                for factor, values in typed_groups(by, typed).items():
+                wanted = dict.fromkeys([*risks, *named.values()])
+                arrays = rows.fetch([name for name in wanted if name not in texts], texts)
+                for factor, values in typed_groups(by, rows).items():
                     check_length(factor, len(values), len(arrays[time]), "--by")
                     arrays[factor_key(factor)] = values
-            finally:
-                connection.close()
             if len(arrays[time]) == 0:
-                remedy = "relax --where" if where is not None else "check the program that wrote it"
-                raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
+                raise no_rows(file, where)
     every = list(dict.fromkeys(factor for each in by for factor in each))
     roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
     roles |= {factor_key(factor): "by" for factor in every}

@@ -20,18 +20,18 @@ from ..sketches.files.columns import (
     no_probabilities,
     quoted,
 )
-from ..sketches.files.reading import PRINTED, text
+from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
 from .derived import is_expression, with_expressions
 from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, Rows, all_as_text, open_rows
-from .source import are_classes, npz_logits, numbers_of_text, percentages, stacked
+from .rows import open_rows
+from .source import are_classes, no_rows, npz_logits, numbers_of_text, percentages, stacked
 
-__all__ = ["Table", "check_target", "open_table"]
-
+# A column with row numbers, under a name that no file uses.
+NUMBER = "row that calibrant reads"
 TARGETS = {
     ".parquet": "FORMAT parquet",
     ".pq": "FORMAT parquet",
@@ -50,33 +50,25 @@ def check_target(out: str) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a file with all their columns."""
+    """Rows of a file that are held as the table ``rows_read`` of a connection."""
 
-    connection: Any
-    types: dict[str, str]
+    rows: Rows
     scores: list[str]
     logits: bool
-    text: bool
-    """Whether numbers were printed, so that rows sum to 1 only approximately."""
     pattern: str
-    paths: tuple[str, ...] = ()
-    """The text files of these rows if their text is to be preserved; their rows are numbered."""
-    kind: str = ""
-    all: str = "rows_read"
-    """The relation with all columns; in `rows_read` may be those of the scores only."""
+    source: Rows | None = None
+    """All columns, where they are to be written; `rows` then has those of the scores only, and of text files the row numbers."""
     guessed: bool = False
     """Whether the scores are a column such as ``prediction`` that no option names."""
 
     @property
     def names(self) -> list[str]:
         """The columns."""
-        return list(self.types)
+        return (self.source or self.rows).names
 
     def keywords(self) -> dict[str, Any]:
         """Scores as arguments for `Predictions`, without labels."""
-
-        listed = ", ".join(quoted(name) for name in self.scores)
-        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        arrays = self.rows.fetch(self.scores)
         scores = percentages(stacked([numbers_of_text(arrays[name]) for name in self.scores]))
         if self.guessed and are_classes(scores):
             raise no_probabilities(self.scores[0])
@@ -84,14 +76,13 @@ class Table:
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
 
-    def drop_missing(self, more: Mapping[str, str] | None = None, *, drop: bool = True) -> Dropped | None:
-        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing.
+    def drop_missing(self, groups: Sequence[str] = (), *, drop: bool = True) -> Dropped | None:
+        """Drop the rows in which a score or a group is missing; returns what was dropped, None if nothing.
 
         Without `drop`, an error counts them.
         """
-        columns = {**dict.fromkeys(self.scores, "y_prob"), **(more or {})}
-        listed = ", ".join(quoted(name) for name in columns)
-        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        columns = {**dict.fromkeys(self.scores, "y_prob"), **dict.fromkeys(groups, "groups")}
+        arrays = self.rows.fetch([name for name in self.scores if name not in groups], groups)
         masks = {name: missing_rows(arrays[name], texts=columns[name] != "groups") for name in columns}
         dropped = Dropped.of(masks, applied=True)
         if not dropped.n:
@@ -100,12 +91,13 @@ class Table:
             raise missing_error({name: (columns[name], mask) for name, mask in masks.items() if mask.any()})
         if dropped.n == dropped.rows:
             raise all_missing(dropped, columns[next(iter(dropped.columns))])
-        self.connection.register("rows_absent", {"absent": ~dropped.kept})
+        connection = self.rows.connection
+        connection.register("rows_absent", {"absent": ~dropped.kept})
         query = "SELECT rows_read.* FROM rows_read POSITIONAL JOIN rows_absent WHERE NOT absent"
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {query}")
-        if self.all != "rows_read":
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {query}")
+        if self.source is not None:
             query = "SELECT rows_all.* FROM rows_all POSITIONAL JOIN rows_absent WHERE NOT absent"
-            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {self.all} AS {query}")
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW rows_kept AS {query}")
         return dropped
 
     def write(self, out: str, probs: Any) -> Path:
@@ -137,45 +129,53 @@ class Table:
         query = self._joined(added, new, typed="parquet" in target)
         with atomic_file(out) as stream:  # its name is that of the temporary file
             try:
-                self.connection.execute(f"COPY ({query}) TO {text(str(stream.name))} ({target}, USE_TMP_FILE false)")
+                self.rows.connection.execute(
+                    f"COPY ({query}) TO {text(str(stream.name))} ({target}, USE_TMP_FILE false)"
+                )
             except duckdb.Error as error:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
 
     def _appended(self, out: str, names: list[str], columns: list[Any]) -> Iterator[bytes]:
         """The records of the file with the new columns if the output has the same text format."""
-        if len(self.paths) != 1 or Path(out).suffix.lower() != f".{self.kind}" or len(names) != len(columns):
+        rows = self.rows
+        if len(rows.paths) != 1 or Path(out).suffix.lower() != f".{rows.kind}" or len(names) != len(columns):
             raise Inseparable
-        kept = self.connection.execute(f"SELECT {quoted(NUMBER)} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
-        return appended(self.connection, self.paths[0], self.kind, len(self.types), kept, names, columns)
+        if not rows.printed:
+            raise Inseparable
+        return appended(rows.connection, rows.paths[0], rows.kind, len(self.names), self._row_numbers(), names, columns)
+
+    def _row_numbers(self) -> Any:
+        """The numbers of the rows of a text file, before any was left out."""
+        query = f"SELECT {quoted(NUMBER)} FROM rows_read"  # noqa: S608 - a constant
+        return self.rows.connection.execute(query).fetchnumpy()[NUMBER]
 
     def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
-        if not self.paths:
-            self.connection.register("rows_added", added)
-            return f"SELECT {self.all}.*, {new} FROM {self.all} POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
+        rows, connection = self.rows, self.rows.connection
+        if not rows.printed or self.source is None:
+            connection.register("rows_added", added)
+            return f"SELECT rows_kept.*, {new} FROM rows_kept POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         number = quoted(NUMBER)
-        whole = f"SELECT * FROM {self.all} SEMI JOIN rows_read USING ({number})"  # noqa: S608 - quoted names
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {whole}")
-        kept = self.connection.execute(f"SELECT {number} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
-        self.connection.register("rows_added", {NUMBER: _plain(kept, "int64"), **added})
-        source = all_as_text(self.kind, list(self.paths), self.types)
-        self.connection.execute(f"CREATE TEMP TABLE rows_text AS SELECT * FROM {source}")  # noqa: S608 - quoted names
-        both = f"rows_read JOIN rows_text USING ({number})"
-        same = {
-            name: f"coalesce(bool_and(CAST(rows_read.{quoted(name)} AS VARCHAR) IS NOT DISTINCT FROM rows_text.{quoted(name)}), true)"
-            for name, type in self.types.items()
-            if type != "VARCHAR" and name not in self.scores and not type.endswith((")", "]"))
-        }
-        told: tuple[bool, ...] = ()
-        if same:
-            told = self.connection.execute(f"SELECT {', '.join(same.values())} FROM {both}").fetchone()  # noqa: S608
-        changed = {name for name, equal in zip(same, told, strict=True) if not equal}
-        plain = {name for name, type in self.types.items() if not type.endswith((")", "]"))}
-        written = {name for name in plain if self.types[name] == "VARCHAR"} | changed if typed else plain
-        table = {name: "rows_text" if name in written else "rows_read" for name in self.names}
-        listed = ", ".join(f"{table[name]}.{quoted(name)}" for name in self.names)
-        return f"SELECT {listed}, {new} FROM {both} JOIN rows_added USING ({number}) ORDER BY {number}"  # noqa: S608
+        connection.register("rows_added", {NUMBER: _plain(self._row_numbers(), "int64"), **added})
+        # An empty field is missing, two quotes are an empty text.
+        options = () if rows.kind == "json" else ("allow_quoted_nulls = false",)
+        written = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)
+        connection.execute(f"CREATE TEMP TABLE rows_text AS FROM {written} SEMI JOIN rows_read USING ({number})")
+        source = replace(self.source, sql="rows_text")
+        types = source.value_types(source.names) if typed else {}
+        values = {name: text_value(name, type) for name, type in types.items()}
+        if types:
+            texts = {
+                name: f"to_json({value})" if types[name].endswith("]") else f"CAST({value} AS VARCHAR)"
+                for name, value in values.items()
+            }
+            same = [f"bool_and({sql} IS NOT DISTINCT FROM {quoted(name)})" for name, sql in texts.items()]
+            equal = connection.execute(f"SELECT {', '.join(same)} FROM rows_text").fetchone()  # noqa: S608 - quoted
+            lossless = {name for name, each in zip(types, equal, strict=True) if each or name in self.scores}
+            values = {name: value for name, value in values.items() if name in lossless}
+        columns = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in source.names)
+        return f"SELECT {columns}, {new} FROM rows_text JOIN rows_added USING ({number}) ORDER BY {number}"  # noqa: S608
 
 
 def _plain(column: Any, dtype: str = "float64") -> Any:
@@ -192,46 +192,34 @@ def open_table(
     where: str | None,
     format: str | None,
     table: str | None = None,
-    as_text: Sequence[tuple[str, str]] = (),
     *,
     to_write: bool = False,
     label_required: bool = True,
 ) -> Iterator[Table]:
-    """Files as a table, with or without labels; `as_text` as for `open_rows`, ``-`` is standard input.
+    """Files as a table, with or without labels; ``-`` is standard input.
 
     With `to_write`, the text of text files is preserved. A label that is not required need not be a column.
     """
-    connection = connect()
-    try:
-        with open_source(file, [columns], format, event=True) as (paths, (columns,), kind):
-            if kind == "npz":
-                found = _from_npz(connection, Path(paths[0]), columns, where, label_required)
-            else:
-                numbered = to_write and kind in PRINTED
-                rows = open_rows(
-                    connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
-                )
-                whole = rows
-                rows = _computed(rows, columns, with_label=not to_write, label_required=label_required)
-                scores = _scores(rows.names, columns, label_required)
-                used = "*"
-                if to_write:  # all columns are read once more, for writing, and are not held in memory
-                    rows.execute(f"CREATE TEMP VIEW rows_all AS SELECT * FROM {whole.sql}")  # noqa: S608 - quoted names
-                    rows.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
-                    used = ", ".join(map(quoted, [*([NUMBER] if numbered else []), *scores]))
-                rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT {used} FROM {rows.sql}")  # noqa: S608 - quoted names
-                found = _table(connection, scores, columns, printed=rows.printed)
-                if to_write:
-                    found = replace(found, types=whole.types, all="rows_kept")
-                if numbered:
-                    found = replace(found, paths=tuple(paths), kind=kind)
-            ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
-            if count == 0:
-                remedy = "relax --where" if where is not None else "check the program that wrote it"
-                raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            yield found
-    finally:
-        connection.close()
+    with open_source(file, [columns], format, event=True) as (paths, (columns,), kind):
+        if kind == "npz":
+            with connect() as connection:
+                yield _from_npz(connection, Path(paths[0]), columns, where, label_required)
+            return
+        numbered = NUMBER if to_write and kind in PRINTED else None
+        with open_rows(paths, file, kind, where=where, table=table, numbered=numbered) as source:
+            rows = _computed(source, columns, with_label=not to_write, label_required=label_required)
+            scores = _scores(rows.names, columns, label_required)
+            used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
+            connection = rows.connection
+            if to_write:  # all columns are read once more, for writing, and are not held in memory
+                listed = ", ".join(map(quoted, source.names))
+                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {listed} FROM {source.sql}")  # noqa: S608
+                connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
+            listed = ", ".join(map(quoted, used))
+            connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
+            if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
+                raise no_rows(file, where)
+            yield _table(replace(rows, sql="rows_read"), scores, columns, source if to_write else None)
 
 
 def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:
@@ -242,15 +230,19 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, 
     arrays = read_arrays(path, (columns.label,))
     logits = npz_logits(arrays, columns)
     scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
-    rows = len(arrays[scores[0]])
+    length = len(arrays[scores[0]])
     flat: dict[str, Any] = {}
     for name, array in arrays.items():
-        if array.ndim in (1, 2) and len(array) == rows:
+        if array.ndim in (1, 2) and len(array) == length:
             flat |= _numbered(name, array)
     names = [inner for name in scores for inner in _numbered(name, arrays[name])]
     connection.register("arrays", flat)
     connection.execute("CREATE TEMP TABLE rows_read AS SELECT * FROM arrays")
-    table = _table(connection, names, columns, printed=False)
+    connection.execute("CREATE TEMP VIEW rows_all AS SELECT * FROM rows_read")
+    connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_read")
+    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall()}
+    rows = Rows(connection, str(path), "npz", (str(path),), "rows_read", types)
+    table = _table(rows, names, columns, None)
     return replace(table, logits=table.logits or logits)
 
 
@@ -280,7 +272,6 @@ def _scores(names: list[str], columns: Columns, label_required: bool) -> list[st
     return find_columns(names, columns, labelled=False)[1]
 
 
-def _table(connection: Any, scores: list[str], columns: Columns, *, printed: bool) -> Table:
-    types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall() if row[0] != NUMBER}
-    pattern, guessed = columns.probs or columns.logits or "", is_guessed(columns, scores)
-    return Table(connection, types, scores, columns.logits is not None, printed, pattern, guessed=guessed)
+def _table(rows: Rows, scores: list[str], columns: Columns, source: Rows | None) -> Table:
+    pattern = columns.probs or columns.logits or ""
+    return Table(rows, scores, columns.logits is not None, pattern, source, is_guessed(columns, scores))

@@ -25,7 +25,6 @@ from ..evaluation.result import NOT_SIGNIFICANT
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
-from ..metrics.registry import catalogue
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
@@ -46,7 +45,7 @@ from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .gate_results import markdown_table, results_of
 from .language_models import is_log
-from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .screen import _finite, print_json, print_lines, print_table, warnings_as_lines
 
 __all__ = ["run"]
 
@@ -188,12 +187,7 @@ def run(
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     check_fraction(accuracy, "--accuracy", 0.9)
     check_fraction(confidence_level, "--confidence-level")
-    if metrics not in ("recommended", "all"):
-        metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
-    if conditions:
-        chosen = choose_metrics(metrics)
-        chosen += [catalogue[name] for name in gate_metrics(conditions) if catalogue[name] not in chosen]
-        metrics = [metric.id for metric in chosen]  # type: ignore[assignment]
+    names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if "-" in (validation, test):
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name in WRITTEN:
@@ -201,16 +195,16 @@ def run(
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     given |= used_configuration()
     asked = read_options(
-        None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
+        None, names, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines(), resampling_bar("working", at_once=True):
+    with warnings_as_lines():
         result = _found(
             _choices_only(read(validation, **source), source),
             _choices_only(read(test, **source), source),
             {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
             {"accuracy": accuracy, "confidence_level": confidence_level},
             {"level": interval, "n_resamples": resamples, "rng": seed},
-            metrics,
+            names,
             hold_out,
             outcome,
         )
@@ -225,7 +219,7 @@ def run(
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())
-    draws: dict[str, Any] = {"interval": interval, "n_resamples": resamples, "rng": seed, "metrics": metrics}
+    draws: dict[str, Any] = {"interval": interval, "n_resamples": resamples, "rng": seed, "metrics": names}
     after = content["after"] if not needs_test(conditions) else evaluate(result.mapped, assess=True, **draws).to_dict()
     checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **draws).to_dict())
     assert page.before_after is not None
@@ -253,7 +247,7 @@ def _found(
     fit: dict[str, Any],
     target: dict[str, Any],
     draws: dict[str, Any],
-    metrics: str | list[str],
+    metrics: list[str],
     hold_out: float,
     outcome: str | None,
 ) -> Outcome:

@@ -1,5 +1,6 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
+from . import ood as ood
 from .areas import augrc as augrc
 from .areas import aurc as aurc
 from .areas import e_augrc as e_augrc

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.resampling import generator
-from ..inference.timing import reported
 from ..util.checks import check_choice
+from ..util.progress import track
 from ..views.keywords import documents_keywords
 from .rows import Judged, Steps, read_judged
 
@@ -288,7 +288,7 @@ def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats
         found = [order.steps(weight, square) for order in orders]
         return _area(area, found[0], found[1] if len(found) > 1 else None)
 
-    return np.array([value(number) for number in reported(range(count), count)])
+    return np.array([value(number) for number in track(range(count), "resamples")])
 
 
 class _Order:

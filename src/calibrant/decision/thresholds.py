@@ -15,7 +15,6 @@ from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
 from ..util.checks import check_fraction
 from ..util.results import Result, number
-from ..util.roots import brent_root
 from ..views.keywords import check_keywords, documents_keywords
 from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
@@ -593,12 +592,13 @@ def risk_bound(judged: Judged, rows: float, lost: float, delta: float) -> float:
     """The largest risk that is not rejected at level `delta`."""
     if judged.counts_errors or rows == 0:
         return float(upper_bound(lost, rows, delta)) if rows else 1.0
+    from scipy.optimize import brentq
 
     def excess(risk: float) -> float:
         return float(pvalues(judged, np.array([rows]), np.array([lost]), risk)[0]) - delta
 
     low = min(lost / rows, 1 - 1e-12)
-    return 1.0 if excess(1 - 1e-12) > 0 else brent_root(excess, max(low, 1e-300), 1 - 1e-12)
+    return 1.0 if excess(1 - 1e-12) > 0 else brentq(excess, max(low, 1e-300), 1 - 1e-12)
 
 
 def fewest(risk: float, delta: float) -> int:

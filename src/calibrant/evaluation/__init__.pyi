@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .censoring import HorizonOutcomes as HorizonOutcomes
 from .censoring import horizon_outcomes as horizon_outcomes
@@ -11,7 +11,6 @@ from .discrimination import average_precision as average_precision
 from .group_validation import GroupValidation as GroupValidation
 from .group_validation import validate_by_group as validate_by_group
 from .group_validation import validate_by_period as validate_by_period
-from .measure import Evaluation as Evaluation
 from .measure import evaluate as evaluate
 from .optimism import InternalValidation as InternalValidation
 from .optimism import OptimismCurve as OptimismCurve
@@ -19,5 +18,6 @@ from .optimism import OptimismRow as OptimismRow
 from .optimism import internal_validation as internal_validation
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
+from .result import Evaluation as Evaluation
 from .survival import SurvivalSummary as SurvivalSummary
 from .survival import survival_summary as survival_summary

@@ -170,11 +170,10 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Metric that the time budget left out, with its estimated seconds and the reason."""
+    """Metric that was left out among many, and the reason."""
 
     metric: str
-    seconds: float
-    reason: str = "estimated time exceeds the budget"
+    reason: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,7 +192,7 @@ class Evaluation(Result):
     groups : dict
         Evaluation of each group, by its name.
     left_out : tuple of Skipped
-        Metrics that the time budget left out.
+        Metrics of ``"recommended"`` or ``"all"`` that compare all pairs of too many rows.
     remarks : tuple of str
         Remarks on the groups, such as fewer quantile groups than requested.
     grouping : str
@@ -428,7 +427,7 @@ class Evaluation(Result):
             ranked = all(part.results[0].adjusted is not None for part in self.groups.values())
             lines.append(f"{'the worst ' if ranked else ''}{WORST} of {len(self.groups):,} groups are shown")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
-            listed = ", ".join(f"{s.metric} (about {s.seconds:.3g} s)" for s in self.left_out if s.reason == reason)
+            listed = ", ".join(s.metric for s in self.left_out if s.reason == reason)
             lines.append(f"left out, {reason}: {listed}")
         for note in dict.fromkeys(result.note for result in self.results if result.note):
             listed = ", ".join(result.metric for result in self.results if result.note == note)

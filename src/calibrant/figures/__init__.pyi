@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .belts import CalibrationBelt as CalibrationBelt
 from .belts import calibration_belt as calibration_belt

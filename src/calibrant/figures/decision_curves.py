@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ..decision.costs import check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..inference.resampling import generator, seed_of
-from ..inference.timing import reported, together
 from ..input.convert import is_frame
 from ..util.checks import check_fraction, check_whole
+from ..util.progress import track
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -484,11 +484,10 @@ class _Patterns:
         share = self.times / self.times.sum()
         step = max(1, BLOCK // self._size)
         starts, parts = range(0, n_resamples, step), []
-        with together(len(starts), what="batches of resamples"):
-            for start in reported(starts, len(starts)):
-                size = min(step, n_resamples - start)
-                drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
-                parts.append(self.benefits(drawn, odds))
+        for start in track(starts, "batches of resamples"):
+            size = min(step, n_resamples - start)
+            drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
+            parts.append(self.benefits(drawn, odds))
         return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 

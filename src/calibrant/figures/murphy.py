@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, InPython
 from ..inference.resampling import generator, seed_of
-from ..inference.timing import reported
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
+from ..util.progress import track
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -326,7 +326,7 @@ def _difference(
     rows = one.weight if one.kind == "counts" else np.ones(len(one.weight))
     total = int(rows.sum())
     sample = np.empty((n_resamples, len(one.theta)))
-    for b in reported(range(n_resamples), n_resamples):
+    for b in track(range(n_resamples), "resamples"):
         drawn = generator(seed, b).multinomial(total, rows / total).astype(np.float64)
         weight = drawn if one.kind == "counts" else drawn * one.weight
         sample[b] = one.curve(weight) - other.curve(weight)

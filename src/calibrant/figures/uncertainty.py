@@ -13,8 +13,8 @@ from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
 from ..inference.resampling import generator, seed_of
-from ..inference.timing import reported
 from ..util.checks import check_whole
+from ..util.progress import track
 from ..views.view import View
 
 Array = NDArray[Any]
@@ -73,7 +73,7 @@ class Resampler:
         count = check_whole(n_resamples, "n_resamples", FEWEST)
         draw = generator(seed_of(rng), 0)
         if self._view.weight_kind == "importance":
-            parts = [self._rows(how, draw) for _ in reported(range(count), count)]
+            parts = [self._rows(how, draw) for _ in track(range(count), "resamples")]
             return Drawn(np.array([weight for weight, _ in parts]), np.array([events for _, events in parts]))
         rows = draw.multinomial(round(self._view.total), self.weight / self.weight.sum(), size=count)
         rate = self.score if how == "consistency" else np.clip(self.events / self.weight, 0, 1)

@@ -1,5 +1,6 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
+from . import simulation as simulation
 from .bands import CalibrationBand as CalibrationBand
 from .bands import calibration_band as calibration_band
 from .belt import giviti_test as giviti_test

@@ -13,7 +13,6 @@ from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
-from ..util.roots import brent_root
 from ..util.sums import accurate_sum
 from ..views.view import View
 from .means import two_sided_quantile
@@ -204,11 +203,13 @@ def _with_fixed(fit: Regression, at: float, start: Floats) -> Floats:
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     """Root of an increasing function that is negative at `low`; `high` is a first guess."""
+    from scipy.optimize import brentq
+
     for _ in range(MOST_STEPS):
         if excess(high) > 0:
             break
         low, high = high, high + 2 * (high - low)
-    return brent_root(excess, low, high, xtol=1e-12, rtol=1e-13)
+    return brentq(excess, low, high, xtol=1e-12, rtol=1e-13)
 
 
 def _one_sided(asked: Asked, fit: Regression, drop: float) -> Ends:

@@ -31,7 +31,6 @@ from .resampling import (
     seed_of,
     view_keywords,
 )
-from .timing import announce_resamples
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -234,9 +233,6 @@ def compare(
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))
-    if chosen.takes != "Block":  # its terms are computed once for each row
-        each = sum(chosen.seconds(sampler.predictions.n, sampler.predictions.k) for sampler in samplers.values())
-        announce_resamples(f"{chosen.id} of {len(samplers)} models", each, n_resamples)
     values = {name: sampler.whole().value(chosen, options) for name, sampler in samplers.items()}
     for name, value in values.items():
         if np.isnan(value):

@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
 from ..binning.table import binomial_interval
-from ..errors import Argument, ArgumentError, Drop, GroupError, Remedy, UndefinedMetricError, Use
+from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
-from ..metrics.registry import Metric, catalogue, size_of, value_seconds
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole, least_resamples
+from ..util.progress import track
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import has_one_event, shared_name
 from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
-from .pair_resampling import resampling_seconds, skce_draws
+from .pair_resampling import skce_draws
 from .resampling import (
     CellSampler,
     PredictionSampler,
     RowSampler,
     Sampler,
-    announce_resampling,
     choose_sampler,
     few_groups,
     given_in_vain,
@@ -44,7 +44,6 @@ from .resampling import (
 )
 from .significance import read_source
 from .simultaneous import bootstrap_draws
-from .timing import FEWER, reported, together
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -278,14 +277,7 @@ def interval(
     refuse_options_of_rows(chosen, options)
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
-    single = cluster is False and stratify is False and has_one_event(views)
     own = own_intervals(chosen, {**chosen.options, **metric_keywords})
-    quicker = _quicker(chosen, own, method, exact) if single else FEWER
-    size = size_of(views)
-    # Less than a value where resamples share their work.
-    each = value_seconds(chosen, views) * resampling_seconds(chosen, *size, 1) / chosen.seconds(*size)
-    if method not in CLOSED_FORM and not (method == "auto" and single and (own or chosen.is_row_mean)):
-        announce_resampling(chosen, views, each, n_resamples, "rows", exact or not single, quicker)
     value = value_of(chosen, views, metric_keywords)
     view = views[0]
     if not math.isfinite(value):
@@ -308,31 +300,18 @@ def interval(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
-    if not isinstance(sampler, CellSampler):
-        announce_resampling(chosen, views, each, n_resamples, "rows", True, quicker)
-    further = _number_left_out(sampler) if method == "bca" else 0
-    with together(n_resamples + further, remedy=quicker):
-        sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
-        sample = sample[~np.isnan(sample)]
-        if len(sample) < 0.9 * n_resamples:
-            raise UndefinedMetricError(
-                chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples"
-            )
-        if method in ("auto", "bootstrap"):
-            low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
-            method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
-        (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
+    sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
+    sample = sample[~np.isnan(sample)]
+    if len(sample) < 0.9 * n_resamples:
+        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
+    if method in ("auto", "bootstrap"):
+        low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
+        method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
+    (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
     notes += [_biased(chosen, "percentile" if notes else method, value, sample, (low, high))]
     notes += [_few(views, method), sampler.note]
     note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
-
-
-def _quicker(metric: Metric, own: Mapping[str, Any], method: str, exact: bool) -> Remedy:
-    """What takes less time than resampling one event."""
-    closed = next(iter(own), "gamma" if metric.is_row_mean else "corrected" if method == "bca" else None)
-    more = (Use("method", closed),) if closed is not None else (Drop("exact", True),) if exact else ()
-    return *more, *FEWER
 
 
 def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable[[Asked], Ends]]:
@@ -560,7 +539,7 @@ def _number_left_out(sampler: Sampler) -> int:
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
     """Acceleration: skewness of the leave-one-out values."""
     values_of_rest = ((weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out())
-    weight, values = np.array(list(reported(values_of_rest, _number_left_out(sampler)))).T
+    weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
     if not np.isfinite(values).all():
         raise UndefinedMetricError(metric.id, "is not finite without one of the rows", Use("method", "percentile"))
     off = float(weight @ values) / weight.sum() - values

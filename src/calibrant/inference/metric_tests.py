@@ -22,7 +22,6 @@ __all__ = [
     "LEAST_TERMS",
     "NULL_DRAWS",
     "OWN_TESTS",
-    "SLOW_TESTS",
     "OwnTest",
     "TestInput",
     "TestOutcome",
@@ -37,25 +36,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")
-
-# Rough seconds of tests that may take much longer than the value, by metric and method, for the numbers of rows and classes, and 999 resamples
-# where they resample; measured by benchmarks/catalogue.py.
-SLOW_TESTS: dict[tuple[str, str], Callable[[int, int], float]] = {
-    **{
-        (id, method): lambda n, k: 5.8e-5 * n
-        for id in ("t_cal", "l2ce_interval")
-        for method in ("adaptive", "adaptive_joint")
-    },
-    **{(id, "series"): lambda n, k: 2e-7 * n * k for id in ("ks_top_r", "ks_within_top_r")},
-    # Two classes are one score, which can be sorted; more are compared in pairs.
-    ("ecmmd", "normal"): lambda n, k: 2e-6 * n if k == 2 else 1.8e-9 * n * n * (k + 15),
-    ("ecmmd", "pseudo_labels"): lambda n, k: 6.6e-5 * n if k == 2 else 7e-9 * n * n * (k + 15),
-    ("skce_uq", "bootstrap"): lambda n, k: 7e-5 * n if k == 2 else 6e-9 * n * n * (k + 15),
-    ("skce_ul", "asymptotic"): lambda n, k: 1.5e-7 * n * (k + 8),
-    ("ucme", "chi_square"): lambda n, k: 2.3e-6 * n * k + 5e-8 * n * k * k,
-    ("ucme", "chi_square_sample"): lambda n, k: 1e-6 * n * k + 2.5e-8 * n * k * k,
-    ("klce", "permutation"): lambda n, k: 4.5 * k * (n / 1e4) ** 1.34,
-}
 
 # The least sum of p(1 - p) for which asymptotic distributions are used.
 LEAST_VARIANCE = 30.0

@@ -15,7 +15,6 @@ from ..errors import (
     InputTypeError,
     UndefinedMetricError,
     Use,
-    announce,
     warn_caller,
 )
 from ..input.predictions import Predictions
@@ -278,8 +277,6 @@ def multinomial_recalibration(
         if not (data.labels == (others.index(k) if k != chosen else -1)).any():
             raise UndefinedMetricError("y_true", f"class {names[k]} does not occur", "merge it with another class")
     count = len(others)
-    seconds = 6e-8 * p.n * p.k**3  # the full model has a coefficient for each pair of classes
-    announce("y_prob", f"{p.n:,} rows of {p.k} classes", seconds, ("merge classes", "use a random sample of the rows"))
     fits = {
         "in_the_large": _fitted(data, [[]] * count),
         "own": _fitted(data, [[k] for k in range(count)]),

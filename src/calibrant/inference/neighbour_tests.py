@@ -24,6 +24,7 @@ from ..metrics.kernel.neighbours import (
     standardised,
 )
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.progress import track
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .fitted import refuse_importance
@@ -340,7 +341,7 @@ def _permutation(asked: TestInput) -> TestOutcome:
         )
     step = max(1, (1 << 24) // gaps.size)
     null = []
-    for start in range(0, asked.n_resamples, step):
+    for start in track(range(0, asked.n_resamples, step), "batches of permutations"):
         numbers = range(start, min(start + step, asked.n_resamples))
         dealt = [gaps[generator(asked.seed, number).permutation(len(rows))] for number in numbers]
         null.append(_pair_sums(place, np.hstack(dealt)).reshape(len(dealt), -1).sum(axis=1))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.kernel.embeddings import MOST_PAIR_WORK, number_of_parts, skce_uq
+from ..metrics.kernel.embeddings import number_of_parts, skce_uq
 from ..metrics.kernel.laplace import laplace_pair_sum
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
@@ -29,9 +29,8 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
-from .simultaneous import shares_replicates
 
-__all__ = ["resampling_seconds", "skce_draws"]
+__all__ = ["skce_draws"]
 
 Floats = NDArray[np.float64]
 
@@ -41,19 +40,9 @@ TILE = 512
 COUNT_ENTRIES = 1 << 23
 # Terms of the series below this are omitted; a pair contributes at most 2.
 SMALLEST_TERM = 1e-13
-# Speed-up of replicates that share their tiles, or the bins and losses of their rows.
-SHARED = 10
 # With more terms, or a smaller share of distinct predictions, one-by-one evaluation is faster.
 MOST_TERMS = 20
 DISTINCT_SHARE = 0.5
-
-
-def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
-    """Approximate time of the values of all replicates."""
-    # More pairs are divided into parts, and not shared.
-    pairs = metric.id == skce_uq.id and (classes == 2 or rows * rows * (classes + 15) <= MOST_PAIR_WORK)
-    together = pairs or shares_replicates(metric)
-    return metric.seconds(rows, classes) * n_resamples / (SHARED if together else 1)
 
 
 class Crowd(NamedTuple):

@@ -14,6 +14,7 @@ from ..metrics.kernel.embeddings import _given_locations
 from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
 from ..util.blocks import map_blocks
+from ..util.progress import track
 from ..util.sums import accurate_sum
 from ..views.view import VectorView
 from . import dyadic, neighbour_tests  # noqa: F401  (they register their tests)
@@ -150,7 +151,7 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
     observed = (all_pairs - own) / (n - 1) ** 2 - all_pairs / n**2
     step = max(1, COUNT_ENTRIES // size)
     null = []
-    for start in range(0, asked.n_resamples, step):
+    for start in track(range(0, asked.n_resamples, step), "batches of resamples"):
         numbers = range(start, min(start + step, asked.n_resamples))
         counts = np.array([multinomial_counts(terms.rows, generator(asked.seed, number)) for number in numbers])
         square, cross = bootstrap_sums(terms, kernel, counts)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, announce
+from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
@@ -29,12 +28,11 @@ from .effects import (
     plan_of,
     simulates_at,
 )
-from .metric_tests import DEFAULT_TESTS, SLOW_TESTS, TestInput
+from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
 from .resampling import generator, given_in_vain, many, not_used, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
-from .timing import announce_resamples, together
 
 __all__ = ["PowerResult", "detectable_shift", "power", "sample_size"]
 
@@ -44,9 +42,6 @@ Method = Literal["auto", "analytic", "simulated"]
 # The search for a sample size ends once the power is within this of the required one, or after so many data sets.
 CLOSE, MOST_REPEATS = 0.02, 10_000
 FIRST_ROWS, MOST_ROWS = 32, 1 << 20
-DATA_SETS = "simulated data sets"
-WITH_FORMULA = "use a test whose power has a formula, such as calibration_in_the_large or ecce_mad"
-FEWER = "use fewer", WITH_FORMULA
 
 
 @dataclass(frozen=True, repr=False)
@@ -445,15 +440,10 @@ class _Draws:
 
     def rejections(self, n: int, first: int, stop: int) -> int:
         if n not in self.own:
-            own = self.own[n] = self._own_test(n)
-            if self.case.metric is not None:
-                slow = SLOW_TESTS.get((self.case.name, own or ""))
-                each = self.case.metric.seconds(n, 2) + (0.0 if slow is None else slow(n, 2))
-                announce_resamples(f"{self.case.name} on {n:,} rows", each, stop - first, "repeats", FEWER)
+            self.own[n] = self._own_test(n)
             if self.case.metric is not None and self.own[n] is None:
                 self.limits[n] = self._limits(n)
-        with together(stop - first, "repeats", FEWER, DATA_SETS):
-            return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
+        return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
 
     def _own_test(self, n: int) -> str | None:
         """The test that `assess` uses for this number of rows; None where it would simulate labels."""
@@ -493,8 +483,7 @@ class _Draws:
     def _limits(self, n: int) -> tuple[float, float]:
         """Critical values of the metric from data sets simulated under the null hypothesis."""
         count = max(1000, math.ceil(50 / self.case.alpha))
-        with together(count, "test", WITH_FORMULA, f"{DATA_SETS} for the critical values"):
-            null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
+        null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
         null = null[~np.isnan(null)]
         if len(null) < 0.9 * count:
             raise UndefinedMetricError(self.case.name, f"is undefined in most samples of {n} rows", "use more rows")
@@ -521,12 +510,7 @@ def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
     """Double the size until the power suffices, then bisect."""
     low, high, n = 0, 0, FIRST_ROWS
     while True:
-        began = perf_counter()
         hits, count = _judged(draws, n, target, repeats)
-        if not high and n > FIRST_ROWS:  # steps of this time follow, or of twice this time if a larger size is needed
-            enough = hits >= target * count
-            seconds = (perf_counter() - began) * math.log2(100) * (1 if enough else 2)
-            announce("repeats", f"the search {'below' if enough else 'beyond'} {n:,} rows", seconds, FEWER)
         ends = _bounds(hits, count)
         if target - CLOSE <= ends[0] and ends[1] <= target + CLOSE:
             break

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, GroupError, Remedy, Use, WeightsNotSupportedError, announce, no_warnings
+from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric, announce_value
+from ..metrics.registry import Metric
 from ..util.blocks import keep_freed_memory
 from ..util.cached import cached_property
+from ..util.progress import track
 from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event
 from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
-    PILOTS,
     ROW_BYTES,
     CellSampler,
     DistinctSampler,
@@ -43,7 +43,6 @@ from .cells import (
     sharing,
 )
 from .seeds import generator, seed_of
-from .timing import FEWER, SOON, announce_resamples, progress, reported
 
 __all__ = [
     "ROW_BY_ROW",
@@ -51,7 +50,6 @@ __all__ = [
     "Draws",
     "RowSampler",
     "Sampler",
-    "announce_resampling",
     "choose_sampler",
     "every_outcome",
     "few_groups",
@@ -61,7 +59,6 @@ __all__ = [
     "multiplicities",
     "not_used",
     "one_view",
-    "progress",
     "refuse_options_of_rows",
     "remember",
     "resample",
@@ -127,13 +124,13 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
 
     keep_freed_memory()
     if workers is None or workers <= 1 or count < 2:
-        return list(reported(map(quiet, range(count)), count))
+        return list(track(map(quiet, range(count)), "resamples", count))
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(workers)
     try:
-        return list(reported(pool.map(quiet, range(count)), count))
-    finally:  # an interrupt, or a time limit, does not wait for the others
+        return list(track(pool.map(quiet, range(count)), "resamples", count))
+    finally:  # an interrupt does not wait for the others
         pool.shutdown(cancel_futures=True)
 
 
@@ -509,7 +506,6 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
     def make() -> float:
         if known is not None:
             return known
-        announce_value(metric, views, keywords)
         return metric.of_views(views, **keywords)
 
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
@@ -519,31 +515,6 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
         return make()
     found: float = shared(key, make)
     return found
-
-
-def announce_resampling(
-    metric: Metric,
-    views: list[AnyView],
-    each: float,
-    count: int,
-    draws: Draws = "rows",
-    exact: bool = False,
-    remedy: Remedy = FEWER,
-) -> None:
-    """Warn before a value and its resamples, where one of `each` seconds takes so long that their pace would be known too late."""
-    trials = (1 + PILOTS) * each
-    if trials <= 2 * SOON:
-        return
-    first = views[0]
-    if isinstance(first, View) and metric.takes == "View" and metric.counts and has_one_event(views) and not exact:
-        if draws != "rows" and has_few_scores(first):
-            return  # a resample takes far less time than a value
-        cells = 2 * first_cells([(metric, {})])
-        if metric.sketch and first.n > cells:  # so does one of cells; whether these are accurate is tried first
-            what = f"{count:,} resamples of {metric.id} on {first.n:,} rows, after trials of cells of rows,"
-            announce("n_resamples", what, trials + count * metric.seconds(cells, 2), remedy)
-            return
-    announce_resamples(f"{metric.id} on {first.n:,} rows", each, count + 1, remedy=remedy)
 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:

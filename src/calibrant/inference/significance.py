@@ -9,25 +9,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, Drop, Remedy, UndefinedMetricError, Use, announce
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
-from ..metrics.registry import Metric, catalogue, size_of, value_seconds
+from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
-from ..views.lenses import AnyView, has_one_event, shared_name, single_event
+from ..views.lenses import has_one_event, shared_name, single_event
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, SLOW_TESTS, OwnTest, TestInput, TestOutcome
+from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     ROW_BY_ROW,
-    CellSampler,
     Sampler,
-    announce_resampling,
     choose_sampler,
     given_in_vain,
     many,
@@ -38,7 +36,6 @@ from .resampling import (
     view_keywords,
 )
 from .simultaneous import null_draws
-from .timing import FEWER, SOON, together
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -172,16 +169,6 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
-    views = chosen.views(source, **view_keywords(chosen, options))
-    single = has_one_event(views)
-    quicker = _quicker(chosen, method, exact, single)
-    planned = method if method != "auto" else DEFAULT_TESTS.get(chosen.id, "consistency") if single else "consistency"
-    if planned == "consistency":
-        _announce(chosen, views, n_resamples, exact, quicker)
-    elif (chosen.id, planned) in SLOW_TESTS:
-        seconds = SLOW_TESTS[chosen.id, planned](*size_of(views)) * (n_resamples / 999 if planned in SIMULATING else 1)
-        what = f"{planned!r} for {views[0].n:,} rows"
-        announce("method", what, value_seconds(chosen, views) + seconds, quicker)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
@@ -193,7 +180,7 @@ def assess(
             what = _distribution(unit, fixed_design) + why
             return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
-        null = _draw([(chosen, options)], sampler, asked, fixed_design, workers, quicker)[:, 0]
+        null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
         what = _distribution(sampler.unit, fixed_design, null) + why
         return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
 
@@ -213,28 +200,6 @@ def assess(
         return simulated()
     own = _own(asked, method)
     return _without(_result(asked, own(asked), method), given)
-
-
-def _quicker(metric: Metric, method: str, exact: bool, single: bool) -> Remedy:
-    """What takes less time than a test."""
-    others = [
-        other for other in OWN_TESTS.get(metric.id, {}) if other != method and (metric.id, other) not in SLOW_TESTS
-    ]
-    if method not in ("auto", "consistency"):
-        return *(Use("method", other) for other in others[:1]), "use a random sample of the rows"
-    more = tuple(Use("method", other) for other in others[:1] if single and method == "consistency")
-    return *(more or ((Drop("exact", True),) if exact else ())), *FEWER
-
-
-def _announce(metric: Metric, views: list[AnyView], n_resamples: int, exact: bool, remedy: Remedy = FEWER) -> None:
-    """Warn before a test by simulated labels, unless all of them are evaluated at once."""
-    n, k = size_of(views)
-    ahead = k * metric.seconds(n, k)
-    if metric.takes == "Block" and ahead > SOON:  # the terms of all rows are computed for each label first
-        what = f"{n_resamples:,} resamples of {metric.id} on {n:,} rows"
-        announce("n_resamples", what, ahead + n_resamples * n * k * LABEL, remedy)
-    elif metric.id not in NULL_DRAWS:
-        announce_resampling(metric, views, value_seconds(metric, views), n_resamples, "outcomes", exact, remedy)
 
 
 def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
@@ -341,8 +306,6 @@ def assess_many(
     source, options = read_source(y_true, y_prob, where, keywords)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
-    for m, own in plans:
-        _announce(m, m.views(source, **view_keywords(m, own)), n_resamples, exact)
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     sampler = choose_sampler(plans, _plain(source), exact, "outcomes" if fixed_design else "scores")
     null = _draw(plans, sampler, asked[0], fixed_design, workers)
@@ -487,9 +450,8 @@ def _draw(
     asked: TestInput,
     fixed_design: bool,
     workers: int | None,
-    remedy: Remedy = FEWER,
 ) -> Floats:
-    """Values of each metric under the null hypothesis, one row per simulated data set; `remedy` is what takes less time."""
+    """Values of each metric under the null hypothesis, one row per simulated data set."""
     # Labels are simulated in the order of the rows; rows with counts are expanded.
     if not fixed_design or asked.view.weight_kind == "counts":
         for metric, options in plans:
@@ -500,15 +462,10 @@ def _draw(
         return [drawn.value(metric, options) for metric, options in plans]
 
     if len(plans) == 1 and fixed_design:
-        with together(asked.n_resamples, remedy=remedy):
-            found = null_draws(*plans[0], sampler, asked.n_resamples, asked.seed, workers)
+        found = null_draws(*plans[0], sampler, asked.n_resamples, asked.seed, workers)
         if found is not None:
             return found[:, None]
-    if not isinstance(sampler, CellSampler):
-        for metric, _ in plans:
-            _announce(metric, asked.views, asked.n_resamples, True, remedy)
-    with together(asked.n_resamples, remedy=remedy):
-        null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
+    null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
         missing = asked.n_resamples - int((~np.isnan(null)).sum())

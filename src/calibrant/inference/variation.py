@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from ..binning.parse import several_bins
 from ..binning.table import weighted_power
-from ..errors import announce
 from ..metrics.bin.variation import SimulatedVariation
-from ..metrics.registry import norm_root, size_of
+from ..metrics.registry import norm_root
 from .asymptotic import vector_view
 from .metric_tests import NULL_DRAWS, TestInput
 from .resampling import ROW_BY_ROW, generator
-from .timing import FEWER
 
 Floats = NDArray[np.float64]
 
@@ -24,9 +22,6 @@ def _draws(of: Callable[[TestInput], Floats]) -> tuple[str, Callable[[TestInput]
     def draws(asked: TestInput) -> Floats | None:
         if several_bins(asked.options["bins"]) is not None:  # averaged outside the formula
             return None
-        n, k = size_of(asked.views)
-        seconds = (45 + 2 * k) * 1e-9 * n * asked.n_resamples
-        announce("n_resamples", f"{asked.n_resamples:,} resamples of {asked.metric.id} on {n:,} rows", seconds, FEWER)
         return of(asked)
 
     return ROW_BY_ROW, draws

@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .language_models import read_lm_harness as read_lm_harness
 from .language_models import read_openai_logprobs as read_openai_logprobs

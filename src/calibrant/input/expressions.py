@@ -20,6 +20,8 @@ def first_line(error: Exception) -> str:
 def condition_error(error: Exception, names: Sequence[str], argument: str = "where") -> ArgumentError:
     """The error for an expression that DuckDB cannot evaluate."""
     text = first_line(error)
+    if "GROUP BY" in text:
+        return ArgumentError(argument, "has an aggregate", "use an expression of each row, such as 'age >= 65'")
     unknown = re.search(r'column "(.*)" not found', text)
     remedy = f"the columns are {', '.join(names[:20])}"
     if unknown is None:

@@ -6,34 +6,18 @@ Importing it fills the catalogue.
 from importlib import import_module
 from typing import Any
 
-from ..util.namespace import namespace
+from lazy_loader import attach_stub
+
 from .registry import catalogue
 
-NAMES = {
-    "continuous": ("ecd_density", "ecd_gaussian", "nees"),
-    "decomposition": ("decompose", "skill_score"),
-    "grouping": ("grouping_loss",),
-    "matrix_learning": ("learn_matrix",),
-    "registry": ("catalogue", "metric", "preset"),
-    "reliability_curve": ("calibration_curve",),
-}
-TYPES = {
-    "decomposition": ("Decomposition",),
-    "grouping": ("GroupingLoss",),
-    "matrix_learning": ("LearnedMatrix",),
-    "registry": ("Metric",),
-    "reliability_curve": ("CalibrationCurve",),
-}
-FAMILIES = ("point", "bin", "kernel", "curve", "cumulative")  # the order of the catalogue
-for _family in FAMILIES:
+for _family in ("point", "bin", "kernel", "curve", "cumulative"):  # the order of the catalogue
     import_module(f".{_family}", __name__)
-_get, _, _listed = namespace(__name__, NAMES, TYPES)
-__all__ = sorted([*_listed, *catalogue])
+_load, _, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    return catalogue[name] if name in set(catalogue) else _get(name)  # `in catalogue` would accept an alias
+    return catalogue[name] if name in set(catalogue) else _load(name)  # `in catalogue` would accept an alias
 
 
 def __dir__() -> list[str]:
-    return sorted({*_listed, *catalogue, *FAMILIES})
+    return sorted({*__all__, *catalogue})  # with the metrics that users declare

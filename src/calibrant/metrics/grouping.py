@@ -19,10 +19,10 @@ from ..errors import (
     UndefinedMetricError,
     Use,
     WeightsNotSupportedError,
-    announce,
 )
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole, least_resamples
+from ..util.progress import track
 from ..util.results import Record, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens, single_event
@@ -461,8 +461,6 @@ def grouping_loss(
     except (TypeError, ValueError):
         problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
         raise ArgumentError("rng", problem) from None
-    what = f"{n_resamples:,} permutations and bootstrap replicates of {n:,} rows"
-    announce("n_resamples", what, 2.2e-7 * n_resamples * n, ("use fewer", "use a random sample of the rows"))
     cell, count = _bins(view, sample.score, binning, bins)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
@@ -477,7 +475,7 @@ def grouping_loss(
     pvalue = low = high = math.nan
     if n_resamples:
         outcomes = permuted(sample, partition.part // count, generator)
-        null = [explained(sample.weight, next(outcomes), partition) for _ in range(n_resamples)]
+        null = [explained(sample.weight, next(outcomes), partition) for _ in track(range(n_resamples), "permutations")]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
         if divided and n_resamples >= least_resamples(level):
@@ -559,7 +557,7 @@ def _interval(sample: Sample, partition: Partition, level: float, n_resamples: i
     """Return the quantiles of bootstrap replicates of the lower bound, with the regions held fixed."""
     n = len(sample.score)
     values = []
-    for _ in range(n_resamples):
+    for _ in track(range(n_resamples), "resamples"):
         # Two copies of a row are not a pair of different rows: as weights they are not counted as one.
         drawn = sample.weight * np.bincount(rng.integers(n, size=n), minlength=n)
         terms = estimate(sample, partition, drawn)

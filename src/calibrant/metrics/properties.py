@@ -14,6 +14,19 @@ __all__ = ["PROPERTIES", "Property"]
 ASPECTS = frozenset({"norm", "r", "q", "k"})
 # Orders of growth beyond N log N for each class.
 SLOW = frozenset({"N^2", "N^2 K", "N^2 K or a sort", "N^2 K in parts", "N K by landmarks", "a linear program"})
+# Among many metrics: the largest number of rows of which all pairs are compared, and that are resampled by a slow metric.
+PAIRED_ROWS, RESAMPLED_ROWS = 20_000, 2_500
+
+
+def compares_pairs(metric: Metric, classes: int) -> bool:
+    """Whether the computing time grows with the number of pairs of rows; some metrics sort the scores of two classes instead."""
+    return metric.cost in ("N^2", "N^2 K") or (classes > 2 and "^2" in metric.cost)
+
+
+def is_slow_to_resample(metric: Metric, rows: int, classes: int) -> bool:
+    """Whether a metric is not resampled among many metrics: it compares pairs of rows, or iterates, and there are many rows."""
+    iterates = metric.cost in ("N K log N per step", "N K by landmarks", "a linear program")
+    return rows > RESAMPLED_ROWS and (iterates or compares_pairs(metric, classes))
 
 
 class Property(NamedTuple):

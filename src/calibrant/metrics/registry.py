@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,6 @@ from ..errors import (
     PASS_ROWS,
     AmbiguousMetricError,
     ArgumentError,
-    Drop,
     InputTypeError,
     InPython,
     LensError,
@@ -28,13 +28,11 @@ from ..errors import (
     UnknownMetricError,
     Use,
     WeightsNotSupportedError,
-    announce,
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
 from ..util import kernels
 from ..util.blocks import map_blocks
-from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
 from ..views.lenses import Lens, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
@@ -47,7 +45,6 @@ from .signature import build_signature, check_class_weight, check_option, formul
 from .use_cases import USE_CASES
 
 __all__ = [
-    "COSTS",
     "OWN_TESTS",
     "SIDES",
     "Above",
@@ -58,13 +55,10 @@ __all__ = [
     "Metric",
     "SignOf",
     "Takes",
-    "announce_value",
     "catalogue",
     "metric",
     "norm_root",
     "preset",
-    "size_of",
-    "value_seconds",
 ]
 
 Takes = Literal["View", "VectorView", "Block"]
@@ -85,29 +79,6 @@ SIDES: dict[str, tuple[str, str] | None] = {
     "nothing": None,
 }
 
-# Nanoseconds of a typical metric, deliberately rough; `relative_time` in the declaration of a metric corrects them where it differs much.
-COSTS: dict[str, Callable[[float, float], float]] = {
-    "N": lambda n, k: n * 15,
-    "N K": lambda n, k: n * (k + 4) * 15,
-    "N log N": lambda n, k: n * math.log2(n + 2) * 7,
-    "N K log N": lambda n, k: n * (k + 2) * math.log2(n + 2) * 6,
-    # Fits and searches pass over the rows repeatedly.
-    "N log N per step": lambda n, k: n * math.log2(n + 2) * 50,
-    "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 20,
-    "N^2": lambda n, k: n * n * 1.5,
-    "N^2 K": lambda n, k: n * n * (k + 10) * 2,
-    # Two classes reduce to one score, which can be sorted.
-    "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 35 if k == 2 else n * n * k * 2,
-    "N^2 K in parts": lambda n, k: n * k * 250 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
-    "N K by landmarks": lambda n, k: n * (k + 30) * 4000,
-    "a linear program": lambda n, k: min(n / 2000, 1) * 1.5e8,
-}
-# Nanoseconds of a call without rows, and of each pair of rows of these metrics with ``exact=True``.
-CALL, PAIR = 3e5, 12.0
-ALL_PAIRS = ("ici", "ep", "e50", "e90", "emax", "eci", "skce_b", "skce_uq")
-# No metric takes long for fewer rows.
-FEW_ROWS = 5000
-
 Array = NDArray[Any]
 AnyView = View | VectorView
 
@@ -116,7 +87,7 @@ CANCELLED = 1e-9
 
 
 OWN_TESTS: dict[str, dict[str, Any]] = {}
-"""Tests of metrics by identifier and method; `calibrant.inference` registers them and is imported by `fill` on first use."""
+"""Tests of metrics by identifier and method; `calibrant.inference` registers them."""
 
 
 class _OnMetric:
@@ -233,7 +204,7 @@ class Metric(Facts):
     sketch : bool, default True
         Whether the metric can be computed from a sketch.
     cost : str, default "N"
-        Order of growth of the computing time, a key of ``COSTS``.
+        Order of growth of the computing time with the numbers of rows, N, and of classes, K.
     deterministic : bool, default True
         Whether the value is a function of the data alone.
     order_dependent : bool, default False
@@ -267,10 +238,6 @@ class Metric(Facts):
         Other names in the literature, accepted by the catalogue.
     recommended : bool, default False
         Whether the metric is among those recommended for common use.
-    relative_time : float, default 1.0
-        Computing time relative to that of a typical metric with the same `cost`.
-    fixed_time : float, default 0.0
-        Seconds that do not depend on the number of rows, such as for a search on a grid; for each class if the `cost` grows with them.
     reversed_by : mapping, optional
         Values of options under which the two sides of the ideal value change their meaning.
     reads_log_odds : bool or callable, default False
@@ -325,8 +292,6 @@ class Metric(Facts):
     cite: str
     aliases: tuple[str, ...] = ()
     recommended: bool = False
-    relative_time: float = 1.0
-    fixed_time: float = 0.0
     reversed_by: Mapping[str, Any] = field(default_factory=dict)
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
     explain: Mapping[str, str] = field(default_factory=dict)
@@ -369,7 +334,7 @@ class Metric(Facts):
             raise InputTypeError(
                 self.id, "takes only y_true and y_prob by position", f"pass options by keyword, such as {example}"
             )
-        return self._found(y_true, y_prob, keywords, True)[0]
+        return self._found(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
         """Compute the value for checked predictions, and return it with the name of the lens.
@@ -390,9 +355,7 @@ class Metric(Facts):
         """
         return self._found(predictions, None, keywords)
 
-    def _found(
-        self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any], announced: bool = False
-    ) -> tuple[float, str]:
+    def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(y_true, Sketches) and self.takes == "Block":
             resolve(y_true, y_prob, words, where)
@@ -400,8 +363,6 @@ class Metric(Facts):
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else shared_name(views)
-        if announced and views[0].n > FEW_ROWS:
-            announce_value(self, views, options)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -731,7 +692,7 @@ class Metric(Facts):
     @property
     def tests(self) -> tuple[str, ...]:
         """Methods of `assess` that are specific to this metric; empty if its null distribution is only simulated."""
-        fill("tests of metrics")
+        import_module("calibrant.inference.significance")  # registers them; by name, since it is in a layer above
         return tuple(OWN_TESTS.get(self.id, ()))
 
     def _above(self, options: Mapping[str, Any]) -> Above:
@@ -784,24 +745,6 @@ class Metric(Facts):
         deviation = "estimates" if one_class and self.sign_of != "confidence" else "confident"
         return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
 
-    def seconds(self, n: int, k: int) -> float:
-        """Estimate the computing time roughly, from its order of growth.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        k : int
-            Number of classes.
-
-        Returns
-        -------
-        float
-            Seconds.
-        """
-        fixed = self.fixed_time * (k - 1 if "K" in self.cost else 1)  # two classes are one score
-        return fixed + (CALL + COSTS[self.cost](n, k) * self.relative_time) * 1e-9
-
     def to_dict(self) -> dict[str, Any]:
         """Convert the catalogue entry to plain values.
 
@@ -819,29 +762,6 @@ class Metric(Facts):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_find, (self.id,))
-
-
-def announce_value(metric: Metric, views: list[AnyView], options: Mapping[str, Any]) -> None:
-    """Warn before a value that takes long."""
-    n, k = size_of(views)
-    sample = "evaluate a random sample of the rows"
-    if options.get("exact") is True and metric.id in ALL_PAIRS and not ("in parts" in metric.cost and k == 2):
-        pairs = PAIR * 1e-9 * n * n * max(len(views), (k + 15) / 20)
-        announce(metric.id, f"all pairs of {n:,} rows", pairs, (Drop("exact", True), sample))
-    announce(metric.id, f"{n:,} rows", value_seconds(metric, views), sample)
-
-
-def value_seconds(metric: Metric, views: list[AnyView]) -> float:
-    """Estimate the computing time of a value for these views."""
-    n, k = size_of(views)
-    one_by_one = metric.takes == "View" and "K" not in metric.cost
-    return metric.seconds(n, 2) * len(views) if one_by_one else metric.seconds(n, k)
-
-
-def size_of(views: list[AnyView]) -> tuple[int, int]:
-    """Return the numbers of rows and classes, which determine the computing time."""
-    first = views[0]
-    return first.n, first.k if isinstance(first, VectorView) else max(2, len(views))
 
 
 def norm_root(value: float, options: Mapping[str, Any]) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,15 +16,11 @@ from urllib.parse import quote, unquote, urlencode
 
 from ..errors import ArgumentError, FileError, MissingDependencyError
 
-__all__ = ["ChangedError", "Connection", "Database", "Postgres", "Sqlite", "database_of"]
+__all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
 
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
 """Seconds that a writer waits for another."""
-READER_PATIENCE = 2.0
-"""Seconds that a reader waits for a file that is opened read-only; it only waits where the file is locked as a whole."""
-SERVER_SECONDS = 10
-"""Seconds for which a store on a server, which has no number of its changes, counts as unchanged for readers."""
 SCHEMA_NAME = "calibrant"
 """Schema of a monitor on a server whose URL names none."""
 # Word by word, from SQLite to PostgreSQL. Text is compared byte by byte in both, so that both have the same order.
@@ -94,13 +89,12 @@ class Database(Protocol):
     def compact(self, connection: Connection) -> None: ...
     def size(self, connection: Connection) -> int: ...
     def said(self, error: Exception) -> str: ...
-    def version(self) -> tuple[int, ...]: ...
 
 
-def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Database:
-    """The database of a path or URL; of a file that is opened read-only, not even the journal is moved into the file."""
+def database_of(place: str | os.PathLike[str]) -> Database:
+    """The database of a path or URL."""
     text = os.fspath(place)
-    if is_url(text):
+    if str(text).startswith(("postgresql://", "postgres://")):
         return Postgres(text)
     # Not shown: it may contain a password. A path of one letter and a colon is a drive of Windows.
     other = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
@@ -108,23 +102,10 @@ def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Datab
         known = not other[1] or other[1].startswith("postgres")  # with a single slash
         problem = "is neither a path nor a URL" if known else f"URLs of the form {other[1]}:// are not supported"
         raise ArgumentError("store", problem, "use the path of a file or postgresql://USER@HOST/DATABASE?schema=NAME")
-    return Sqlite(place, read_only)
-
-
-def is_url(place: str | os.PathLike[str]) -> bool:
-    """Whether a store is on a server.
-
-    >>> is_url("postgresql://host/risk"), is_url("churn.db")
-    (True, False)
-    """
-    return str(os.fspath(place)).startswith(("postgresql://", "postgres://"))
+    return Sqlite(place)
 
 
 NOTHING = (0, 0, 0)
-
-
-class ChangedError(FileError):
-    """A file that is read without locks was changed meanwhile."""
 
 
 def _state(path: Path) -> tuple[int, ...]:
@@ -156,24 +137,23 @@ class Sqlite:
     errors = (sqlite3.Error,)
     remedy = "check the path and its permissions"
 
-    def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.name = self.path.stem
-        self._read_only = read_only
 
     def connect(self, writing: bool) -> Connection:
-        """Connect; a reader that must not write, or cannot, reads the file as it is while nobody writes.
+        """Connect; a reader that cannot write reads the file as it is while nobody writes.
 
         SQLite would otherwise create a journal and its index beside the file, which a reader cannot remove, and which may then belong to
         another user than the one who writes.
         """
-        if writing or not (self._read_only or not os.access(self.path.parent, os.W_OK)):
+        if writing or os.access(self.path.parent, os.W_OK):
             return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
-        place, patience = f"{self.path.absolute().as_uri()}?mode=ro", READER_PATIENCE if self._read_only else PATIENCE
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
         before = _state(self.path)  # before the journal, which a writer fills before it changes the file
         as_it_is = _has_journal_mode(self.path) and _state(Path(f"{self.path}-wal")) == NOTHING
         place += "&immutable=1" if as_it_is else ""
-        found = sqlite3.connect(place, uri=True, timeout=patience, isolation_level=None, factory=_Reader)
+        found = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, factory=_Reader)
         found.before = before if as_it_is else None
         return cast(Connection, found)
 
@@ -181,7 +161,7 @@ class Sqlite:
         """Raise if a file that is read as it is was changed meanwhile, since what was read may be mixed."""
         before = connection.before if isinstance(connection, _Reader) else None
         if before is not None and _state(self.path) != before:
-            raise ChangedError(str(self.path), "another process was writing while it was read", "repeat the call")
+            raise FileError(str(self.path), "another process was writing while it was read", "repeat the call")
 
     def configure(self, connection: Connection) -> None:
         """Committed data survive a power failure, and a malicious file cannot call functions."""
@@ -221,10 +201,6 @@ class Sqlite:
 
     def said(self, error: Exception) -> str:
         return short(error)
-
-    def version(self) -> tuple[int, ...]:
-        """Inode, size and time of the file and of its journal, one of which every commit changes."""
-        return _state(self.path) + _state(Path(f"{self.path}-wal"))
 
     messages: Sequence[tuple[str, str, str]] = (
         (
@@ -370,10 +346,6 @@ class Postgres:
         for secret in self._secrets:
             text = text.replace(secret, "...")
         return short(text)
-
-    def version(self) -> tuple[int, ...]:
-        """The time in steps of some seconds."""
-        return (int(time.time() / SERVER_SECONDS),)
 
     messages: Sequence[tuple[str, str, str]] = (
         ("No space left", *Sqlite.messages[0][1:]),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, FileError, InputTypeError
 from ..inference.multiplicity import e_bh, p_to_e
@@ -16,7 +16,6 @@ from ..util.checks import check_fraction
 from ..util.configuration import OWN, Configuration, find_configuration, read_configuration
 from ..util.results import Record, percent, plain_value, several
 from .monitor import Monitor
-from .outbox import count_waiting
 from .status import Alarm, MonitorStatus, stories_of, story_text
 from .windows import SECOND, read_duration, read_time, time_text
 
@@ -54,13 +53,11 @@ class FleetModel(Record):
         Who is responsible for it.
     options : mapping
         Further entries of its table, such as sources, columns and levels, over those of ``[models]``.
-    alerts : mapping
-        Where alarms are sent: the entries of ``[alerts]`` and of its own table ``alerts``.
     configuration : Configuration
         The file that names it.
     """
 
-    _hidden = ("store", "options", "alerts", "configuration")  # addresses may contain passwords
+    _hidden = ("store", "options", "configuration")  # addresses may contain passwords
 
     name: str
     store: str
@@ -68,8 +65,6 @@ class FleetModel(Record):
     owner: str | None
     options: Mapping[str, Any]
     """Sources, columns and levels."""
-    alerts: Mapping[str, Any]
-    """Where alarms are sent; empty for nowhere."""
     configuration: Configuration
 
     @property
@@ -104,7 +99,7 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     Parameters
     ----------
     path : str or path-like, optional
-        A configuration file, or a folder with several; in a folder, ``calibrant.toml`` gives defaults (``[models]`` and ``[alerts]``) to
+        A configuration file, or a folder with several; in a folder, ``calibrant.toml`` gives defaults (``[models]``) to
         the other files. By default the configuration that the command line finds here.
 
     Returns
@@ -167,8 +162,9 @@ def _files(path: str | os.PathLike[str] | None) -> list[tuple[Configuration, Map
 
 
 def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetModel]:
-    tables, defaults = (_table(file, each, "models") for each in (file.tables, shared))
-    alerts, general = (_table(file, each, "alerts") for each in (file.tables, shared))
+    tables, defaults = file.tables.get("models", {}), shared.get("models", {})
+    if not isinstance(tables, dict) or not isinstance(defaults, dict):
+        raise file.error("must be a table", "write [models]", "", "models")
     both = {key: value for each in (defaults, tables) for key, value in each.items() if not _is_model(key, value)}
     found = []
     for name, own in tables.items():
@@ -177,28 +173,18 @@ def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetMode
                 raise file.error("is an entry of models, and cannot be the name of one", "rename it", "models", name)
             continue
         entries = {**{key: _named(value, name, key in SOURCES) for key, value in both.items()}, **own}
-        store, owner, sent = entries.pop("store", None), entries.pop("owner", None), entries.pop("alerts", {})
+        store, owner = entries.pop("store", None), entries.pop("owner", None)
         if not isinstance(store, str) or not store:
             raise file.error("expected the path of its store", 'write store = "NAME.db"', "models", name)
         if not isinstance(owner, str | None):
             raise file.error(f"expected text, got {owner!r}", "", f"models.{name}", "owner")
-        if sent is not False and not isinstance(sent, dict):
-            raise file.error("expected a table, or false", f"write [models.{name}.alerts]", f"models.{name}", "alerts")
         store = store if "://" in store else str(file.path.parent / store)
-        channels = {} if sent is False else {**general, **alerts, **sent}
-        found.append(FleetModel(name, store, owner, entries, channels, file))
+        found.append(FleetModel(name, store, owner, entries, file))
     return found
 
 
 def _is_model(key: str, value: Any) -> bool:
     return isinstance(value, dict) and key not in SOURCES
-
-
-def _table(file: Configuration, tables: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = tables.get(key, {})
-    if not isinstance(found, dict):
-        raise file.error("must be a table", f"write [{key}]", "", key)
-    return found
 
 
 def _named(value: Any, name: str, is_file: bool) -> Any:
@@ -258,8 +244,6 @@ class ModelStatus(Record):
         Whether the e-BH procedure over all models selects its drift.
     alarms : tuple of Alarm
         Alarms that are not acknowledged.
-    unsent : int
-        Messages about alarms that are not sent yet.
     """
 
     model: str
@@ -283,8 +267,6 @@ class ModelStatus(Record):
     drift_selected: bool = False
     alarms: tuple[Alarm, ...] = ()
     """Alarms that are not acknowledged."""
-    unsent: int = 0
-    """Messages about alarms that are not sent yet."""
 
     @property
     def words(self) -> str:
@@ -444,7 +426,7 @@ def fleet_status(
     check_fraction(alpha, "alpha", 0.05)
     moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
     allowed = None if stale is None else read_duration(stale, "stale")
-    found = []
+    statuses = []
     for name, owner, store, model in _stores(models):
         error, patience = (errors or {}).get(name), allowed
         try:
@@ -452,37 +434,19 @@ def fleet_status(
             patience = allowed if own is None else own
         except FileError as problem:
             error = error or str(problem)
-        found.append(_reading_of(name, owner, store, error, patience))
-    if not found:
+        try:
+            monitor = store if isinstance(store, Monitor) else Monitor.open(store)
+            statuses.append(_model_status(name, owner, monitor, error, patience, moment))
+        except (CalibrantError, OSError) as problem:
+            reason = error or " ".join(str(problem).split())
+            statuses.append(ModelStatus(name, owner, "failed", False, "", reason))
+    if not statuses:
         raise ArgumentError("models", "names no model", "name at least one")
-    return gather(found, alpha, moment)
-
-
-class Reading(NamedTuple):
-    """What was read of one model, whatever the time."""
-
-    found: ModelStatus
-    since: int | None = None
-    """Time of its latest data."""
-    due: int | None = None
-    """Time from which the model is stale."""
-
-    def at(self, moment: int) -> ModelStatus:
-        """The status at a time."""
-        if self.since is None or self.due is None or moment <= self.due:
-            return self.found
-        state = "stale" if self.found.state == "quiet" else self.found.state
-        return replace(self.found, state=state, stale_since=time_text(self.since))
-
-
-def gather(readings: Iterable[Reading], alpha: float, moment: int) -> FleetStatus:
-    """The status of all models at a time, with the selections over all of them."""
-    found = [each.at(moment) for each in readings]
-    calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in found], alpha=alpha)
-    drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in found], alpha=alpha)
+    calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in statuses], alpha=alpha)
+    drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in statuses], alpha=alpha)
     chosen = [
         replace(each, selected=bool(a), drift_selected=bool(b))
-        for each, a, b in zip(found, calibration, drift, strict=True)
+        for each, a, b in zip(statuses, calibration, drift, strict=True)
     ]
     return FleetStatus(tuple(sorted(chosen, key=_rank)), float(alpha), time_text(moment // SECOND * SECOND))
 
@@ -508,35 +472,27 @@ def _stores(models: Any) -> list[tuple[str, str | None, Any, FleetModel | None]]
     return [(model.name, model.owner, model.store, model) for model in found]
 
 
-def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:
-    try:
-        monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-        return read_model(name, owner, monitor, monitor.status(last=1), error, patience)
-    except (CalibrantError, OSError) as problem:
-        return Reading(ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split())))
-
-
-def read_model(
-    name: str,
-    owner: str | None,
-    monitor: Monitor,
-    status: MonitorStatus,
-    error: str | None = None,
-    patience: int | None = None,
-) -> Reading:
-    """What a monitor and its status say about a model among others."""
-    (since, width), unsent = _latest(monitor), count_waiting(monitor._store)
+def _model_status(
+    name: str, owner: str | None, monitor: Monitor, error: str | None, patience: int | None, moment: int
+) -> ModelStatus:
+    """The status of one model at a time, before the selection among all models."""
+    status = monitor.status(last=1)
+    since, width = _latest(monitor)
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
+    stale_since = None
+    if since is not None and allowed is not None and moment > since + allowed:
+        stale_since = time_text(since)
+    state = _state(status, error)
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
-    found = ModelStatus(
+    return ModelStatus(
         name,
         owner,
-        _state(status, error),
+        "stale" if stale_since is not None and state == "quiet" else state,
         False,
         status.verdict,
         error,
         status.windows[-1].window if status.windows else None,
-        None,
+        stale_since,
         status.n,
         status.labelled,
         status.process.value,
@@ -544,9 +500,7 @@ def read_model(
         None if drift is None else float(p_to_e([drift])[0]),
         False,
         status.open_alarms,
-        unsent,
     )
-    return Reading(found, since, None if since is None or allowed is None else since + allowed)
 
 
 def _state(status: MonitorStatus, error: str | None) -> str:

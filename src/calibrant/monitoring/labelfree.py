@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.seeds import generator, seed_of
-from ..inference.timing import reported
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
+from ..util.progress import track
 from ..util.results import Record, number
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
@@ -473,7 +473,7 @@ def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
     weight = view.weights / view.weights.sum()
     order = view.order
     score, wrong = view.score[order], 1 - view.outcome[order]
-    for row in reported(range(n_resamples), n_resamples):
+    for row in track(range(n_resamples), "resamples"):
         times = draw.multinomial(size, weight[order]).astype(np.float64)
         threshold = _threshold(score, times, float(times @ wrong))
         found[row] = sample.share[sample.value >= threshold].sum()

@@ -25,6 +25,7 @@ from ..errors import (
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
+from ..util.progress import track
 from ..views.resolve import as_predictions
 from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
@@ -631,11 +632,9 @@ class Monitor:
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
-        if self._store.read_only:
-            return
         with self._store.read() as db:
             places = db.unexamined()
-        for begin in range(0, len(places), TOGETHER):
+        for begin in track(range(0, len(places), TOGETHER), "batches of windows"):
             some = places[begin : begin + TOGETHER]
             with self._store.read() as db:
                 parts = {place: db.parts(place) for place in some}

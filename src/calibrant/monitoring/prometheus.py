@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from .status import MonitorStatus
 
-__all__ = ["Family", "exposed", "families", "family", "joined"]
+__all__ = ["exposed"]
 
 Rows = list[tuple[dict[str, Any], float | int | None]]
 OWN_LABELS = ("group", "kind", "method", "score", "statistic")
@@ -40,42 +40,17 @@ def exposed(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> s
     ArgumentError
         If the name of a label is invalid, or a gauge has it already.
     """
-    return joined([families(status, labels)])
-
-
-class Family(NamedTuple):
-    """A gauge with its lines."""
-
-    name: str
-    help: str
-    lines: list[str]
-
-
-def families(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> list[Family]:
-    """Return the gauges of a status, with the same arguments as `exposed`."""
     every = dict(labels or {})
     for name in every:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) or name.startswith("__"):
             raise ArgumentError("labels", f"{name!r} is not the name of a label", "use letters, digits and underscores")
         if name in OWN_LABELS:
             raise ArgumentError("labels", f"{name!r} is a label of the gauges themselves", "use another name")
-    gauges = [*_totals(status), *_newest(status), *_labelled(status)]
-    return [family(name, help, [({**every, **own}, value) for own, value in rows]) for name, help, rows in gauges]
-
-
-def family(name: str, help: str, rows: Rows) -> Family:
-    """Return a gauge of some labels and values; unknown values are left out."""
-    lines = [f"calibrant_{name}{_labels(labels)} {_value(value)}" for labels, value in rows if value is not None]
-    return Family(name, help, lines)
-
-
-def joined(found: Iterable[Iterable[Family]]) -> str:
-    """Return the gauges of several monitors as one text, in which all lines of a gauge must stand together."""
-    together: dict[str, Family] = {}
-    for each in (family for monitor in found for family in monitor):
-        together.setdefault(each.name, Family(each.name, each.help, [])).lines.extend(each.lines)
     text: list[str] = []
-    for name, help, lines in together.values():
+    for name, help, rows in [*_totals(status), *_newest(status), *_labelled(status)]:
+        lines = [
+            f"calibrant_{name}{_labels({**every, **own})} {_value(value)}" for own, value in rows if value is not None
+        ]
         if lines:
             text += [f"# HELP calibrant_{name} {help}", f"# TYPE calibrant_{name} gauge", *lines]
     return "\n".join(text) + "\n"

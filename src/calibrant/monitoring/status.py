@@ -5,13 +5,11 @@ Results computed for a status are cached in the store.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -604,11 +602,8 @@ def build_status(
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
-    if store.read_only:
-        found = _found_in_memory(store, parts, settings, reference, clock, len(streams))
-    else:
-        found = [_found(part, settings, reference, clock, len(streams)) for part in parts]
-        _keep(store, parts, found)
+    found = [_found(part, settings, reference, clock, len(streams)) for part in parts]
+    _keep(store, parts, found)
     each = {
         w.place: _window(settings, w, p, f, evidence.get(w.place), clock)
         for w, p, f in zip(read, parts, found, strict=True)
@@ -757,30 +752,6 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
     except FileError as error:
         if not is_unwritable(error):
             raise
-
-
-def _found_in_memory(
-    store: Store, parts: list[Part], settings: Settings, reference: Baseline, clock: int | None, streams: int
-) -> list[tuple[ScoreFindings, WindowCalibration | None]]:
-    """Results of the parts of a store that is only read; those computed for the last status are used again."""
-    before = b"".join(sketch.to_bytes() for sketch in (reference.scores, *reference.ood.values()) if sketch is not None)
-    common = blake2b(json.dumps([settings.to_dict(), streams]).encode() + before)
-    keys, found = [], []
-    for part in parts:
-        digest = common.copy()
-        for sketch in (part.scores, part.outcomes, *part.ood.values()):
-            digest.update(sketch.to_bytes())
-        keys.append(digest.digest())
-        drift, measured = store.memory.get(keys[-1], (None, None))
-        known = part._replace(drift=part.drift or drift, measured=part.measured or measured)
-        found.append(_found(known, settings, reference, clock, streams))
-    store.memory.clear()
-    for key, part, (scores, calibration) in zip(keys, parts, found, strict=True):
-        drift = None if part.drift is not None else scores.to_dict()
-        measured = None if calibration is None or part.measured is not None else asdict(calibration)
-        if drift is not None or measured is not None:
-            store.memory[key] = drift, measured
-    return found
 
 
 def _window(

@@ -85,16 +85,10 @@ class Store:
     {'alpha': 0.05}
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
-    ) -> None:
-        self.database = database_of(path, read_only)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.database = database_of(path)
         self.path = self.database.path
         """File, or URL without password."""
-        self.read_only = read_only
-        """Whether nothing is written, not even results that a status computes."""
-        self.memory: dict[bytes, Any] = {} if memory is None else memory
-        """Results computed for the status of a store that is only read; they may be used again for another opening."""
 
     @classmethod
     def create(
@@ -130,11 +124,9 @@ class Store:
         return store
 
     @classmethod
-    def open(
-        cls, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
-    ) -> Store:
+    def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open an existing database; a file after an integrity check unless it is large."""
-        store = cls(path, read_only=read_only, memory=memory)
+        store = cls(path)
         database = store.database
         create = ("create it with `calibrant monitor init`", InPython("Monitor.create"))
         if isinstance(database, Sqlite) and not database.path.exists():
@@ -156,10 +148,6 @@ class Store:
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
         return store
-
-    def version(self) -> tuple[int, ...]:
-        """Numbers that differ after a committed change."""
-        return self.database.version()
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
@@ -198,8 +186,6 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
-        if self.read_only:
-            raise FileError(str(self.path), "was opened read-only", "open it for writing")
         with self._connected() as connection, self._transaction(connection, writing=True):
             yield Transaction(connection)
 

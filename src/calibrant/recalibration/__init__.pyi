@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .adjust import OffsetAdjustment as OffsetAdjustment
 from .adjust import PriorEstimate as PriorEstimate

@@ -360,7 +360,6 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
 
     offset: float | Sequence[float] | None = None
     target: Prior | None = None
-    _microseconds = 1.2, 0.1
     input: Input = "prob"
 
     def _needs_labels(self) -> bool:
@@ -451,7 +450,6 @@ class ProbabilityAdjustment(LinearCurves, ScoreCalibrator):
         Method("multiplicative_adjustment", "a factor"),
         Method("additive_adjustment", "a constant difference", options={"kind": "additive"}),
     )
-    _microseconds = 0.03, 0.1
     keeps_order = True
     takes_any_score = False  # a factor of another score would not preserve ratios of risks
 

@@ -21,8 +21,6 @@ from ..errors import (
     ShapeError,
     UnknownArgumentError,
     Use,
-    announce,
-    one_call,
     warn_caller,
 )
 from ..input.frames import check_same_rows
@@ -88,9 +86,6 @@ def _with_shared(doc: str) -> str:
         else:
             lines.append(line)
     return "\n".join(lines)
-
-
-FASTER = "apply it to fewer rows, or fit a faster calibrator, such as TemperatureScaling"
 
 
 @dataclass(frozen=True)
@@ -245,8 +240,6 @@ class Calibrator:
     needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
-    # Rough time to fit a row and class, and to apply the result to one; measured by benchmarks/catalogue.py.
-    _microseconds: ClassVar[tuple[float, float]] = (0.2, 0.1)
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         # Not in `__init__`, which each dataclass generates.
@@ -302,20 +295,10 @@ class Calibrator:
         -----
         BoundaryScoresWarning
             If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
-        LongComputationWarning
-            If the fit is expected to take more than ten seconds.
         """
         self._check_params()
         data, classes, columns = self._read_training(scores, y, sample_weight, counts)
-        with one_call():  # it may fit others
-            seconds = self._seconds(data.n, data.k, 0)
-            announce(type(self).__name__, f"the fit to {data.n:,} rows", seconds, "use a random sample of the rows")
-            return self._fit_read(data, classes, columns)
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        """Rough estimate of the time to fit it to n rows and apply it to others."""
-        fit, apply = self._microseconds
-        return 1e-6 * (fit * n + apply * applied) * k
+        return self._fit_read(data, classes, columns)
 
     def _read_training(
         self, scores: Any, y: Any, sample_weight: Any, counts: Any
@@ -382,13 +365,8 @@ class Calibrator:
         -----
         InSampleWarning
             If the scores are those the calibrator was fitted on, so that any metric of the result is optimistic.
-        LongComputationWarning
-            If it is expected to take more than ten seconds.
         """
         data = self._read(scores)
-        rows = self.fit_record_.rows
-        seconds = self._seconds(rows, data.k, data.n) - self._seconds(rows, data.k, 0)
-        announce(type(self).__name__, f"applying it to {data.n:,} rows", seconds, FASTER)
         if data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
                 f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
@@ -696,7 +674,6 @@ class Identity(Calibrator):
     keeps_order = True
     keeps_argmax = True
     treats_classes_alike = True
-    _microseconds = 0.02, 0.02
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:

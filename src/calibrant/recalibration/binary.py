@@ -602,7 +602,6 @@ class SplineCalibration(KnotCurves, ScoreCalibrator):
     """
 
     methods = (Method("spline", "a spline", {"binary": (2000, 0)}),)
-    _microseconds = 0.7, 0.3
     input: Input = "prob"
     knots: int = 6
     multiclass: Multiclass = "one_vs_rest"
@@ -654,10 +653,6 @@ class KernelCalibration(ScoreCalibrator):
     bandwidth: float = 0.05
     adaptive: bool = False
     multiclass: Multiclass = "one_vs_rest"
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        curves = 1 if k == 2 or self.multiclass in ("top_versus_all", "pooled") else k
-        return 2e-8 * n * applied * curves  # a kernel for each pair of rows
 
     def _curve(self, view: View) -> Curve:
         return curves.kernel(view, self.bandwidth, self.adaptive)

@@ -249,7 +249,6 @@ class TopLabelHistogramBinning(StepCurves, CountingCalibrator):
     """
 
     methods = (Method("top_label_histogram"),)
-    _microseconds = 0.012, 0.1
     keeps_argmax = True
     treats_classes_alike = True
     fitted = ("curves_",)
@@ -338,7 +337,6 @@ class BayesianBinning(StepCurves, ScoreCalibrator):
     """
 
     methods = (Method("bayesian_binning"),)
-    _microseconds = 1.2, 0.1
     input: Input = "prob"
     strength: float = 2.0
     multiclass: Multiclass = "one_vs_rest"

@@ -21,10 +21,8 @@ from ..errors import (
     Drop,
     InputWarning,
     InPython,
-    LongComputationWarning,
     Remedy,
     UndefinedMetricError,
-    announce,
 )
 from ..inference.means import two_sided_quantile
 from ..input.convert import summing_to_one
@@ -32,6 +30,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.processes import run_all
+from ..util.progress import track
 from ..util.results import Result, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -321,12 +320,6 @@ def recalibrated(
     if safe is not None:
         _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
-    seconds = seconds_of_fits(calibrators, p.n, p.k, folds)
-    total = sum(seconds.values())
-    slow = " and ".join(name for name, each in seconds.items() if each > total / 5)
-    what = f"{folds + 1} fits of {'each method' if len(seconds) > 2 else list(seconds)[-1]} to {p.n:,} rows"
-    remedies = "name faster methods", "use a random sample of the rows"
-    announce("method", f"{what}{f', mainly of {slow},' if slow and len(seconds) > 2 else ''}", total, remedies)
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = _held_out(calibrators, p, fold, folds)
     candidates = _compared(held, p, loss, level)
@@ -350,15 +343,6 @@ def recalibrated(
     )
     own = held[best.method]
     return found, None if isinstance(own, str) else own
-
-
-def seconds_of_fits(calibrators: Mapping[str, Calibrator], n: int, k: int, folds: int) -> dict[str, float]:
-    """Rough estimate of the time to cross-validate each calibrator on n rows and to fit it to all of them."""
-    part = n // folds
-    return {
-        name: folds * calibrator._seconds(n - part, k, part) + calibrator._seconds(n, k, 0)
-        for name, calibrator in calibrators.items()
-    }
 
 
 def _read(
@@ -462,7 +446,6 @@ def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any] | N
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
-        warnings.simplefilter("ignore", LongComputationWarning)  # announced for all fits together
         given = data._p.logits if data._p.logits is not None else data._p.probs
         weight: dict[str, Any] = {"sample_weight": None, "counts": None}
         weight["counts" if data.counted else "sample_weight"] = data._p.weight
@@ -512,7 +495,7 @@ def _held_out(
         data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
         read: dict[Any, Any] = {}
         found: dict[str, Floats | str] = {}
-        for name, calibrator in calibrators.items():
+        for name, calibrator in track(calibrators.items(), "fits"):
             if isinstance(held[name], str):
                 continue
             try:

@@ -77,7 +77,6 @@ class MiscalibrationAwareTemperature(Calibrator):
     treats_classes_alike = True
     fitted = ("temperature_", "factor_", "miscalibration_")
 
-    _microseconds = 150.0, 0.1  # the error is found for hundreds of temperatures
     input: Input = "prob"
     normalise: Literal["none", "max", "min_max"] = "none"
     centre: bool = True

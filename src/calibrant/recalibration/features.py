@@ -113,7 +113,6 @@ class PlattScalingWithFeatures(Calibrator):
     derived: ClassVar[tuple[str, ...]] = ("feature_names_",)
     least_probability = CLIP
 
-    _microseconds = 2.5, 0.3
     input: Input = "prob"
     penalty: float = 1.0
     shrink_slope: bool = False

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, Use, announce, one_call, warn_caller
+from ..errors import ArgumentError, CalibrantError, GroupError, Use, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups, read_weights
 from ..sketches.group_names import finder
 from ..util.checks import check_whole
+from ..util.progress import track
 from .base import Calibrator, CountingCalibrator, Input
 from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content, read_rows
 
@@ -193,26 +194,19 @@ class GroupCalibration(GroupedCalibrator):
         labels = np.asarray(codes)
         places, found = learnt_groups(groups, len(rows))
         word = "counts" if kind == "counts" else "sample_weight"
-        classes = 2 if np.ndim(rows) == 1 else np.shape(rows)[1]
-        seconds = self._seconds(len(rows), classes, 0)
-        with one_call():
-            announce(type(self).__name__, f"the fit to {len(rows):,} rows", seconds, "use a random sample of the rows")
-            whole = self._copy().fit(scores, y, **{word: weight})
-            calibrators = []
-            for code, name in enumerate(found.tolist()):
-                part = places == code
-                try:
-                    calibrators.append(
-                        self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
-                    )
-                except CalibrantError as error:
-                    raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
+        whole = self._copy().fit(scores, y, **{word: weight})
+        calibrators = []
+        for code, name in enumerate(track(found.tolist(), "groups")):
+            part = places == code
+            try:
+                calibrators.append(
+                    self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
+                )
+            except CalibrantError as error:
+                raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
         self.groups_, self.calibrators_, self.together_ = found, tuple(calibrators), whole
         self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
         return self
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        return 2 * self.calibrator._seconds(n, k, applied) + 4e-7 * n * k
 
     def _copy(self) -> Calibrator:
         return copy.deepcopy(self.calibrator)
@@ -306,9 +300,6 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
     min_size: int | None = None
     held_out: float = 0.4
     max_rounds: int = 100
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        return 5e-6 * n * min(k, 20) + 3e-7 * applied * k  # the number of rounds depends on the data
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -6,23 +6,39 @@ import re
 from importlib import import_module
 
 from ..errors import ArgumentError
-from . import CALIBRATORS  # type: ignore[attr-defined]  # the stub lists public names only
-from .base import METHODS, TYPES, Calibrator, Method
+from .base import METHODS as METHODS
+from .base import TYPES, Calibrator, Method
 
 __all__ = ["METHODS", "calibrator_types", "find_method", "method_elsewhere"]
 
 
+# The modules that hold calibrators, in the order in which these are listed.
+_MODULES = (
+    "base",
+    "scaling",
+    "binary",
+    "binning",
+    "class_temperature",
+    "features",
+    "grouped",
+    "ordered",
+    "targets",
+    "top_label",
+    "venn",
+    "safe",
+    "adjust",
+)
+
+
 def _complete() -> None:
     """Import all calibrators and sort the methods in the order of their modules."""
-    modules = [Calibrator.__module__, *(f"{__package__}.{name}" for name in CALIBRATORS)]
-    for name in modules:
-        import_module(name)
+    modules = [import_module(f".{name}", __package__).__name__ for name in _MODULES]
     place = {name: number for number, name in enumerate(modules)}
-    found = sorted(
+    in_order = sorted(
         METHODS.items(), key=lambda item: place.get(getattr(item[1].calibrator, "__module__", ""), len(place))
     )
     METHODS.clear()
-    METHODS.update(found)
+    METHODS.update(in_order)
 
 
 _complete()

@@ -97,7 +97,6 @@ class IntraOrderPreserving(CountingCalibrator):
     treats_classes_alike = True
     fitted = ("knots_", "heights_")
 
-    _microseconds = 3.0, 0.1
     input: Input = "prob"
     pieces: int = 5
 
@@ -201,14 +200,6 @@ class ConsistencyCalibration(Calibrator):
         super()._check_params()
         if self.strength is not None:
             check_positive(self.strength, "strength")
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        searched = n if self.strength is None else 0
-        if k == 2:
-            return 2.5e-6 * searched + 3e-7 * applied
-        if self.noise == "uniform":  # each number of classes that may still win has its own integral
-            return (4.4e-7 * searched + 6e-8 * applied) * k * k
-        return 3e-6 * k * applied + (2e-4 + 1e-6 * k) * searched
 
     def _fit(self, data: TrainingData) -> None:
         self.strength_ = float(self.strength) if self.strength is not None else self._best_strength(data)

@@ -142,9 +142,6 @@ class SafeCalibration(Calibrator):
     def _inner(self) -> Calibrator:
         return TemperatureScaling(input=self.input) if self.calibrator is None else self.calibrator
 
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        return self._inner._seconds(n, k, applied) + 7e-7 * n * k + 1e-7 * applied * k
-
     @property
     def keeps_order(self) -> bool:  # type: ignore[override]
         """Whether the calibrated probability is a non-decreasing function of the score, for two classes."""

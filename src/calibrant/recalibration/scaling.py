@@ -170,7 +170,6 @@ class BiasCorrectedTemperature(LinearLogits, Calibrator):
 
     least_probability = SMALLEST
 
-    _microseconds = 0.5, 0.1
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
@@ -239,7 +238,6 @@ class VectorScaling(LinearLogits, Calibrator):
 
     least_probability = SMALLEST
 
-    _microseconds = 0.5, 0.1
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:
@@ -330,10 +328,6 @@ class MatrixScaling(LinearLogits, Calibrator):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 <= value < math.inf):
                 raise ArgumentError(name, f"must be None or a non-negative number; got {value!r}")
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        each = 1e-6 if self.off_diagonal is None else 1e-7  # the penalty is chosen by cross-validation
-        return each * n * k * (k + 8) + 2e-7 * applied * k
 
     def _features(self, data: Scores) -> Floats:
         return data.logits
@@ -492,7 +486,6 @@ class EnsembleTemperature(Calibrator):
     treats_classes_alike = True
     fitted = ("temperature_", "mixture_")
 
-    _microseconds = 1.2, 0.1
     input: Input = "prob"
 
     def _fit(self, data: TrainingData) -> None:

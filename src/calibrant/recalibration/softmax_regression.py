@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import warn_caller
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
-from ..util.roots import bounded_minimum
 from .scores import TrainingData
 
 __all__ = [
@@ -326,6 +325,8 @@ def _warn(why: str, used: float) -> None:
 
 def searched_scale(data: TrainingData) -> float:
     """The scale that minimizes the Brier score, by Brent's method in ln u."""
+    from scipy.optimize import minimize_scalar
+
     logits, labels = data.logits, data.labels
     weight = data.weight / data.weight.sum()
     loss = _brier_of_scale(logits, labels, weight)
@@ -347,7 +348,8 @@ def searched_scale(data: TrainingData) -> float:
     if known[best] < 1e-12:  # the loss is practically 0 and still decreasing
         return bounded(MOST, lambda: Moments(logits, labels, weight))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
-    return bounded(math.exp(bounded_minimum(loss, low, high, xatol=1e-10)), lambda: Moments(logits, labels, weight))
+    minimum = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+    return bounded(math.exp(minimum.x), lambda: Moments(logits, labels, weight))
 
 
 def _brier_of_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> Callable[[float], float]:

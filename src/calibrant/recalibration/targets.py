@@ -264,9 +264,6 @@ class LensCalibration(Calibrator):
         read_target(self.lens)
         super()._check_params()
 
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        return self.calibrator._seconds(n, 2, applied) + super()._seconds(n, k, applied)
-
     def _fit(self, data: TrainingData) -> None:
         target = read_target(self.lens)
         self.owner_ = owners(target, self.classes_.tolist())

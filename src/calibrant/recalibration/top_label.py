@@ -98,10 +98,6 @@ class TopLabelCalibration(CountingCalibrator):
             raise ArgumentError("calibrator", problem, 'use input="prob" for it')
         self.calibrator._check_params()
 
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        inner = PlattScaling() if self.calibrator is None else self.calibrator
-        return 2 * inner._seconds(n, 2, applied) + (1e-8 * n + 5e-8 * applied) * k
-
     def _fit(self, data: TrainingData) -> None:
         self.scale_ = scale_of(data)
         probs = on_scale(data, self.scale_).probs

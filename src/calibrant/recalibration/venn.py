@@ -91,15 +91,10 @@ class VennAbers(ScoreCalibrator):
     )
     keeps_order = True
     fitted = ("low_", "high_")
-    _microseconds: ClassVar[tuple[float, float]] = (3.0, 0.8)
 
     input: Input = "prob"
     rule: Rule = "log"
     multiclass: Multiclass = "one_vs_rest"
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        pairs = 9e-8 * applied * k * k if self.multiclass == "one_vs_one" else 0.0
-        return super()._seconds(n, k, applied) + pairs
 
     def _fit(self, data: TrainingData) -> None:
         fits = self._answered(data, both_ends)
@@ -224,7 +219,6 @@ class CrossVennAbers(VennAbers):
     """
 
     methods = (Method("cross_venn_abers", "cross Venn-Abers calibration"),)
-    _microseconds = 3.3, 1.6
 
     folds: int = 5
     calibrate_on: Literal["fold", "others"] = "fold"

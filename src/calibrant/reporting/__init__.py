@@ -1,17 +1,5 @@
 """Report pages that open offline: the interactive report, its comparison, and the timeline of a monitor."""
 
-from ..util.namespace import namespace
+from lazy_loader import attach_stub
 
-NAMES = {
-    "building": ("report",),
-    "comparing": ("compare_reports",),
-    "fleet": ("write_fleet",),
-    "timeline": ("write_timeline",),
-    "tripod_items": ("tripod",),
-}
-TYPES = {
-    "building": ("Report",),
-    "comparing": ("ReportComparison",),
-    "tripod_items": ("Tripod",),
-}
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

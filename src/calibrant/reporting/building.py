@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from ..errors import (
 from ..evaluation.header import check_outcome, outcome_of
 from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header
-from ..inference.resampling import progress
 from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -30,6 +28,7 @@ from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.files import check_writable
+from ..util.progress import loop
 from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
@@ -57,7 +56,7 @@ from .interactive import Interactive, interactive
 from .measuring import measure
 from .plain import markdown_of
 from .provenance import trace
-from .recalibration import announce_calibrators, compare_calibrators, no_calibrators
+from .recalibration import compare_calibrators, no_calibrators
 from .summary import summarize
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
@@ -415,32 +414,23 @@ def build(
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
     summary = summarize(data, whole=not any("groups" in metric.needs for metric in options.metrics))
     p, grouped_rows = summary.rows, summary.grouped
-    if options.recalibration:
-        announce_calibrators(p)
     views, notes = _main_views(p, options.lens)
     outcome = outcome_of(p, options.outcome)
-    with _staged(len(options.metrics) + 2 + (options.purpose is not None)) as stage:
+    with loop("sections", 3) as done:
         clinical = _clinical(grouped_rows, options, outcome)
-        if clinical is not None:
-            stage()
+        done(1)
         diagram, table = _diagram(views, options.level, notes)
         settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
         level = options.known_level
 
         def tried_calibrators() -> CalibratorTable:
-            found = (
-                compare_calibrators(p, level, options.seed)
-                if options.recalibration
-                else no_calibrators(p, level, "not requested")
-            )
-            stage()
-            return found
+            if options.recalibration:
+                return compare_calibrators(p, level, options.seed)
+            return no_calibrators(p, level, "not requested")
 
-        metrics, header, tried = measure(
-            p, *settings, stage, known, options.outcome, tried_calibrators, summary.sketches
-        )
+        metrics, header, tried = measure(p, *settings, known, options.outcome, tried_calibrators, summary.sketches)
         assert tried is not None
-        stage()
+        done(2)
         weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, options.lens)[0], table, level, outcome)
         verdict = judge(p, views, tried, options.seed, weaknesses.found, outcome)
     return Report(
@@ -566,33 +556,3 @@ def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:
         return interactive(p, bins=BINS)
     except CalibrantError:
         return None
-
-
-@contextmanager
-def _staged(stages: int) -> Iterator[Callable[[], None]]:
-    """Combine the progress of the stages, which have equal shares; resampling reports its progress within a stage."""
-    tell = progress.get()
-    if tell is None:
-        yield lambda: None
-        return
-    done = reported = 0
-
-    def part(now: int, count: int) -> None:
-        nonlocal reported
-        # Progress never decreases, even where a stage resamples twice, and does not exceed the total.
-        reported = min(max(reported, 100 * done + (100 * now) // max(count, 1)), 100 * stages)
-        tell(reported, 100 * stages)
-
-    def stage() -> None:
-        nonlocal done, reported
-        if progress.get() is None:  # in another process, whose progress is not shown
-            return
-        done = min(done + 1, stages)
-        reported = 100 * done
-        tell(reported, 100 * stages)
-
-    token = progress.set(part)
-    try:
-        yield stage
-    finally:
-        progress.reset(token)

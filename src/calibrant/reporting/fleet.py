@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from ..monitoring.fleet import FleetStatus
@@ -13,7 +12,7 @@ from ..util.version import __version__
 from .html import environment
 from .wording import percent
 
-__all__ = ["render_fleet", "write_fleet"]
+__all__ = ["write_fleet"]
 
 STATES = {
     "alarm": "calibration alarm",
@@ -60,29 +59,9 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
     >>> "0 of 1 model with an open alarm" in page
     True
     """
-    return write_atomic(path, render_fleet(status, title=title).encode())
-
-
-def render_fleet(status: FleetStatus, *, title: str = "Fleet", links: Mapping[str, str] | None = None) -> str:
-    """Render the status of a fleet as an HTML page.
-
-    Parameters
-    ----------
-    status : FleetStatus
-        Result of `fleet_status`.
-    title : str
-        Heading of the page.
-    links : mapping of str to str, optional
-        Addresses of the pages of models, by name.
-
-    Returns
-    -------
-    str
-        The page; it opens from disk without network access.
-    """
-    page: str = (
+    page = (
         environment(number=number, percent=percent)
         .get_template("fleet.html")
-        .render(title=title, version=__version__, fleet=status, states=STATES, links=links or {})
+        .render(title=title, version=__version__, fleet=status, states=STATES)
     )
-    return page
+    return write_atomic(path, page.encode())

@@ -14,14 +14,15 @@ from ..evaluation.measure import Evaluation, evaluate, resampled_alike, with_dir
 from ..evaluation.result import Header, MetricResult, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
-from ..inference.pair_resampling import resampling_seconds
 from ..inference.resampling import CellSampler, Draws, choose_sampler, remember, sharing
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
+from ..metrics.properties import PAIRED_ROWS, compares_pairs, is_slow_to_resample
 from ..metrics.references import references
-from ..metrics.registry import COSTS, Metric, catalogue
+from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..util.processes import beside
+from ..util.progress import track
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
@@ -30,15 +31,12 @@ __all__ = ["evaluate_cells", "measure"]
 
 T = TypeVar("T")
 
-# Estimated seconds for the value of one metric, and for its resamples. Estimates and not measured times, so that the same input gives
-# the same report.
-MOST_SECONDS, MOST_RESAMPLING = 20.0, 2.0
+# The largest number of rows times classes that are resampled. No measured times decide, so that the same input gives the same report.
+MOST_ENTRIES = 300_000
 # Its bandwidth is found iteratively; a smaller error needs more steps.
 SLOW_NULL = {"smece": 200_000}
 # The largest number of rows for which pairs of rows are resampled.
 MOST_PAIRED = 10_000
-# Nanoseconds to resample one entry.
-DRAW = 20.0
 
 
 def measure(
@@ -48,7 +46,6 @@ def measure(
     level: float | None,
     n_resamples: int,
     seed: int,
-    stage: Callable[[], None] = lambda: None,
     known: Evaluation | None = None,
     outcome: str | None = None,
     meanwhile: Callable[[], T] | None = None,
@@ -70,8 +67,6 @@ def measure(
         Number of resamples.
     seed : int
         Seed of the resamples.
-    stage : callable
-        Called after each metric.
     known : Evaluation, optional
         Results of the same metrics, with intervals, which are then not computed again.
     outcome : str, optional
@@ -94,21 +89,19 @@ def measure(
     >>> round(table["brier"].value, 4), header.n
     (0.105, 4)
     """
-    plan = [metric for metric in chosen if metric.seconds(p.n, p.k) <= MOST_SECONDS]
-    late = [metric for metric in chosen if metric not in plan]
+    late = [m for m in chosen if p.n > PAIRED_ROWS and "in parts" not in m.cost and compares_pairs(m, p.k)]
+    plan = [metric for metric in chosen if metric not in late]
     # The header is needed even where no metric is left.
     found = known or evaluate_cells(p, sketches, plan or [catalogue["ece"]], lens=lens, outcome=outcome)
     results = {result.metric: result for result in found.results}
-    # Metrics may be missing that the budget of `known` left out.
+    # Metrics may be missing that `known` left out.
     measured = [(metric, results[metric.id]) for metric in plan if metric.id in results]
 
     def row(metric: Metric, result: MetricResult) -> MetricRow:
-        full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
-        stage()
-        return _row(full)
+        return _row(result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed))
 
     def part(group: list[int]) -> list[MetricRow]:
-        return [row(*measured[place]) for place in group]
+        return [row(*measured[place]) for place in track(group, "metrics")]
 
     # Those that are resampled in the same way share resamples; curves without bins, the last in the catalogue, take long.
     groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
@@ -131,7 +124,7 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
 
     The mean score of a cell does not determine those: one label with a predicted probability of 0 makes the log loss infinite.
     """
-    found = evaluate(p, metrics=metrics, budget=math.inf, **options)
+    found = evaluate(p, metrics=metrics, **options)
     of_rows = [metric for metric in metrics if metric.takes == "Block"]
     if sketches is None or not of_rows:
         return found
@@ -166,13 +159,10 @@ def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
     lens = "binary" if p.kind == "binary" else "classwise"
     values: tuple[float | None, float | None] = (None, None)
     reason = ""
-    if COSTS["N K log N"](p.n, p.k) * 1e-9 > MOST_SECONDS:
-        reason = "would take too long for this number of rows"
-    else:
-        try:
-            values = discriminated(p)
-        except CalibrantError as error:
-            reason = error.problem
+    try:
+        values = discriminated(p)
+    except CalibrantError as error:
+        reason = error.problem
     mean = "" if p.kind == "binary" else "; mean over the classes, one against the rest"
     return tuple(
         MetricRow(
@@ -281,8 +271,7 @@ def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: 
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:
     """Return why rows are not resampled; empty where they can be. A row with a count is that many rows."""
     rows = row_count(p)
-    seconds = resampling_seconds(metric, rows, p.k, n_resamples) + rows * p.k * DRAW * 1e-9 * n_resamples
-    if seconds <= MOST_RESAMPLING:
+    if rows * p.k <= MOST_ENTRIES and not is_slow_to_resample(metric, rows, p.k):
         return ""
     try:
         draws: tuple[Draws, ...] = ("rows", "outcomes")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CalibrantError, announce
+from ..errors import CalibrantError
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
@@ -18,14 +18,12 @@ from ..recalibration.choosing import (
     Recalibration,
     recalibrated,
     rows_summing_to_one,
-    seconds_of_fits,
 )
 from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
 from .content import CalibratorRow, CalibratorTable
 
 __all__ = [
-    "announce_calibrators",
     "calibrators_of",
     "compare_calibrators",
     "no_calibrators",
@@ -75,14 +73,6 @@ def row_count(p: Predictions) -> int:
 def most_rows(k: int) -> int:
     """Return the number of rows of `k` classes on which calibration methods are compared."""
     return min(MOST_ROWS, max(LEAST_ROWS, MOST_ENTRIES // k))
-
-
-def announce_calibrators(p: Predictions) -> None:
-    """Warn if the comparison of calibration methods takes long."""
-    tried = {name: method() for name, method in METHODS.items() if p.kind in method.candidate}
-    rows = min(p.n, most_rows(p.k))
-    seconds = sum(seconds_of_fits(tried, rows, p.k, FOLDS).values())
-    announce("recalibration", f"the comparison of methods on {rows:,} rows", seconds, "leave it out")
 
 
 def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTable:

@@ -1,11 +1,5 @@
 """Bounded, mergeable summaries of predictions, and filling them from files and databases."""
 
-from ..util.namespace import namespace
+from lazy_loader import attach_stub
 
-NAMES = {
-    "collection": ("Sketches",),
-    "files.scanning": ("scan",),
-    "sketch": ("Sketch",),
-    "warehouse": ("cells_query",),
-}
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

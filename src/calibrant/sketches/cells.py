@@ -26,7 +26,7 @@ from ..input.frames import opposite_of
 from ..input.missing import DROP, Dropped, all_missing
 from ..util.checks import check_choice
 from .files.columns import names_as_written, quoted
-from .files.reading import PRINTED, open_source
+from .files.reading import common_kind, open_rows, paths_of
 from .grid import CELLS, grid
 from .group_names import plain_name
 from .row_sums import RowSums
@@ -123,12 +123,13 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
 def _columns(table: Any) -> Mapping[str, Any]:
     """The columns of a table of any kind, by name."""
     if isinstance(table, (str, os.PathLike)):
-        with open_source(table) as opened:
-            group = next((name for name in opened.names if name.lower() == "group_name"), None)
-            read = opened.with_text(*(name for name in opened.names if name.lower() in ("group_name", *OTHERS)))
-            listed = ", ".join(map(quoted, opened.names))
-            found = dict(opened.connection.execute(f"SELECT {listed} FROM {read.rows}").fetchnumpy())  # noqa: S608
-            if group is not None and opened.kind in PRINTED:
+        paths = paths_of(table)
+        with open_rows(paths, common_kind(paths, None)) as rows:
+            group = next((name for name in rows.names if name.lower() == "group_name"), None)
+            typed, _ = rows.typed(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
+            listed = ", ".join(map(quoted, rows.names))
+            found = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
+            if group is not None and rows.printed:
                 texts = ["" if text is None else text for text in _listed(found[group])]
                 names = names_as_written(texts)
                 if len(set(names.values())) < len(names):  # the engine has told them apart

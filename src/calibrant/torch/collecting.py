@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
 from ..input.labels import class_names
 from ..input.predictions import Predictions
+from ..util.progress import track
 from ..util.results import Result
 from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
 from .ensembles import Moments, dropout_active, groups_of, is_several, read_generator, read_samples, weights_in_turn
@@ -75,7 +76,10 @@ automatically.""",
         "Mixed precision: on, off, or the dtype to use; by default that of the calling context.",
     ),
     "unpack": ("callable, optional", "Function from a batch to ``(inputs, labels)``, for other kinds of batches."),
-    "progress": ("bool, default False", "Whether to show a progress bar."),
+    "progress": (
+        "bool, default True",
+        "Whether to show a progress bar on a terminal or in a notebook if it takes more than two seconds.",
+    ),
     "check": (
         "bool, default True",
         "Whether to run the first batch and read a few rows of the dataset twice, and warn if they differ.",
@@ -267,7 +271,7 @@ def collect(
     output: Output = None,
     autocast: bool | torch.dtype | None = None,
     unpack: Unpack = None,
-    progress: bool = False,
+    progress: bool = True,
     check: bool = True,
 ) -> Collected:
     r"""Run a model over a loader in evaluation mode without gradients, and collect its logits and the labels.
@@ -355,7 +359,7 @@ def collect(
     runner = _Runner(model, _device_of(model, device), output, unpack)
     with evaluating(model), _hooked(model, layer) as kept, torch.no_grad(), _precision(autocast, runner.device):
         parts = []
-        for number, batch in enumerate(_followed(loader, progress)):
+        for number, batch in enumerate(track(loader, "batches") if progress else loader):
             parts.append(runner.batch(number, batch, kept, check and number == 0))
     if check:
         check_dataset(loader)
@@ -392,7 +396,7 @@ def _collect_members(
         for turn, (runners, stable) in enumerate(passes):
             count, members = 0, members + len(runners)
             with torch.no_grad(), _precision(autocast, runners[0].device):
-                for number, batch in enumerate(_followed(loader, progress)):
+                for number, batch in enumerate(track(loader, "batches") if progress else loader):
                     _add_batch(found, turn, number, batch, runners, check and stable and number == 0)
                     count += 1
             if count != len(found):
@@ -633,20 +637,6 @@ def _precision(autocast: bool | torch.dtype | None, device: torch.device | None)
     if isinstance(autocast, bool):
         return torch.autocast(kind, enabled=autocast)
     return torch.autocast(kind, dtype=autocast)
-
-
-def _followed(loader: Iterable[Any], progress: bool) -> Iterator[Any]:
-    if not progress:
-        yield from loader
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    try:
-        total: int | None = len(loader)  # type: ignore[arg-type]
-    except TypeError:
-        total = None
-    yield from track(loader, "collecting", total=total, console=Console(stderr=True), transient=True)
 
 
 def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None) -> Collected:

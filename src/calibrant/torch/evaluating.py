@@ -38,7 +38,7 @@ def evaluate(
     output: Output = None,
     autocast: bool | torch.dtype | None = None,
     unpack: Unpack = None,
-    progress: bool = False,
+    progress: bool = True,
     check: bool = True,
     **keywords: Any,
 ) -> Evaluation:

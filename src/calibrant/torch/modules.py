@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, InputTypeError, NotFittedError, announce
+from ..errors import ArgumentError, InputTypeError, NotFittedError
 from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -174,12 +174,6 @@ class CalibratorModule(nn.Module):
         check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
         self.to(rows.logits.device)
-        if not rows.logits.is_cuda:  # the times of processors are known
-            seconds = self.calibrator_type(**self._calibrator_parameters())._seconds(
-                len(rows.logits), rows.logits.shape[1], 0
-            )
-            what = f"the fit to {len(rows.logits):,} rows"
-            announce(type(self).__name__, what, seconds, "use a random sample of the rows")
         with torch.no_grad():
             self._fit(rows if self.input == "logit" else of_probabilities(rows))
         self.n_classes = int(rows.logits.shape[1])

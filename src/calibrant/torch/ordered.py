@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from ..curves.curves import NODE_RIDGE
 from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError
-from ..inference.timing import reported, together
 from ..metrics.curve.fitted import rising_slopes
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
 from ..util.checks import check_positive, check_whole
+from ..util.progress import track
 from .modules import CountingModule, Input, documents_module
 from .rows import (
     TrainingRows,
@@ -369,12 +369,11 @@ class OrderPreservingNetwork(nn.Module):
         self._begin(rows, mixed[cut:], generator)
         optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, weight_decay=weight_decay)
         best, best_loss = copy.deepcopy(self.state_dict()), self._loss(rows, mixed[:cut]).item()
-        with together(epochs, "epochs", what="epochs"):
-            for _ in reported(range(epochs), epochs):
-                self._epoch(rows, mixed[cut:], batch_size, optimizer, generator)
-                loss = self._loss(rows, mixed[:cut]).item()
-                if loss < best_loss:
-                    best, best_loss = copy.deepcopy(self.state_dict()), loss
+        for _ in track(range(epochs), "epochs"):
+            self._epoch(rows, mixed[cut:], batch_size, optimizer, generator)
+            loss = self._loss(rows, mixed[:cut]).item()
+            if loss < best_loss:
+                best, best_loss = copy.deepcopy(self.state_dict()), loss
         self.load_state_dict(best)
         return self
 

@@ -1,4 +1,8 @@
-"""A cached property without the lock that `functools.cached_property` has in Python 3.11."""
+"""A cached property without the lock that `functools.cached_property` has in Python 3.11.
+
+That lock is held for all instances: classes evaluated in threads wait for each other (`ace` of 10 classes takes 12 % longer on
+two cores), and two properties that need each other's value in different instances would never return.
+"""
 
 from __future__ import annotations
 

@@ -11,14 +11,13 @@ from typing import Any
 from ..errors import FileError
 from .files import read_limited
 
-__all__ = ["FLEET", "OWN", "PROJECT", "Configuration", "find_configuration", "read_configuration"]
+__all__ = ["OWN", "PROJECT", "Configuration", "find_configuration", "read_configuration"]
 
 OWN, PROJECT = "calibrant.toml", "pyproject.toml"
 # A configuration has a few hundred bytes; other tools fill pyproject.toml.
 MAX_BYTES = 1 << 20
 MAX_DOTS = 200
-# The tables that describe monitored models and not the options of commands.
-FLEET = ("models", "alerts")
+RECIPES = "docs/guides/deployment.md"
 
 
 @dataclass(frozen=True)
@@ -116,4 +115,19 @@ def read_configuration(path: Path, *, named: bool = False) -> Configuration | No
         if not isinstance(own, dict):
             return None
         tables = own
-    return Configuration(path, text, tables)
+    configuration = Configuration(path, text, tables)
+    _require_no_senders(configuration)
+    return configuration
+
+
+def _require_no_senders(configuration: Configuration) -> None:
+    """Raise for entries of senders of alerts and of the HTTP service, which earlier versions had."""
+    tables = configuration.tables
+    models, monitor = ({} if not isinstance(tables.get(key), dict) else tables[key] for key in ("models", "monitor"))
+    places = [("", tables, "alerts"), ("monitor", monitor, "serve"), ("monitor.run", monitor.get("run"), "no-alerts")]
+    places += [(f"models.{name}", own, "alerts") for name, own in models.items()]
+    for table, content, key in places:
+        if isinstance(content, dict) and key in content:
+            problem = "calibrant sends no alerts and has no HTTP service"
+            remedy = f"remove it; 'Alarms by mail', 'Prometheus' and 'Pages' in {RECIPES} show what takes its place"
+            raise configuration.error(problem, remedy, table, key)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
-from ..errors import LongComputationWarning
 from .blocks import cores
+from .progress import loop, show_nothing, track
 
 __all__ = ["beside", "in_processes", "run_all"]
 
@@ -32,7 +32,7 @@ END_WITH_PARENT = 1
 # Bytes of the number of a task; all numbers fit into the buffer of a pipe.
 WIDTH = 2
 
-_allowed: ContextVar[Callable[[], Any] | None] = ContextVar("processes", default=None)
+_allowed: ContextVar[bool] = ContextVar("processes", default=False)
 
 
 class Waiting:
@@ -83,12 +83,9 @@ def _tried(task: Callable[[], T]) -> tuple[T | None, Exception | None]:
 
 
 @contextmanager
-def in_processes(first: Callable[[], Any]) -> Iterator[None]:
-    """Allow `run_all` to start processes: for a program that is not embedded in another one, such as the command line.
-
-    Each process calls `first`, for example to show no progress beside that of the others.
-    """
-    token = _allowed.set(first)
+def in_processes() -> Iterator[None]:
+    """Allow `run_all` to start processes: for a program that is not embedded in another one, such as the command line."""
+    token = _allowed.set(True)
     try:
         yield
     finally:
@@ -104,17 +101,16 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     >>> run_all([lambda: 1, lambda: 2])
     [1, 2]
     """
-    first, waiting = _allowed.get(), _waiting.get()
+    allowed, waiting = _allowed.get(), _waiting.get()
     others = [] if waiting is None or waiting.done is not None else waiting.tasks
     every: list[Callable[[], Any]] = [*tasks, *others]
-    processes = 1 if first is None or entries < FEWEST_ENTRIES else min(MOST_PROCESSES, len(every), cores())
-    if (
-        first is None or processes < 2 or sys.platform != "linux"
-    ):  # a fork is not safe with the libraries of macOS, and Windows has none
-        return [task() for task in tasks]
-    token = _allowed.set(None)
+    processes = min(MOST_PROCESSES, len(every), cores()) if allowed and entries >= FEWEST_ENTRIES else 1
+    # A fork is not safe with the libraries of macOS, and Windows has none.
+    if processes < 2 or sys.platform != "linux":
+        return [task() for task in track(tasks, "parts")]
+    token = _allowed.set(False)
     try:
-        found: list[Any] = _distributed(every, processes, first)
+        found: list[Any] = _distributed(every, processes)
     finally:
         _allowed.reset(token)
     if waiting is not None and others:
@@ -122,7 +118,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     return found[: len(tasks)]
 
 
-def _distributed(tasks: Sequence[Callable[[], T]], processes: int, first: Callable[[], Any]) -> list[T]:
+def _distributed(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
     # Each process reads the number of its next task from the same pipe.
     waiting, given = os.pipe()
     os.write(given, b"".join(number.to_bytes(WIDTH, "big") for number in range(len(tasks))))
@@ -131,9 +127,11 @@ def _distributed(tasks: Sequence[Callable[[], T]], processes: int, first: Callab
     done: dict[int, tuple[T, list[Any]]] = {}
     try:
         for _ in range(processes - 1):
-            children.append(_start(tasks, waiting, first, [results for _, results in children]))
-        for number in _taken(waiting):
-            done[number] = _with_warnings(tasks[number])
+            children.append(_start(tasks, waiting, [results for _, results in children]))
+        with loop("parts", len(tasks)) as update:
+            for number in _taken(waiting):
+                update(number)  # those before it are done, or are being done by another process
+                done[number] = _with_warnings(tasks[number])
         for _, results in children:
             with open(results, "rb", closefd=False) as stream:
                 content = stream.read()
@@ -158,9 +156,7 @@ def _taken(waiting: int) -> Iterator[int]:
         yield int.from_bytes(taken, "big")
 
 
-def _start(
-    tasks: Sequence[Callable[[], T]], waiting: int, first: Callable[[], Any], others: list[int]
-) -> tuple[int, int]:
+def _start(tasks: Sequence[Callable[[], T]], waiting: int, others: list[int]) -> tuple[int, int]:
     """Start a copy of this process; return its number and the end of the pipe with its results."""
     results, out = os.pipe()
     with warnings.catch_warnings():
@@ -179,7 +175,7 @@ def _start(
             os.close(other)
         done: dict[int, Any] = {}
         with suppress(BaseException):  # the process that waits does the task again, and raises
-            first()
+            show_nothing()
             for number in _taken(waiting):
                 done[number] = _with_warnings(tasks[number])
         content = pickle.dumps(done, protocol=pickle.HIGHEST_PROTOCOL)
@@ -190,23 +186,7 @@ def _start(
 
 
 def _with_warnings(task: Callable[[], T]) -> tuple[T, list[Any]]:
-    """The result of a task, and the warnings that it gave; what is announced is of no use afterwards and shown at once."""
-    caught: list[Any] = []
-    at_once = warnings.showwarning
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if issubclass(category, LongComputationWarning):
-            at_once(message, category, filename, lineno, file, line)
-        else:
-            caught.append((message, category, filename, lineno))
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        return task(), caught
+    """The result of a task, and the warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        result = task()
+    return result, [(each.message, each.category, each.filename, each.lineno) for each in caught]

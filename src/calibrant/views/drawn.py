@@ -134,7 +134,7 @@ class DrawnView(View):
             return super().rows_up_to(scores)
         whole = self.whole
         reached = self.reached[whole.ends] if whole.has_ties else self.reached
-        return reached.take(whole.lookup.up_to(scores))
+        return reached.take(np.searchsorted(whole.prefix.score, scores, side="right"))
 
     def _above(self, threshold: float) -> View:
         if not self.needs_no_sort:

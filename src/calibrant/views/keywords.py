@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ..errors import UnknownArgumentError, one_call
+from ..errors import UnknownArgumentError
 from ..input.predictions import Predictions
+from ..util.progress import switched
 from .view import Summary
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Table = Mapping[str, tuple[str, str]]
 
+# Functions with one of these parameters repeat something, and can show how far they are.
+REPEATING = frozenset({"n_resamples", "repeats", "folds"})
 VIEW_KEYWORDS = ("lens", "where", "combine", "class_weight")
 PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
 
@@ -120,6 +123,11 @@ classes and ``"top_label"`` for more.""",
         "Seed or random generator. The same seed gives the same result with any number of workers.",
     ),
     "workers": ("int, optional", "Number of threads; by default one."),
+    "progress": (
+        "bool, optional",
+        """Whether to show a progress bar on a terminal or in a notebook if the call takes more than two seconds, which is the default;
+the environment variable ``CALIBRANT_PROGRESS=0`` switches all of them off.""",
+    ),
     "ax": ("matplotlib.axes.Axes, optional", "Axes to draw into; by default a new figure."),
 }
 
@@ -372,10 +380,11 @@ def checks_keywords(
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         known = {*names, *taken, *unlisted}
+        repeats = not REPEATING.isdisjoint(names)
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
-            with one_call():
+            with switched(not repeats or keywords.pop("progress", True) is not False):
                 if not known.issuperset(keywords):
                     metrics: list[Metric] = []
                     if table is not None:
@@ -392,7 +401,8 @@ def checks_keywords(
                     check_keywords(function, listed, *metrics, taken=taken, view=view)
                 return function(*args, **keywords)
 
-        return documents_keywords(taken=taken, view=view if table is not None else (), table=texts)(call)
+        documented = (*taken, "progress") if repeats else taken
+        return documents_keywords(taken=documented, view=view if table is not None else (), table=texts)(call)
 
     return decorate
 

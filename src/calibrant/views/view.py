@@ -14,7 +14,6 @@ from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
-from ..util.lookup import Lookup
 from ..util.sums import accurate_sum
 
 __all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
@@ -542,11 +541,6 @@ class View(_Weighted):
         """Whether rows with equal scores may have different outcomes."""
         return self.has_ties
 
-    @cached_property
-    def lookup(self) -> Lookup:
-        """Positions of other scores among the distinct ones of this view, for many searches."""
-        return Lookup(self.prefix.score)
-
     def rows_up_to(self, scores: Floats) -> Array:
         """Return how many rows have at most each of these scores; a count stands for as many rows.
 
@@ -560,9 +554,7 @@ class View(_Weighted):
         numpy.ndarray of shape (M,)
             Numbers of rows.
         """
-        like, prefix = self.sorted_like, self.prefix
-        if like is not None:
-            return np.asarray(like.ends[like.lookup.up_to(scores)])
+        prefix = self.prefix
         path = prefix.weight.astype(np.intp, copy=False) if self.weight_kind == "counts" else prefix.end
         return np.asarray(path[np.searchsorted(prefix.score, scores, side="right")])
 
@@ -646,7 +638,6 @@ class View(_Weighted):
             "sorted_rows",
             "ends",
             "prefix",
-            "lookup",
             "ties",
             "weights",
         ):

@@ -1,21 +1,5 @@
 """Out-of-distribution scores, and detectors with a false-positive rate."""
 
-from ...util.namespace import namespace
+from lazy_loader import attach_stub
 
-NAMES = {
-    "detection": ("OodDetector", "ood_evaluate"),
-    "scores": (
-        "ood_energy",
-        "ood_entropy",
-        "OodKnn",
-        "OodMahalanobis",
-        "ood_max_logit",
-        "ood_msp",
-        "ood_mutual_information",
-        "ood_variance",
-    ),
-}
-TYPES = {
-    "detection": ("OodResult", "OodEvaluation"),
-}
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

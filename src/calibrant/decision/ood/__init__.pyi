@@ -1,4 +1,4 @@
-"""Public names; written by tools/make_stub.py, not by hand."""
+"""Public names, loaded when they are first used."""
 
 from .detection import OodDetector as OodDetector
 from .detection import OodEvaluation as OodEvaluation

@@ -120,7 +120,6 @@ cwce = preset(
     summary="Expected calibration error of every class against the rest, averaged over classes.",
     lens="classwise",
     cost="N K",
-    relative_time=0.3,
     recommended=True,
     aliases=(
         "SCE",
@@ -142,7 +141,6 @@ ace = preset(
     lens="classwise",
     binning="equal_mass",
     cost="N K log N",
-    relative_time=0.5,
     recommended=False,
     aliases=("ACE",),
     cite="nixon2019",

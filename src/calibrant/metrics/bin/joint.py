@@ -155,7 +155,6 @@ def _distances_above_chance(
     importance=False,
     soft=False,
     cost="N K log N",
-    relative_time=2.2,
     aliases=("GECE-DB", "debiased GECE", "debiased generalized ECE"),
     cite="vaicenavicius2019",
     pros="its expected value is exactly 0 for calibrated forecasts, whatever the lens, the cells and the number of rows; no simulation and no "

@@ -65,7 +65,6 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
     subfamily="partly binned",
     range=(0, 1),
     ideal=0,
-    relative_time=1.8,
     aliases=(
         "DCE",
         "distance-from-calibration estimate",

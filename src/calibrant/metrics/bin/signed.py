@@ -22,7 +22,6 @@ from ..registry import metric
     signed=True,
     sign_of="nothing",
     alternative="two-sided",
-    relative_time=2.5,
     lens="top_label",
     needs=("labels",),
     soft=False,

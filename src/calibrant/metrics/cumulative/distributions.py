@@ -55,9 +55,9 @@ def bridge_survival(x: float) -> float:
 @lru_cache(maxsize=64)
 def upper_quantile(survival: Callable[[float], float], alpha: float) -> float:
     """Find the value that a positive variable with this survival function exceeds with probability `alpha`."""
-    from ...util.roots import brent_root
+    from scipy.optimize import brentq
 
     high = 40.0
     while survival(high) > alpha:
         high *= 2
-    return brent_root(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12)
+    return brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12)

@@ -37,7 +37,6 @@ COMBINED = 3
     soft=False,
     sketch=False,
     cost="N log N",
-    relative_time=3,
     aliases=("MCM", "multicalibration error", "MCE"),
     cite="guy2025",
     pros="reports the worst group relative to its standard deviation, on the scale of all rows; can form subpopulations from features",

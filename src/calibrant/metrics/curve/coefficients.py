@@ -63,7 +63,6 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     above="under",
     alternative="two-sided",
     cost="N log N per step",
-    relative_time=0.13,
     aliases=(
         "CIS",
         "calibration intercept",
@@ -96,7 +95,6 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
     above="under",
     alternative="two-sided",
     cost="N log N per step",
-    relative_time=0.13,
     aliases=(
         "CIS",
         "calibration slope",
@@ -127,7 +125,6 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge 
     soft=False,
     importance=False,
     cost="N log N per step",
-    relative_time=0.35,
     aliases=("SBCT", "beta calibration test"),
     cite="kull2017",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",
@@ -187,7 +184,6 @@ Covariance = Literal["null", "HC0", "HAC", "ols"]
     ideal=0,
     soft=False,
     cost="N log N",
-    relative_time=2,
     aliases=("PWS", "Mincer-Zarnowitz test with a square"),
     cite="galbraith2011",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",

@@ -115,7 +115,6 @@ CURVE: dict[str, Any] = {
 @metric(
     "Integrated calibration index",
     **CURVE,
-    relative_time=4,
     aliases=("ICI", "Eavg"),
     cite="austin2019",
     pros="no bins; interpretable as a mean difference of probabilities; widely used in clinical prediction",
@@ -154,7 +153,6 @@ def ici(
 @metric(
     "Percentile of the calibration error",
     **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
-    relative_time=4,
     aliases=("EP", "EX", "error percentile"),
     cite="austin2019",
     pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",
@@ -234,8 +232,6 @@ emax = preset(
     lens="canonical",
     sketch=False,
     cost="N K log N per step",
-    fixed_time=0.03,
-    relative_time=0.6,
     aliases=("ECI", "expected calibration index"),
     cite="vanhoorde2015",
     pros="a single number for all classes; no bins",

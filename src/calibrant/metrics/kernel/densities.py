@@ -85,8 +85,6 @@ NODES_PER_WIDTH = 12
     robust=False,
     ideal_for="nothing",
     cost="N log N per step",
-    relative_time=9,
-    fixed_time=0.3,
     aliases=(
         "BKDE",
         "ECE-KDE",
@@ -323,7 +321,6 @@ GRID = np.linspace(-0.6, 1.6, 1 << 14)
     ideal=0,
     probability_scale=True,
     ideal_for="nothing",
-    relative_time=20,
     aliases=(
         "SKDE",
         "Mix-n-Match ECE",

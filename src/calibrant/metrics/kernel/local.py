@@ -59,7 +59,6 @@ SCALE_NOTE = (
     needs=("features",),
     sketch=False,
     cost="N^2 K",
-    relative_time=0.3,
     aliases=("KLCE", "I-trustworthy"),
     cite="vashistha2025",
     pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
@@ -315,7 +314,6 @@ def mlce(
     soft=False,
     sketch=False,
     cost="N K log N",
-    relative_time=9,
     aliases=("Gweon's chi-square", "Pearson chi-square reliability statistic"),
     cite="gweon2023",
     pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",

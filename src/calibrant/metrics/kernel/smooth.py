@@ -31,7 +31,6 @@ MOST_SCORES, CELLS = 2000, 1000
     ideal=0,
     probability_scale=True,
     cost="N log N",
-    relative_time=0.35,
     recommended=True,
     aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",

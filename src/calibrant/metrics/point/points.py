@@ -32,7 +32,6 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
     proper="strictly",
     lens="canonical",
     cost="N K",
-    relative_time=0.45,
     recommended=True,
     aliases=(
         "BS",
@@ -61,7 +60,6 @@ root_brier = preset(
     brier,
     "root_brier",
     "Root Brier score",
-    relative_time=0.3,
     summary="Square root of the Brier score; with scale='sum' an upper bound of the canonical calibration error.",
     finish=lambda value, options: math.sqrt(value),
     range=(0, math.sqrt(2)),
@@ -166,7 +164,6 @@ def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -
     lens="canonical",
     sketch=False,
     cost="N K",
-    relative_time=0.3,
     aliases=("MDCA",),
     cite="hebbalaguppe2022",
     pros="evaluates every class; differentiable almost everywhere; no bins",

@@ -32,7 +32,6 @@ PAIRS = 1 << 15
     lens="canonical",
     sketch=False,
     cost="N K",
-    relative_time=0.3,
     aliases=("GSB",),
     cite="galbraith2011",
     pros="the part of the Brier score that is due to a biased mean: never above `brier` of the same scale",
@@ -54,7 +53,6 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     signed=True,
     reversed_by={"form": "observed_expected"},
     alternative="two-sided",
-    relative_time=1.6,
     aliases=(
         "EO",
         "E/O",
@@ -94,7 +92,6 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
     subfamily="mean difference",
     range=(-1, 1),
     ideal=0,
-    relative_time=1.3,
     probability_scale=True,
     signed=True,
     reversed_by={"form": "logit"},
@@ -140,7 +137,6 @@ fixed_slope_intercept = preset(
     range=(-math.inf, math.inf),
     row_form=None,
     cost="N log N per step",
-    relative_time=0.2,
     aliases=(
         "CITL",
         "calibration in the large",
@@ -179,14 +175,14 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
         with np.errstate(over="ignore"):
             return accurate_sum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
 
-    from ...util.roots import brent_root
+    from scipy.optimize import brentq
 
     low, high = -1.0, 1.0
     while excess(low) > 0:
         low *= 2
     while excess(high) < 0:
         high *= 2
-    return brent_root(excess, low, high, xtol=1e-14, rtol=1e-14)
+    return brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
 
 
 def _standardised(sums: Iterable[float], total: float) -> float:
@@ -218,7 +214,6 @@ def _surprises(view: VectorView) -> Linear | None:
     alternative="two-sided",
     lens="canonical",
     cost="N K",
-    relative_time=0.25,
     soft=False,
     sketch=False,
     sum_form=_surprises,

@@ -5,41 +5,21 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, Use
+import numpy as np
+
+from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
-from ...util.database import connect
+from ...util.database import connect, is_interrupt
 from ...util.files import read_start
-from .columns import check_expression, condition_error, first_line, quoted
+from .columns import check_expression, condition_error, first_line, lossless, quoted
 from .converting import as_tables, original_of
 from .remote import fetched, is_remote
-
-__all__ = [
-    "FILE",
-    "PRINTED",
-    "ROW",
-    "Source",
-    "attached",
-    "check_cut",
-    "check_kind",
-    "dialect_of",
-    "kind_of",
-    "listed",
-    "mixed_line_ends",
-    "named_types",
-    "not_read_as_utf8",
-    "not_utf8",
-    "open_source",
-    "paths_of",
-    "reader",
-    "text",
-    "with_texts",
-]
 
 # Bytes of a text file in which line ends are compared.
 MOST_COMPARED = 8 << 20
@@ -59,84 +39,188 @@ KINDS = {
 FILE, ROW = "file that calibrant reads", "file_row_number"
 # Text formats, whose probabilities are rounded to their last printed digit.
 PRINTED = ("csv", "tsv", "json")
-# By default DuckDB would treat rows that begin with # as comments and guess the format of dates file by file.
-_ISO = "dateformat = '%Y-%m-%d'"
+# Text files have no types. By default DuckDB would infer them from the first 20 480 rows, and treat rows that begin with # as comments.
+_TEXT = ("header = true", "comment = ''", "all_varchar = true", "max_line_size = 20000000")
 READERS: dict[str, tuple[str, ...]] = {
-    "csv": ("read_csv", "header = true", "comment = ''", _ISO),
-    "tsv": ("read_csv", "header = true", "comment = ''", _ISO, "delim = '\t'"),
+    "csv": ("read_csv", *_TEXT),
+    "tsv": ("read_csv", *_TEXT, "delim = '\t'"),
     "parquet": ("read_parquet",),
-    "json": ("read_json", "format = 'auto'", _ISO),
+    "json": ("read_json", "format = 'auto'", "records = true"),
 }
-
-
-def reader(kind: str, paths: str, *more: str) -> str:
-    """A call of the DuckDB reader of a file format."""
-    function, *options = READERS[kind]
-    return f"{function}({', '.join((paths, *options, *more))})"
-
-
-READ = {kind: reader(kind, "{paths}", "union_by_name = true", f"filename = '{FILE}'") for kind in READERS}
-NUMBERED = READ["parquet"].replace("filename", f"{ROW} = true, filename")
+# Quotes as in RFC 4180. Only where the first rows contradict them does DuckDB detect others, so that the first quoted field may be far below.
+QUOTES = ("quote = '\"'", "escape = '\"'")
 PACKED = (".gz", ".zst")
+
+# The SQL condition for a time of a stated zone.
+_ZONED = "regexp_matches({0}, '\\d(Z|[+-]\\d\\d(:?\\d\\d)?)\\s*$')"
+# Types of the values of a text column, with the SQL condition that each of them meets; the first that fits is the type of the column.
+VALUE_TYPES = {
+    "BOOLEAN": "regexp_full_match({}, 'true|false', 'i')",
+    "BIGINT": "regexp_full_match({0}, '\\s*[+-]?\\d+\\s*') AND TRY_CAST({0} AS BIGINT) IS NOT NULL",
+    "DOUBLE": "TRY_CAST({} AS DOUBLE) IS NOT NULL",
+    "DATE": "regexp_full_match({0}, '\\d{{4}}-\\d\\d-\\d\\d') AND TRY_CAST({0} AS DATE) IS NOT NULL",
+    "TIMESTAMPTZ": f"{_ZONED} AND TRY_CAST({{0}} AS TIMESTAMPTZ) IS NOT NULL",
+    "TIMESTAMP": f"NOT {_ZONED} AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL",
+    "DOUBLE[]": "starts_with({0}, '[') AND TRY_CAST({0} AS DOUBLE[]) IS NOT NULL",
+}
+# The SQL condition for text that stands for a missing value; see `input.missing`.
+NO_VALUE = "regexp_full_match({}, '\\s*(n/?a|#n/a|nan|null|<na>|nat)?\\s*', 'i')"
+NUMBERS = r"BOOLEAN|FLOAT|DOUBLE|DECIMAL.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM"
 
 
 @dataclass(frozen=True)
-class Source:
-    """Rows of files as an SQL table, on a connection of its own."""
+class Rows:
+    """Rows of files as an SQL table, on a connection of their own.
+
+    Every column of a text file is text, which is read by its role: scores and weights as numbers, names as they are written, and what an
+    SQL expression uses by the type of all its values. Other formats have types.
+    """
 
     connection: Any
+    shown: str
     kind: str
     paths: tuple[str, ...]
-    table: str
-    names: tuple[str, ...]
+    sql: str
+    """A table of the selected rows."""
     types: dict[str, str]
-    where: str | None
-    numbered: bool = False
-    """Whether each row has its row number."""
-    filtered: bool = False
-    """Whether `table` contains the selected rows only."""
-
-    def with_text(self, *names: str) -> Source:
-        """The same rows with columns of a text file as text, without type inference by DuckDB."""
-        guessed = {name: self.types[name] for name in names if self.types[name] != "VARCHAR"}
-        if self.kind not in PRINTED or not guessed:
-            return self
-        changed = dict.fromkeys(guessed, "VARCHAR")
-        types = {**self.types, **changed}
-        # For JSON, types must be given for all columns or for none.
-        told = named_types("columns", types) if self.kind == "json" else named_types("types", changed)
-        function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
-        table = with_texts(f"{function.removesuffix(last)}, {told})", guessed, self.where)
-        return replace(self, table=table, types=types, filtered=self.where is not None)
+    where: str | None = None
+    argument: str = "where"
+    """The name of the condition in errors."""
 
     @property
-    def rows(self) -> str:
-        """The selected rows, as SQL."""
-        if self.filtered:
-            return self.table
-        return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.types)
 
-    def failure(self, error: Exception) -> FileError | ArgumentError:
-        """The error that names the unreadable file and the part of it, or the condition if all files are readable."""
-        place = next((found for path in self.paths if (found := self._broken(path))), None)
-        if place is None and self.where is not None:
-            return condition_error(error, self.names)
-        name, part = place if place is not None else (", ".join(map(original_of, self.paths[:3])), "")
-        if not_read_as_utf8(error, name):
-            return not_utf8(name)
-        if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
-            return mixed
-        return FileError(
-            original_of(name), f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out"
-        )
+    @property
+    def printed(self) -> bool:
+        """Whether numbers were printed, so that rows of probabilities sum to 1 only roughly."""
+        return self.kind in PRINTED
 
-    def _broken(self, path: str) -> tuple[str, str] | None:
+    def typed(self, names: Iterable[str]) -> tuple[str, str]:
+        """A table in which text columns have the type of all their values, and the columns to select for their text."""
+        lower = {name.lower() for name in names}
+        texts = [name for name, type in self.types.items() if type == "VARCHAR" and name.lower() in lower]
+        types = self.value_types(texts) if self.printed else {}
+        if not types:
+            return self.sql, "*"
+        kept = {name: quoted(f"{name} as it was written") for name in types}
+        values = ", ".join(f"{text_value(name, type)} AS {quoted(name)}" for name, type in types.items())
+        texts = [f"{quoted(name)} AS {column}" for name, column in kept.items()]
+        table = f"(SELECT * REPLACE ({values}), {', '.join(texts)} FROM {self.sql})"  # noqa: S608 - quoted names
+        back = ", ".join(f"{column} AS {quoted(name)}" for name, column in kept.items())
+        return table, f"* EXCLUDE ({', '.join(kept.values())}) REPLACE ({back})"
+
+    def value_types(self, names: Sequence[str], rows: int | None = None) -> dict[str, str]:
+        """The types of all values of text columns, or of the first `rows`, without those that remain text.
+
+        A text such as NA is missing beside values of another type.
+        """
+        if not names:
+            return {}
+        fits = [
+            f"bool_and({condition.format(quoted(name))}) FILTER (NOT {NO_VALUE.format(quoted(name))})"
+            for name in names
+            for condition in VALUE_TYPES.values()
+        ]
+        some = self.sql if rows is None else f"(SELECT * FROM {self.sql} LIMIT {rows})"  # noqa: S608 - a number
+        row = iter(self.connection.execute(f"SELECT {', '.join(fits)} FROM {some}").fetchone())  # noqa: S608 - quoted
+        fitting = {name: [type for type in VALUE_TYPES if next(row)] for name in names}
+        return {name: types[0] for name, types in fitting.items() if types}
+
+    def filtered(self, condition: str) -> Rows:
+        """The rows that satisfy an SQL expression."""
+        table, columns = self.typed(check_expression(self.connection, condition, self.argument))
+        sql = f"(SELECT {columns} FROM {table} WHERE (\n{condition}\n))"  # noqa: S608 - one expression
+        return replace(self, sql=sql, where=condition)
+
+    def computed(self, name: str, expression: str, type: str, argument: str, *, of_texts: bool = False) -> Rows:
+        """The rows with a further column, the value of an SQL expression of values or, with `of_texts`, of the text of text files."""
         import duckdb
 
-        if self.kind not in READ:
+        used = check_expression(self.connection, expression, argument)
+        table, columns = self.typed([] if of_texts else used)
+        sql = f"(SELECT {columns}, (\n{expression}\n) AS {quoted(name)} FROM {table})"  # noqa: S608 - one expression
+        try:
+            self.connection.execute(f"DESCRIBE SELECT * FROM {sql}")  # noqa: S608 - one expression
+        except duckdb.Error as error:
+            raise condition_error(error, self.names, argument) from error
+        return replace(self, sql=sql, types={**self.types, name: type})
+
+    def fetch(self, numbers: Sequence[str], texts: Sequence[str] = ()) -> dict[str, Any]:
+        """Columns as arrays.
+
+        Parameters
+        ----------
+        numbers
+            Columns of numbers. One with a text that is not a number is returned as text, one whose first text is a list as lists.
+        texts
+            Columns whose values are names: as they are written, or in a type that NumPy represents without loss.
+        """
+        names = {name: lossless(name, self.types[name]) for name in texts}
+        arrays = self._arrays({name: self._number(name) for name in numbers} | names)
+        casts = [name for name in numbers if self.types[name] == "VARCHAR"]
+        unread = [name for name in casts if np.ma.is_masked(arrays[name]) or not _are_exact(arrays[name])]
+        written = self._arrays({name: quoted(name) for name in unread})
+        for name in casts:
+            if name not in written or _are_read(written[name], arrays[name]):
+                arrays[name] = _whole(arrays[name])
+            elif _is_list(written[name]):
+                arrays |= self._arrays({name: text_value(name, "DOUBLE[]")})
+            else:
+                arrays[name] = written[name]
+        return arrays
+
+    def _number(self, name: str) -> str:
+        """A column as a number, as SQL."""
+        type = self.types[name]
+        if type == "VARCHAR":
+            return text_value(name, "DOUBLE")
+        if not re.fullmatch(rf"({NUMBERS})(\[\d*\])*|ENUM.*|VARCHAR\[\d*\]", type):
+            problem = f"has values of type {type}; expected numbers, text or truth values"
+            raise ColumnError(name, problem, "name another column, or convert it first")
+        return quoted(name)
+
+    def _arrays(self, cells: Mapping[str, str]) -> dict[str, Any]:
+        """The values of SQL expressions by name."""
+        if not cells:
+            return {}
+        listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
+        return dict(self.connection.execute(f"SELECT {listed} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
+
+    def failure(self, error: Exception) -> FileError | ArgumentError:
+        """The error that names the condition, or the file that cannot be read and the part of it."""
+        import duckdb
+
+        if isinstance(error, duckdb.BinderException):
+            return condition_error(error, self.names, self.argument)
+        if self.where is not None and isinstance(error, duckdb.ConversionException):
+            remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
+            return ArgumentError(self.argument, f"cannot be evaluated: {first_line(error)}", remedy)
+        place = next((found for path in self.paths if (found := self._broken(path))), None)
+        if place is None and self.where is not None:
+            return condition_error(error, self.names, self.argument)
+        name, part = place or (self.paths[0], "")
+        shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
+        if not_read_as_utf8(error, name):
+            return not_utf8(shown)
+        if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
+            return mixed
+        problem = f"cannot be read as {self.kind}{part}: {_reason(error)}"
+        return FileError(shown, problem, "write the file again, or leave it out")
+
+    def _broken(self, path: str) -> tuple[str, str] | None:
+        """The file if it cannot be read, and the part of it."""
+        import duckdb
+
+        if self.kind not in READERS:
             return None
-        table = (NUMBERED if self.numbered else READ[self.kind]).format(paths=_literal(path))
-        if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - a constant and a quoted path
+        numbered = self.kind == "parquet" and ROW not in self.types
+        try:
+            table = read_call(self.connection, self.kind, [path], *([f"{ROW} = true"] if numbered else []))
+        except duckdb.Error:
+            return path, ""
+        if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - quoted
             return None
         if self.kind != "parquet":
             return path, ""
@@ -146,12 +230,10 @@ class Source:
             ).fetchall()
         except duckdb.Error:
             return path, " (its footer is damaged)"
-        if not self.numbered:
-            return path, ""
         start = 0
         for group, rows in groups:
             span = f"{ROW} >= {start} AND {ROW} < {start + rows}"
-            if not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
+            if numbered and not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
                 return path, f" in row group {group} (rows {start:,} to {start + rows - 1:,})"
             start += rows
         return path, ""
@@ -164,6 +246,14 @@ class Source:
         except duckdb.Error:
             return False
         return True
+
+    @property
+    def row_number(self) -> str:
+        """The row number within the file as SQL; NULL for a selection of rows, and for several text files."""
+        if self.kind == "parquet" and ROW not in self.types:
+            return ROW
+        alone = self.printed and len(self.paths) == 1 and self.where is None
+        return "row_number() OVER () - 1" if alone else "NULL"
 
 
 def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -213,36 +303,156 @@ def _names_of(source: Any) -> list[str]:
 
 
 @contextmanager
-def open_source(
-    source: Any, *, where: str | None = None, format: str | None = None, table: str | None = None
-) -> Iterator[Source]:
-    """Open files as one table; the connection is closed at the end."""
+def open_rows(
+    paths: Sequence[str],
+    kind: str,
+    shown: str = "",
+    *,
+    where: str | None = None,
+    table: str | None = None,
+    argument: str = "where",
+    numbered: str | None = None,
+) -> Iterator[Rows]:
+    """Open files as one table; the connection is closed at the end, and errors of DuckDB until then name the condition or the file.
+
+    Parameters
+    ----------
+    paths, kind
+        The files, and their common format.
+    shown
+        The name of a single file in messages.
+    where, argument
+        Condition on the rows, as one SQL expression, and its name in errors.
+    table
+        Table of a database.
+    numbered
+        Name of a column to add, with the number of each row before the condition is applied.
+    """
     import duckdb
 
-    paths = paths_of(source)
-    kind = _one_kind(paths, format)
     connection = connect()
     try:
-        if kind == "duckdb":
-            sql = attached(connection, paths, table)
-        else:
-            if table is not None:
-                raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
-            sql = READ[kind].format(paths=listed(paths))
-        if where is not None:
-            check_expression(connection, where, "where")
-        opened = Source(connection, kind, tuple(paths), sql, (), {}, where)
+        if table is not None and kind != "duckdb":
+            raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
+        rows = Rows(connection, shown, kind, tuple(paths), "", {}, None, argument)
         try:
+            sql = attached(connection, list(paths), table) if kind == "duckdb" else read_call(connection, kind, paths)
             described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
-        except duckdb.Error as error:
-            raise opened.failure(error) from error
-        types = {row[0]: row[1] for row in described if row[0] != FILE}
-        check_cut(paths[0], types)
-        numbered = kind == "parquet" and ROW not in types
-        sql = NUMBERED.format(paths=listed(paths)) if numbered else sql
-        yield Source(connection, kind, tuple(paths), sql, tuple(types), types, where, numbered)
+            types = {row[0]: row[1] for row in described if row[0] != FILE}
+            if kind == "parquet" and ROW not in types:
+                sql = read_call(connection, kind, paths, f"{ROW} = true")
+            check_cut(shown or original_of(paths[0]), types)
+            sql = sql if numbered is None else number_rows(sql, numbered)
+            rows = replace(rows, sql=sql, types=types)
+            rows = rows if where is None else rows.filtered(where)
+            yield rows
+        except CalibrantError:
+            raise
+        except (duckdb.Error, OSError, RuntimeError) as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
+            if not isinstance(error, (duckdb.Error, OSError)):
+                raise
+            raise replace(rows, where=where).failure(error) from error
     finally:
         connection.close()
+
+
+def text_value(name: str, type: str) -> str:
+    """A column of text as a value of another type, as SQL; NULL where it is not one.
+
+    A cast of the column itself would be made by the reader of text files, which takes what it cannot convert for an error.
+    """
+    return f"TRY_CAST(nullif({quoted(name)}, '') AS {type})"
+
+
+def number_rows(table: str, name: str) -> str:
+    """A table with the number of each row as a further column."""
+    return f"(SELECT *, row_number() OVER () - 1 AS {quoted(name)} FROM {table})"  # noqa: S608 - quoted names
+
+
+def read_call(connection: Any, kind: str, paths: Sequence[str], *more: str) -> str:
+    """The call of the DuckDB reader of some files; `more` are further options of it."""
+    function, *options = READERS[kind]
+    options += [*more, f"filename = {text(FILE)}"]
+    if kind == "json":
+        names = ", ".join(f"{text(name)}: 'VARCHAR'" for name in _keys(connection, paths))
+        options.append(f"columns = {{{names}}}")
+    elif len(paths) > 1:
+        options.append("union_by_name = true")
+    if kind in ("csv", "tsv"):
+        options += _quotes(connection, kind, paths[0])
+    return f"{function}({', '.join((listed(paths), *options))})"
+
+
+def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
+    """The keys of all records of JSON files, in the order of the first records."""
+    keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({listed(paths)}, format = 'auto')"  # noqa: S608
+    first = connection.execute(f"{keys} LIMIT 1000").fetchall()
+    every = connection.execute(f"SELECT DISTINCT key FROM ({keys})").fetchall()  # noqa: S608 - quoted
+    names = list(dict.fromkeys(row[0] for row in [*first, *sorted(every)]))
+    if not names:
+        raise FileError(original_of(paths[0]), "has no records with keys", "write one JSON object for each row")
+    lower = [name.lower() for name in names]
+    twice = next((name for place, name in enumerate(names) if name.lower() in lower[:place]), None)
+    if twice is not None:
+        problem = f"has keys that differ in capitals only: {names[lower.index(twice.lower())]!r} and {twice!r}"
+        raise FileError(original_of(paths[0]), problem, "rename one of them")
+    return names
+
+
+def _quotes(connection: Any, kind: str, path: str) -> tuple[str, ...]:
+    """The options that set the quotes of a text file; empty where DuckDB has to detect them."""
+    import duckdb
+
+    function, *options = READERS[kind]
+    try:
+        call = f"{function}({', '.join((_literal(path), *options, *QUOTES))})"
+        columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {call}").fetchall()]  # noqa: S608
+    except duckdb.Error:
+        return ()
+    return () if is_cut(columns) else QUOTES
+
+
+def _reason(error: Exception) -> str:
+    """The message of an error of the reader; of a text file, with the line and what is wrong with it."""
+    line = re.search(r"CSV Error on Line: (\d+)", str(error))
+    if line is None:
+        return first_line(error)
+    reasons = r"^(Expected Number of Columns: .*|Maximum line size .*|.*unterminated quote.*|Invalid unicode .*)$"
+    reason = re.search(reasons, str(error), re.MULTILINE)
+    return f"line {int(line[1]):,}" + (f": {reason[1].rstrip('.')}" if reason else "")
+
+
+# Above this, floats cannot represent all integers.
+EXACT = 2.0**53
+
+
+def _are_exact(numbers: Any) -> bool:
+    """Whether floats are the numbers that were written, also where those are integers."""
+    return not bool((np.abs(numbers) >= EXACT).any())
+
+
+def _are_read(texts: Any, numbers: Any) -> bool:
+    """Whether each text was read as a number, without loss."""
+    same = np.array_equal(np.ma.getmaskarray(texts), np.ma.getmaskarray(numbers))
+    return same and _are_exact(np.ma.compressed(numbers))
+
+
+def _is_list(texts: Any) -> bool:
+    """Whether the first text of a column is a list."""
+    first = next((text for text in texts.tolist() if text is not None), "")
+    return first.lstrip().startswith("[")
+
+
+def _whole(numbers: Any) -> Any:
+    """Numbers as integers if all are whole."""
+    entries = np.ma.filled(numbers, 0)
+    if not bool((entries == np.rint(entries)).all()):
+        return numbers
+    mask = np.ma.getmask(numbers)
+    whole = entries.astype(np.int64)
+    return whole if mask is np.ma.nomask else np.ma.masked_array(whole, mask)
 
 
 def _is_utf16(path: str) -> bool:
@@ -300,10 +510,15 @@ def check_kind(path: str | os.PathLike[str]) -> None:
         raise FileError(str(path), f"is {what}, which is not supported", remedy)
 
 
+def is_cut(columns: Sequence[str]) -> bool:
+    """Whether a text file was read as one column because its rows do not match its header."""
+    return len(columns) == 1 and any(sign in columns[0] for sign in ",;\t|")
+
+
 def check_cut(shown: str, columns: Iterable[str]) -> None:
     """Raise for a text file that was read as one column because its rows do not match its header."""
     only = list(columns)
-    if len(only) == 1 and any(sign in only[0] for sign in ",;\t|"):
+    if is_cut(only):
         raise FileError(
             shown,
             f"cannot be split into columns: a row does not match the header {only[0][:80]!r}",
@@ -344,13 +559,13 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
     return KINDS.get(inside.suffix.lower())
 
 
-def _one_kind(paths: list[str], format: str | None) -> str:
+def common_kind(paths: list[str], format: str | None) -> str:
     """The common format of all files."""
     kinds = [format or kind_of(name) for name in paths]
     for name, kind in zip(paths, kinds, strict=True):
         if kind is None:
             check_kind(name)
-        if kind not in {*READ, "duckdb"}:
+        if kind not in {*READERS, "duckdb"}:
             raise FileError(
                 original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", Use("format")
             )
@@ -377,7 +592,7 @@ def _literal(path: str) -> str:
     return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
 
 
-def listed(paths: list[str]) -> str:
+def listed(paths: Sequence[str]) -> str:
     """Paths as an SQL list."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
@@ -388,7 +603,7 @@ def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], i
 
     import duckdb
 
-    options = READERS[kind][1:]
+    options = (*READERS[kind][1:], *_quotes(connection, kind, path))
     try:
         found = connection.execute(
             f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
@@ -408,30 +623,3 @@ def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], i
         "doublequote": doubled,
         "escapechar": None if doubled else escape,
     }, int(skipped)
-
-
-def named_types(option: str, types: dict[str, str]) -> str:
-    """The reader option that sets the types of columns."""
-    pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
-    return f"{option} = {{{pairs}}}"
-
-
-def with_texts(source: str, written: dict[str, str], where: str | None, ids: Collection[str] = ()) -> str:
-    """Columns as text, while a condition uses their typed values. For `ids`, numbers are distinguished by their values."""
-    texts = {name: _id_text(quoted(name), type) if name in ids else quoted(name) for name, type in written.items()}
-    if where is None:
-        changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
-        return f"(SELECT * REPLACE ({changed}) FROM {source})"  # noqa: S608 - quoted names
-    kept = {name: quoted(f"{name} as it was written") for name in written}
-    values = ", ".join(f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" for name, type in written.items())
-    more = ", ".join(f"{texts[name]} AS {kept[name]}" for name in written)
-    back = ", ".join(f"{kept[name]} AS {quoted(name)}" for name in written)
-    inner = f"(SELECT * REPLACE ({values}), {more} FROM {source})"  # noqa: S608 - quoted names
-    return f"(SELECT * EXCLUDE ({', '.join(kept.values())}) REPLACE ({back}) FROM {inner} WHERE (\n{where}\n))"  # noqa: S608
-
-
-def _id_text(name: str, type: str) -> str:
-    """Text without differences that are irrelevant for numbers: blanks, and the .0 of integers."""
-    if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
-        return name
-    return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

@@ -16,15 +16,20 @@ from ..collection import ALL, GroupSketch
 from ..grid import CELLS, EQUAL, FINEST, NEAR, PER_OCTAVE, grid
 from ..row_sums import LN2, TERMS, RowSums, log_table
 from ..sketch import Sketch
-from .columns import as_booleans, quoted
-
-__all__ = ["Scores", "bad_rows", "group_sketches", "label_code"]
+from .columns import as_booleans
 
 FIXED = 2.0**62
 # A key of 16 bits lets DuckDB count in an array instead of a hash table.
 SETTINGS = "SET perfect_ht_threshold = 20"
 # Subnormal numbers: below this bound one multiplication does not remove the exponent.
 TINY = 2.0**-600
+
+
+class Group(NamedTuple):
+    """The group of a row as SQL, and what the rows are grouped by."""
+
+    sql: str
+    name: str
 
 
 class Scores(NamedTuple):
@@ -34,28 +39,34 @@ class Scores(NamedTuple):
     label: str
     probs: tuple[str, ...]
     """One expression for the positive class, or one per class."""
-    group: str | None
+    group: Group | None
     classes: tuple[Any, ...]
     tolerance: float
     """Tolerance for the sum of a row."""
     number: str = "DOUBLE"
     """FLOAT if all probabilities have single precision, which avoids a conversion."""
-    written: str = "NULL"
-    """The label as text."""
     name: str = "label"
     """The column of the labels."""
-    grouping: str = ""
-    """What the rows are grouped by, where it is more than a column."""
+    columns_read: tuple[str, ...] = ()
+    """The columns of the probabilities, or the one that holds lists of them."""
 
     @property
     def k(self) -> int:
         """Number of classes."""
         return max(2, len(self.probs))
 
+    @property
+    def entries(self) -> list[tuple[str, str, str]]:
+        """Each probability: what it is called in messages, its column, and its SQL expression."""
+        if len(self.columns_read) == len(self.probs):
+            return list(zip(self.columns_read, self.columns_read, self.probs, strict=True))
+        (only,) = self.columns_read
+        return [(f"{only}[{place}]", only, value) for place, value in enumerate(self.probs, 1)]
+
     def columns(self, number: str = "DOUBLE", more: str = "") -> str:
         """The table with the columns `more`, label, p0, p1, ... and group."""
         probs = ", ".join(f"CAST({name} AS {number}) AS p{place}" for place, name in enumerate(self.probs))
-        group = "" if self.group is None else f', {self.group} AS "group"'
+        group = "" if self.group is None else f', {self.group.sql} AS "group"'
         return f"(SELECT {more}{self.label} AS label, {probs}{group} FROM {self.table})"  # noqa: S608 - quoted names
 
 
@@ -224,10 +235,9 @@ def _surprise(entries: str, group: str) -> str:
     return f"SELECT v, own{group}, CASE WHEN v > 0 THEN {found} ELSE 0 END AS surprise FROM ({rests})"  # noqa: S608
 
 
-def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
-    """The index of a label among the classes, as SQL; NULL if it is unknown."""
-    name = quoted(column)
-    if kind == "BOOLEAN":  # a cast would be pushed into the reader of a text file, which would then expect numbers
+def label_code(name: str, kind: str, classes: tuple[Any, ...]) -> str:
+    """The index of a label, given as SQL, among the classes; NULL if it is unknown."""
+    if kind == "BOOLEAN":
         places = {value: place for place, value in enumerate(as_booleans(classes) or classes)}
         truth, untruth = (places.get(value, "NULL") for value in (True, False))
         return f"CASE WHEN {name} THEN {truth} WHEN NOT {name} THEN {untruth} END"

@@ -1,0 +1,306 @@
+"""Labels, probabilities and groups of rows as SQL expressions, their missing values, and the error for the first invalid row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ArgumentError, CalibrantError, FileError, GroupError, LabelError, ProbabilityError, Use
+from ...input.convert import SUM_TOLERANCE, missing_values, rounding_of
+from ...input.frames import opposite_of, positive_of
+from ...input.grouping import Factor, parse_by
+from ...input.missing import DROP, Dropped, all_missing, is_missing_text
+from .columns import (
+    WHOLE,
+    Columns,
+    as_booleans,
+    check_class_order,
+    class_names,
+    find_columns,
+    is_guessed,
+    lossless,
+    no_probabilities,
+    quoted,
+)
+from .converting import original_of
+from .reading import FILE, NO_VALUE, NUMBERS, Rows, text, text_value
+from .sql import Group, Scores, bad_rows, label_code
+
+
+def read_factors(rows: Rows, by: str | None) -> tuple[Factor, ...]:
+    """What the groups are divided by; a sketch has one grouping, whose groups do not overlap."""
+    if by is None:
+        return ()
+    groupings = parse_by(by, rows.names, "by")
+    if len(groupings) > 1:
+        names = " x ".join(factor.name for grouping in groupings for factor in grouping)
+        raise GroupError(
+            "by", f"a sketch has one grouping; got {len(groupings)}", f"scan the files for each, or use {names!r}"
+        )
+    for factor in groupings[0]:
+        if factor.kind == "quantiles":
+            problem = f"{factor.name}: quantile groups require all rows at once"
+            raise GroupError(
+                "by", problem, f"use an expression with limits of your own, such as '{factor.column} >= 10'"
+            )
+    return groupings[0]
+
+
+def add_groups(rows: Rows, factors: tuple[Factor, ...]) -> tuple[Rows, Group | None]:
+    """The rows with the values of expressions, and the group of each row; NULL where a value is missing."""
+    if not factors:
+        return rows, None
+    if len(factors) == 1 and factors[0].kind == "column":
+        column = factors[0].column
+        return rows, Group(lossless(column, rows.types[column]), column)
+    parts = []
+    for place, factor in enumerate(factors):
+        if factor.kind == "expression":
+            name = f"group {place} that calibrant reads"
+            rows = rows.computed(name, factor.column, "VARCHAR", "by")
+            value = quoted(name)
+        else:
+            value = _group_name(rows, factor.column)
+        parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
+    comma = text(", ")
+    return rows, Group(f"({f' || {comma} || '.join(parts)})", " x ".join(factor.name for factor in factors))
+
+
+def _group_name(rows: Rows, column: str) -> str:
+    """The name of a group of one column within a combination; as in `names_as_written`, two spellings of a whole number are one name."""
+    value = quoted(column)
+    if not rows.printed or rows.types[column] != "VARCHAR":
+        return value
+    whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
+    query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {rows.sql}"  # noqa: S608 - quoted names
+    (merges,) = rows.connection.execute(query).fetchall()[0]
+    return whole if merges else value
+
+
+def read_scores(
+    rows: Rows,
+    label: str | None,
+    prob: str | Sequence[str] | None,
+    by: str | None,
+    group: Group | None,
+    classes: Sequence[Any] | None,
+    first: int | None,
+) -> Scores:
+    """Labels and probabilities as SQL expressions; the `first` labels of a text file, or all, show what they are."""
+    named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
+    label, names = find_columns(rows.names, Columns(label=label, prob=named, by=by), dashes="")
+    of_columns = class_names(names, prob if isinstance(prob, str) else "") if len(names) > 1 else None
+    if classes is not None and of_columns is not None:
+        if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
+            names, of_columns = names[::-1], of_columns[::-1]
+        check_class_order(classes, of_columns)
+    if is_guessed(Columns(prob=named), names):
+        _refuse_classes(rows, names[0])
+    probs, types = _probabilities(rows, names)
+    k = max(2, len(probs))
+    value, type = _label(rows, label, first)
+    if classes is None and len(probs) == 1 and type == "VARCHAR":
+        classes = _two_classes(rows, label, first)
+    coded = _classes(type, classes, of_columns, k)
+    if len(coded) != k:
+        raise ArgumentError("classes", f"has {len(coded)} names for {k} classes")
+    exact = SUM_TOLERANCE["float32" if "FLOAT" in types else "float64"]
+    tolerance = 1e-3 * rounding_of(k) if rows.printed else exact
+    code = label_code(value, type, coded)
+    number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
+    return Scores(rows.sql, code, probs, group, coded, tolerance, number, label, tuple(names))
+
+
+def _refuse_classes(rows: Rows, name: str) -> None:
+    """Raise if a column such as ``prediction`` holds predicted classes."""
+    value = quoted(name)
+    hard = f"coalesce(bool_and({value} IS NULL OR coalesce(TRY_CAST({value} AS DOUBLE) IN (0, 1), true)), true)"
+    if rows.types[name] == "BOOLEAN" or rows.connection.execute(f"SELECT {hard} FROM {rows.sql}").fetchone()[0]:  # noqa: S608
+        raise no_probabilities(name, "")
+
+
+def _label(rows: Rows, name: str, first: int | None) -> tuple[str, str]:
+    """The label as SQL, and its type, which for text is that of its values."""
+    value, type = quoted(name), rows.types[name]
+    if type.endswith(("]", ")")) and not type.startswith(("DECIMAL", "ENUM")):
+        raise LabelError("label", f"expected one value for each row, got a column of type {type}")
+    if not re.fullmatch(rf"{NUMBERS}|VARCHAR|ENUM.*", type):
+        raise LabelError("label", f"expected numbers, text or truth values, got a column of type {type}")
+    of_values = rows.value_types([name], first).get(name) if rows.printed and type == "VARCHAR" else None
+    if of_values == "BOOLEAN":
+        return f"CASE lower({value}) WHEN 'true' THEN true WHEN 'false' THEN false END", "BOOLEAN"
+    if of_values in ("BIGINT", "DOUBLE"):
+        return text_value(name, "DOUBLE"), "DOUBLE"
+    return value, type
+
+
+def _two_classes(rows: Rows, label: str, first: int | None) -> list[str] | None:
+    """The names of two classes, the positive one last, if the labels indicate it; otherwise None."""
+    limit = "" if first is None else f"LIMIT {first}"
+    some = f"SELECT {quoted(label)} AS label FROM {rows.sql} {limit}"  # noqa: S608 - quoted
+    query = f"SELECT DISTINCT label FROM ({some}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
+    named = f"{query} AND NOT {NO_VALUE.format('label')} LIMIT 3"
+    seen = [row[0] for row in rows.connection.execute(named).fetchall()]
+    if len(seen) < 2:  # then such a text is the name of a class
+        seen = [row[0] for row in rows.connection.execute(f"{query} LIMIT 3").fetchall()]
+    if len(seen) == 1:  # the same names on a day without positives, so that days can be merged
+        seen += filter(None, [opposite_of(seen[0])])
+    place = positive_of(seen)
+    return None if place is None else [seen[1 - place], seen[place]]
+
+
+def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+    """The classes as given, or as named by the columns; 0, 1, ... if the labels are of a type that cannot match those names."""
+    text = label == "VARCHAR" or label.startswith("ENUM")
+    named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    if label == "BOOLEAN" and as_booleans(named) is not None:
+        return tuple(named)  # which label_code reads as booleans
+    if given is None and not text and any(isinstance(name, str) for name in named):
+        named = list(range(k))
+    return tuple(str(name) for name in named) if text else tuple(named)
+
+
+def _probabilities(rows: Rows, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
+    """The probabilities of a row as SQL, and the types of their columns; text that is not a number is NULL."""
+    if len(names) == 1 and (rows.types[names[0]].endswith("]") or _begins_with_list(rows, names[0])):
+        return _entries(rows, names[0])
+    types = set()
+    for name in names:
+        type = rows.types[name]
+        if not re.fullmatch(rf"{NUMBERS}|VARCHAR", type) or type == "BOOLEAN":
+            raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got type {type}")
+        types.add("DOUBLE" if type == "VARCHAR" else type)
+    return tuple(text_value(name, "DOUBLE") if rows.types[name] == "VARCHAR" else quoted(name) for name in names), types
+
+
+def _begins_with_list(rows: Rows, name: str) -> bool:
+    """Whether the first text of a column is a list."""
+    if rows.types[name] != "VARCHAR":
+        return False
+    column = quoted(name)
+    query = f"SELECT {column} FROM {rows.sql} WHERE {column} IS NOT NULL LIMIT 1"  # noqa: S608 - quoted
+    value = rows.connection.execute(query).fetchone()
+    return value is not None and value[0].lstrip().startswith("[")
+
+
+def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
+    """The entries of a column of lists, which must have equal length, and their type."""
+    type = re.sub(r"\[\d*\]$", "", rows.types[name])
+    column = quoted(name)
+    if type == "VARCHAR" and rows.types[name] == type:
+        column, type = text_value(name, "DOUBLE[]"), "DOUBLE"
+    if not re.fullmatch(NUMBERS, type):
+        raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got type {rows.types[name]}")
+    least, most = rows.connection.execute(f"SELECT min(len({column})), max(len({column})) FROM {rows.sql}").fetchone()  # noqa: S608
+    if least is None:
+        raise no_rows(rows)
+    if least != most or least < 2:
+        several = f"{least} to {most}" if least != most else least
+        problem = f"the lists in {quoted(name)} have {several} entries"
+        raise ProbabilityError("prob", problem, "give every row one entry per class")
+    return tuple(f"({column})[{place + 1}]" for place in range(least)), {type}
+
+
+def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
+    """The SQL condition for a missing value of each column."""
+    written = f"CAST({quoted(scores.name)} AS VARCHAR)"
+    named = ", ".join(text(str(name)) for name in scores.classes)
+    conditions = {
+        # A text such as NA is not missing if it is the name of a class.
+        scores.name: f"coalesce({NO_VALUE.format(written)} AND {written} NOT IN ({named}), true)"
+    }
+    for name, column, value in scores.entries:
+        number = f"CAST({value} AS DOUBLE)"
+        conditions[name] = f"coalesce(isnan({number}), true)"
+        if rows.types[column] == "VARCHAR":  # text that is neither a number nor missing is invalid
+            none = f"({NO_VALUE.format(quoted(column))} OR lower(trim({quoted(column)})) = 'none')"
+            conditions[name] = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
+    if scores.group is not None:
+        conditions[scores.group.name] = f"{scores.group.sql} IS NULL"
+    return conditions
+
+
+def count_missing(rows: Rows, scores: Scores) -> Dropped | None:
+    """The number of rows with missing values, of each column and in all; None if there are none. The rows are read once more."""
+    absent = _is_absent(rows, scores)
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in absent.values())
+    query = f"SELECT count(*), count(*) FILTER ({_any(absent)}), {counts} FROM {scores.table}"  # noqa: S608 - quoted names
+    total, n, *each = rows.connection.execute(query).fetchone()
+    return Dropped(total, n, {name: count for name, count in zip(absent, each, strict=True) if count}) if n else None
+
+
+def _any(conditions: dict[str, str]) -> str:
+    return " OR ".join(f"({condition})" for condition in conditions.values())
+
+
+def drop_missing(rows: Rows, scores: Scores) -> tuple[Scores, Dropped | None]:
+    """The rows without missing values, and how many were dropped; None if none were."""
+    dropped = count_missing(rows, scores)
+    if dropped is None:
+        return scores, None
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, "prob")
+    table = f"(SELECT * FROM {scores.table} WHERE NOT ({_any(_is_absent(rows, scores))}))"  # noqa: S608 - quoted names
+    return scores._replace(table=table), dropped
+
+
+def no_rows(rows: Rows) -> FileError:
+    """The error for files without rows, or without selected ones."""
+    if rows.where is not None:
+        return FileError(rows.paths[0], "no row satisfies the condition", "relax the condition")
+    return FileError(rows.paths[0], "has no rows", "check the program that wrote it")
+
+
+SKIP = Use("where", None, "to select the other rows")
+
+
+def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
+    """The error for the first invalid row, with its location."""
+    file = "''" if rows.kind == "duckdb" else quoted(FILE)
+    written = [f"CAST({quoted(name)} AS VARCHAR)" for name in (scores.name, *scores.columns_read)]
+    more = f"{file} AS place, {rows.row_number} AS number, [{', '.join(written)}] AS written, "
+    query = f"SELECT * FROM {scores.columns(more=more)} WHERE {bad_rows(scores)} LIMIT 1"  # noqa: S608 - quoted names
+    rows.connection.execute("SET preserve_insertion_order = true")  # the first is the first in the file
+    first = rows.connection.execute(query).fetchone()
+    if first is None:
+        return None
+    place, number, (label_text, *texts), label, *rest = first
+    values = rest[: len(scores.probs)]
+    where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
+    texts_read = dict(zip(scores.columns_read, texts, strict=True))
+    for (_, column, _), value in zip(scores.entries, values, strict=True):
+        if value is None and rows.types[column] == "VARCHAR" and not is_missing_text(texts_read[column] or ""):
+            problem = f"expected numbers in {quoted(column)}, got the text {texts_read[column][:40]!r}"
+            return ProbabilityError("prob", problem, **where)
+    absent = [value is None or math.isnan(value) for value in values]
+    if any(absent) or label_text is None or (scores.group is not None and rest[-1] is None):
+        return _missing_error(rows, scores, where)
+    for (name, _, _), value in zip(scores.entries, values, strict=True):
+        if not 0 <= value <= 1:
+            problem = f"probabilities must be in [0, 1]; got {value:g} in {quoted(name)}"
+            return ProbabilityError("prob", problem, SKIP, **where)
+    if label is None or not 0 <= label < scores.k:
+        if is_missing_text(label_text) and label_text not in map(str, scores.classes):
+            return _missing_error(rows, scores, where)
+        known = ", ".join(map(str, scores.classes[:10]))
+        problem = f"labels must be among the classes {known}; got {label_text[:40]!r}"
+        return LabelError("label", problem, Use("classes"), **where)
+    problem = f"each row must sum to 1; got a sum of {sum(values):g}"
+    return ProbabilityError("prob", problem, "rescale the rows first", **where)
+
+
+def _missing_error(rows: Rows, scores: Scores, where: dict[str, Any]) -> CalibrantError:
+    """The error for all missing values, with the location of the first."""
+    missing = count_missing(rows, scores)
+    assert missing is not None
+    group = "" if scores.group is None else scores.group.name
+    kinds: dict[str, Any] = {scores.name: (LabelError, "label"), group: (GroupError, "by")}
+    first = next(iter(missing.columns))
+    kind, argument = kinds.get(first, (ProbabilityError, "prob"))
+    count = sum(missing.columns.values())
+    listed = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
+    problem = missing_values(count) + (f" ({listed})" if len(missing.columns) > 1 else f" in column {first!r}")
+    error: CalibrantError = kind(argument, problem, DROP, count=count, **where)
+    return error

@@ -1,0 +1,209 @@
+"""A value means the same wherever it stands: no result of a command changes when an odd row moves from the first line to a late one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+Row = dict[str, Any]
+
+# DuckDB infers types, quotes and keys from the first 20 480 rows.
+ROWS = 21_000
+PLACES = {"first": 0, "late": 20_900, "last": ROWS}
+
+
+def plain_rows(*, whole: bool = False) -> list[Row]:
+    """Rows with scores of few digits or, with `whole`, with 0 and 1 only, whose order does not matter."""
+    rows = []
+    for number in range(ROWS):
+        score = float(number % 7 == 0) if whole else (number * 37 % 100 + 0.5) / 101
+        event = int((number * 61 % 100) / 100 < (0.2 + 0.6 * score))
+        rows.append(
+            {
+                "id": f"a{number}",
+                "when": "2026-01-05",
+                "y": event,
+                "p": int(score) if whole else round(score, 4),
+                "w": 1 + number % 3,
+                "age": 20 + number % 50,
+                "note": "plain",
+            }
+        )
+    return rows
+
+
+def odd_row(**values: Any) -> Row:
+    return {
+        "id": "odd",
+        "when": "2026-01-05",
+        "y": 1,
+        "p": 0.7824,
+        "w": 2,
+        "age": 33,
+        "note": "plain",
+        **values,
+    }
+
+
+ODD: dict[str, tuple[bool, Row]] = {
+    "fraction": (True, odd_row()),
+    "fractional weight": (False, odd_row(w=2.5)),
+    "fractional age": (False, odd_row(age=44.5)),
+    "missing score": (False, odd_row(p="NA")),
+    "missing label": (False, odd_row(y="NA")),
+    "quoted comma": (False, odd_row(note='a, "b"; c\td')),
+    "line break": (False, odd_row(note="two\nlines")),
+    "new key": (False, {**odd_row(), "extra": "x"}),
+    "long text": (False, odd_row(note="x" * 3_000_000)),
+    "other date": (False, odd_row(when="2026-01-05T10:00:00Z")),
+    "fractional label": (False, odd_row(y=0.7)),
+    "text label": (False, odd_row(y="maybe")),
+    "text score": (False, odd_row(p="high")),
+}
+
+
+def write_rows(path: Path, rows: list[Row]) -> None:
+    names = list(dict.fromkeys(name for row in (*rows[:1], *rows[20_899:20_902], rows[-1]) for name in row))
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, names, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(stream.getvalue(), encoding="utf-8")
+
+
+def evaluate(run: Run, folder: Path, file: str, *more: str) -> Any:
+    return run("evaluate", folder / file, "--metrics", "ece,brier", "--json", *more)
+
+
+def scan_rows(run: Run, folder: Path, file: str) -> Any:
+    said = run("scan", folder / file, "--drop-missing", "--out", folder / "all.sketch")
+    return said, run("evaluate", folder / "all.sketch", "--metrics", "ece,brier", "--json") if said[0] == 0 else None
+
+
+def fit_and_apply(run: Run, folder: Path, file: str) -> Any:
+    options = ("--method", "platt", "--drop-missing")
+    said = run("fit", folder / file, *options, "--out", folder / "cal.json")
+    if said[0]:
+        return said
+    out = "calibrated.tsv" if file.endswith(".tsv") else "calibrated.csv"
+    applied = run("apply", folder / "cal.json", folder / file, "--drop-missing", "--out", folder / out)
+    return said, applied, sorted((folder / out).read_text(encoding="utf-8").splitlines())
+
+
+def monitor(run: Run, folder: Path, file: str) -> Any:
+    reference = [{"y": number % 2, "p": 0.3 + 0.4 * (number % 2)} for number in range(40)]
+    (folder / "reference.csv").write_text("y,p\n" + "".join(f"{row['y']},{row['p']}\n" for row in reference))
+    store = folder / "m.db"
+    columns = ("--id", "id", "--time", "when", "--drop-missing")
+    steps = [
+        run("monitor", "init", store, "--reference", folder / "reference.csv", "--every", "1d", "--resamples", "19"),
+        run("monitor", "update", store, folder / file, *columns, "--fail-on-alarm", "never"),
+    ]
+    status = json.loads(run("monitor", "status", store, "--json", "--fail-on-alarm", "never")[1])
+    return steps, [(window["window"], window["n"], window.get("labelled")) for window in status["windows"]]
+
+
+def late_labels(run: Run, folder: Path, file: str) -> Any:
+    """Labels that come in a file of their own; the predictions have none."""
+    (folder / "reference.csv").write_text("y,p\n0,0.3\n1,0.7\n0,0.2\n1,0.8\n")
+    (folder / "scores.csv").write_text("id,p\n" + "".join(f"a{n},0.5\n" for n in range(50)) + "odd,0.5\n")
+    store = folder / "m.db"
+    never = ("--fail-on-alarm", "never")
+    return [
+        run("monitor", "init", store, "--reference", folder / "reference.csv", "--rows", "60", "--resamples", "19"),
+        run("monitor", "update", store, folder / "scores.csv", "--id", "id", *never),
+        run("monitor", "labels", store, folder / file, "--id", "id", "--label", "y", *never),
+    ]
+
+
+COMMANDS: dict[str, Callable[[Run, Path, str], Any]] = {
+    "evaluate": evaluate,
+    "drop missing": lambda run, folder, file: evaluate(run, folder, file, "--drop-missing"),
+    "stream": lambda run, folder, file: evaluate(run, folder, file, "--drop-missing", "--stream"),
+    "weights": lambda run, folder, file: evaluate(run, folder, file, "--weight", "w", "--drop-missing"),
+    "where": lambda run, folder, file: evaluate(run, folder, file, "--where", "age > 44 AND p < 0.9"),
+    "groups": lambda run, folder, file: evaluate(run, folder, file, "--by", "age >= 44.25", "--drop-missing"),
+    "scan": scan_rows,
+    "assess": lambda run, folder, file: run("assess", folder / file, "--drop-missing", "--json"),
+    "select": lambda run, folder, file: run("select", folder / file, "--drop-missing", "--coverage", "0.5", "--json"),
+    "fit and apply": fit_and_apply,
+    "monitor": monitor,
+    "labels": late_labels,
+}
+QUICK = [("evaluate", ".csv"), ("stream", ".jsonl"), ("where", ".tsv"), ("monitor", ".csv"), ("labels", ".jsonl")]
+EVERY = [(command, suffix) for command in COMMANDS for suffix in (".csv", ".tsv", ".jsonl")]
+
+
+def without_order(outcome: str) -> str:
+    """An outcome without what follows the order of the rows: the line of an error and the value there, and last digits of sums."""
+    outcome = re.sub(r"(on line|in row|line) [\d,]+|got \W*'[^']*'|got \d+ ", "PLACE", outcome)
+    return re.sub(r"\d+\.\d{12,}(e-?\d+)?", lambda number: f"{float(number[0]):.9g}", outcome)
+
+
+def results(run: Run, folder: Path, command: str, suffix: str, odd: str, *, places: list[str]) -> list[Any]:
+    whole, row = ODD[odd]
+    outcomes = []
+    for place in places:
+        rows = plain_rows(whole=whole)
+        rows.insert(PLACES[place], row)
+        own = folder / place
+        own.mkdir()
+        write_rows(own / f"rows{suffix}", rows)
+        outcome = repr(COMMANDS[command](run, own, f"rows{suffix}")).replace(str(own), "DIR")
+        outcomes.append(without_order(outcome))
+    return outcomes
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("command", "suffix"), QUICK)
+def test_a_late_row_counts_as_an_early_one(tmp_path: Path, run: Run, command: str, suffix: str, odd: str) -> None:
+    first, late = results(run, tmp_path, command, suffix, odd, places=["first", "late"])
+    assert "Traceback" not in late
+    assert late == first
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("command", "suffix"), EVERY)
+def test_no_place_of_a_row_changes_a_result(tmp_path: Path, run: Run, command: str, suffix: str, odd: str) -> None:
+    first, late, last = results(run, tmp_path, command, suffix, odd, places=["first", "late", "last"])
+    assert "Traceback" not in late
+    assert late == first
+    assert last == first
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("type", ["STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "BLOB", "DATE", "UUID", "INTERVAL"])
+@pytest.mark.parametrize("role", ["label", "prob"])
+def test_a_type_that_a_role_cannot_have_is_one_sentence(
+    tmp_path: Path, run: Run, role: str, type: str, stream: tuple[str, ...]
+) -> None:
+    values = {
+        "STRUCT(a INTEGER)": "{'a': 1}",
+        "MAP(VARCHAR, INTEGER)": "MAP {'a': 1}",
+        "BLOB": "'a'::BLOB",
+        "DATE": "DATE '2026-01-05'",
+        "UUID": "gen_random_uuid()",
+        "INTERVAL": "INTERVAL 1 DAY",
+    }
+    columns = {"label": "1", "prob": "0.5", role: values[type]}
+    path = tmp_path / "rows.parquet"
+    with duckdb.connect() as connection:
+        listed = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+        connection.execute(f"COPY (SELECT {listed} FROM range(9)) TO '{path}' (FORMAT parquet)")
+    code, out, err = run("evaluate", path, *stream)
+    assert (code, out) == (2, "")
+    assert type in err
+    assert err.count("\n") == 1
