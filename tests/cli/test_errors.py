@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -179,6 +180,29 @@ def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch
     assert (code, out) == (70, "")
     assert err.startswith("Traceback")
     assert "ZeroDivisionError" in err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 8.0 MiB"),
+        cal.FileError("a.csv", "cannot be read: Out of Memory Error: failed to pin block", "check the file"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_memory_that_runs_out_is_one_line(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(*_: object, **__: object) -> bool:
+        raise error
+
+    monkeypatch.setattr("calibrant.cli.evaluating.run", broken)
+    code, out, err = run("evaluate", tmp_path / "none.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: not enough memory; summarize the rows with `calibrant scan`")
+    code, _, err = run("evaluate", tmp_path / "none.csv", "--debug")
+    assert (code, err.startswith("Traceback")) == (2, True)
 
 
 def test_help_and_version(run: Run) -> None:

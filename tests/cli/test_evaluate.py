@@ -276,7 +276,7 @@ def test_sketches_are_assessed_and_reported(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["statistic"] == pytest.approx(cal.ece(YES, SCORE))
     code, out, _ = run("report", path, "--out", "-", "--as", "md")
     assert code == 0
-    assert "from a sketch: scores are the means of its cells" in out
+    assert "from a sketch of 60 rows: scores are the means of its cells" in out
     code, _, err = run("fit", path)
     assert (code, "is a sketch; expected rows" in err) == (2, True)
     code, _, err = run("assess", path, "--prob", "p")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -230,3 +231,21 @@ def test_days_in_nanoseconds_are_days() -> None:
     assert names == read_groups(pd.Series(days), 3)[1]
     close = np.array([1, 2], "datetime64[ns]")
     assert read_groups(close, 2)[1] == ("1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000000002")
+
+
+def test_one_long_name_costs_its_own_length_only() -> None:
+    names = ["north", "south"] * 1000
+    names[7] = "x" * 100_000
+    score, label = [0.2, 0.8] * 1000, [0, 1] * 1000
+    tracemalloc.start()
+    try:
+        found = [
+            cal.Predictions(label, score, groups=names),
+            cal.Predictions(label, score, groups={"a": names, "b": names[::-1]}),
+            cal.Predictions(label, score, groups=[*names[:-1], None], missing="drop"),
+        ]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [len(each.group_names) for each in found[::2]] == [3, 3]
+    assert peak < 20e6  # 800 MB as an array of texts of one length

@@ -112,3 +112,16 @@ def test_sums_carry_beyond_one() -> None:
 def test_too_many_groups_are_refused() -> None:
     with pytest.raises(cal.GroupError, match="at most 67,108,864 groups are supported"):
         GroupSums(1 << 27, ("binary",), scores=False)
+
+
+def test_views_of_groups_are_not_kept() -> None:
+    rng = np.random.default_rng(0)
+    score, group = rng.random(600), np.arange(600) % 50
+    sketches = cal.Sketches.of((rng.random(600) < score).astype(int), score, groups=group)
+    found = cal.evaluate(sketches, metrics=["ece", "smece"])
+    assert len(found.groups) == 50
+    assert not any("_view" in vars(sketches.parts[name].lenses["binary"]) for name in sketches.groups)
+    alone = sketches.group(7)
+    assert found.groups[7]["smece"] == cal.smece(alone)
+    # The mean is that of the integers, rounded once.
+    assert alone.sketch().mean_score == pytest.approx(score[group == 7].mean(), rel=1e-15)

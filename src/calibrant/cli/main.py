@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError
-from ..util.database import is_interrupt
+from ..util.database import is_interrupt, is_out_of_memory
 from ..util.processes import in_processes
 from ..util.progress import loop
 from ..util.version import __version__
@@ -29,6 +29,7 @@ EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 # Signals at which a command removes what it wrote for itself before it ends, as at Ctrl-C; Windows has no SIGHUP.
 ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _received: list[int] = []
+NO_MEMORY = "not enough memory; summarize the rows with `calibrant scan`, select some of them with --where, or use another machine"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -72,12 +73,16 @@ def main(arguments: list[str] | None = None) -> None:
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
+        text = NO_MEMORY if is_out_of_memory(error) else text
         message = format_exc() if "--debug" in words else f"error: {where_set(text)}"
         code = EXIT_BAD_INPUT
     except Exception as error:  # Python would exit with 1, which is the code of a failed gate
-        interrupted = is_interrupt(error)
-        message = "interrupted" if interrupted else format_exc()
-        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
+        if is_interrupt(error):
+            message, code = "interrupted", EXIT_INTERRUPTED
+        elif is_out_of_memory(error):
+            message, code = format_exc() if "--debug" in words else f"error: {NO_MEMORY}", EXIT_BAD_INPUT
+        else:
+            message, code = format_exc(), EXIT_FAULT
     if arguments is None:
         for number in ENDING:  # nothing is left to end
             signal.signal(number, signal.SIG_IGN)
@@ -464,6 +469,13 @@ def sql(table: str, **options: Any) -> None:
     "kind",
     type=click.Choice(["models", "periods", "before-after"]),
     help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
+)
+@click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="With --compare models or before-after: column that has the same id for the same row in every file; by default a column such "
+    "as id or row_id that all files have, else rows are paired by their order.",
 )
 @click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,16 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS
-from ..evaluation.measure import calibrated, evaluate
+from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.significance import adjust
 from ..input.grouping import groups_of
-from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of
+from ..reporting.measuring import evaluate_cells
+from ..reporting.summary import MOST_ROWS
+from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
     HEADER,
@@ -35,9 +37,11 @@ from .config import used_configuration
 from .fitting import read
 from .gate_results import Checked
 from .options import check_kind
+from .pairing import paired
+from .places import label_column
 from .screen import clean, print_lines, say, warnings_as_lines
 from .source import split
-from .streaming import streamed
+from .streaming import has_many_rows, streamed
 
 __all__ = ["run"]
 
@@ -48,6 +52,7 @@ def run(
     out: str | None,
     form: str | None,
     kind: str | None,
+    id_column: str | None,
     calibrator: str | None,
     purpose: str | None,
     tripod: str | None,
@@ -103,12 +108,12 @@ def run(
     with warnings_as_lines():
         measured = None
         if kind is None:
-            predictions = _read(files[0], source, given)
-            found = build(predictions, asked, given)
+            data = _read(files[0], source)
+            found = build(data, asked, given)
             on_metrics = [each for each in conditions if each.name not in study]
-            measured = _measured(predictions, on_metrics, lens, interval, resamples, seed) if conditions else None
+            measured = _measured(data, on_metrics, lens, interval, resamples, seed) if conditions else None
         else:
-            parts = _parts(files, calibrator, source, kind)
+            parts = _parts(files, calibrator, source, kind, id_column)
             given |= {} if calibrator is None else {"calibrator": _name(calibrator)}
             found = compare_parts(parts, asked, kind, given_title=title, more=given)
         text = found.text(shape)
@@ -119,7 +124,8 @@ def run(
         say(text, nl=False)
     else:
         written = write_atomic(target, text.encode())
-        print_lines([sentence])
+        reports = [found] if kind is None else found.reports
+        print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
         say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
     clinical = [each for each in conditions if each.name in study]
     conditions = [each for each in conditions if each not in clinical]
@@ -134,23 +140,37 @@ def run(
 
 
 def _measured(
-    p: Predictions, conditions: list[Condition], lens: str | None, level: float, resamples: int, seed: int
+    data: Predictions | Sketches,
+    conditions: list[Condition],
+    lens: str | None,
+    level: float,
+    resamples: int,
+    seed: int,
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
-    options: dict[str, Any] = {"metrics": gate_metrics(conditions) or ["brier"], "lens": lens}
+    metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
+    options: dict[str, Any] = {"lens": lens}
     inference = {"interval": level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
     if inference["interval"] or inference["assess"]:
         options |= {**inference, "n_resamples": resamples, "rng": seed}
-    plain = evaluate(p, **options).to_dict()
-    if p.groups is not None:
-        parts = {str(g.labels[place]): p.take(rows) for g, place, rows in groups_of(p)}
-        plain["groups"] = {name: evaluate(part, **options).to_dict() for name, part in parts.items()}
+    parts: dict[str, tuple[Predictions, Sketches | None]] = {}
+    if isinstance(data, Sketches):
+        whole = data.group(ALL)
+        plain = evaluate_cells(whole.predictions(), whole, metrics, **options).to_dict()
+        for name in data.groups:
+            parts[str(name)] = data.group(name).predictions(), data.group(name)
+    else:
+        plain = evaluate_cells(data, None, metrics, **options).to_dict()
+        if data.groups is not None:
+            parts = {str(g.labels[place]): (data.take(rows), None) for g, place, rows in groups_of(data)}
+    if parts:
+        plain["groups"] = {name: evaluate_cells(*part, metrics, **options).to_dict() for name, part in parts.items()}
         for several in zip(*(part["metrics"] for part in plain["groups"].values()), strict=True):
             tested = [found for found in several if found["pvalue"] is not None]
             pvalues = adjust(np.array([found["pvalue"] for found in tested], dtype=np.float64), "holm")
             for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
                 found["adjusted"] = adjusted
-    return plain, lambda sketches: evaluate(sketches, **options).to_dict()
+    return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
 
 
 def _shape(target: str, form: str | None) -> Form:
@@ -194,25 +214,36 @@ def _name(file: str) -> str:
     return "standard input" if file == "-" else Path(file).name
 
 
-def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictions:
-    """The rows of a file, or the cells of a sketch, which is noted in `given`."""
-    sketches = streamed(file, False, *split(source))
+def _read(file: str, source: dict[str, Any]) -> Predictions | Sketches:
+    """The rows of a file; the sketches of one that has many, or that holds them."""
+    columns, keywords = split(source)
+    many = has_many_rows(file, MOST_ROWS, columns, keywords)
+    sketches = streamed(file, many, columns, keywords)
     if sketches is None:
         return read(file, **source)
-    given["rows"] = f"{sketches.n:,}, from a sketch: scores are the means of its cells"
-    found = sketches.predictions()
-    found.dropped = sketches.dropped
-    return found
+    sketches.label_name = label_column() if many else ""
+    return sketches
 
 
-def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any], kind: str) -> dict[str, Predictions]:
+def _rows(file: str, source: dict[str, Any]) -> Predictions:
+    """The rows of a file, or the cells of a sketch."""
+    sketches = streamed(file, False, *split(source))
+    return read(file, **source) if sketches is None else sketches.predictions()
+
+
+def _parts(
+    files: tuple[str, ...], calibrator: str | None, source: dict[str, Any], kind: str, id_column: str | None
+) -> Mapping[str, Predictions | Sketches]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
     if calibrator is not None:
-        before = _read(files[0], source, {})
+        before = _rows(files[0], source)
         return {"before": before, "after": calibrated(before, calibrator)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
-    parts = {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
-    return on_same_rows(parts) if kind == "models" else parts
+    if kind == "periods":
+        return {name: _read(file, source) for name, file in zip(names, files, strict=True)}
+    return paired(
+        {name: _rows(file, source) for name, file in zip(names, files, strict=True)}, files, id_column, source
+    )

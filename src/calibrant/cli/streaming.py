@@ -11,24 +11,37 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
+from ..input.grouping import parse_by
 from ..sketches.collection import Sketches
-from ..sketches.files.columns import Columns
-from ..sketches.files.reading import kind_of, paths_of
+from ..sketches.files.columns import Columns, find_columns
+from ..sketches.files.reading import common_kind, kind_of, open_rows, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .derived import is_expression
 from .language_models import is_log
-from .places import remember_read
+from .places import remember_label, remember_read
 from .screen import clean, note_positive, print_lines, say
 from .source import split
 
-__all__ = ["class_list", "is_sketch", "run", "streamed"]
+__all__ = ["class_list", "has_many_rows", "is_sketch", "run", "streamed"]
 
 SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
+# Rows by which a column of text is told to hold numbers.
+FIRST_ROWS = 1000
+# Options that a stream does not support, and what replaces them.
+NOT_STREAMED = {
+    "logits": ", or name probabilities",
+    "confidence": ", or name probabilities",
+    "weight": "",
+    "counts": "",
+    "normalize": "",
+    "clip": "",
+    "pos_label": ", or --prob COLUMN --classes NEGATIVE,POSITIVE",
+}
 # Packed text is at least 1/1100 (gzip) of its size; zstd has no such limit, and text rarely shrinks to less than a fiftieth.
 DENSEST = {".gz": 1100, ".zst": 50}
 
@@ -91,6 +104,33 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
     return read > limit
 
 
+def has_many_rows(file: str, most: int, columns: Columns, keywords: dict[str, Any]) -> bool:
+    """Whether a file has more than `most` rows of two classes, all of whose columns and options a stream supports."""
+    if file == "-" or is_sketch(file) or is_log(keywords.get("format")) or _not_streamed(columns, keywords):
+        return False
+    if is_expression(columns.label) or is_expression(columns.prob):
+        return False
+    try:
+        paths = paths_of(file)
+        kind = common_kind(paths, keywords.get("format"))
+        with open_rows(paths, kind, where=keywords.get("where"), table=keywords.get("table")) as rows:
+            label, scores = find_columns(rows.names, columns)
+            groupings = parse_by(columns.by, rows.names, "--by") if columns.by else ()
+            one_grouping = len(groupings) < 2 and not any(f.kind == "quantiles" for each in groupings for f in each)
+            # A text may be a percentage, and a list has any number of classes.
+            types = {name: rows.types[name] for name in scores} | rows.value_types(
+                scores if rows.printed else (), FIRST_ROWS
+            )
+            numbers = not any(type.endswith(("VARCHAR", "]")) for type in types.values())
+            if len(scores) > 2 or not numbers or not one_grouping:
+                return False
+            remember_label(label)
+            query = f"SELECT count(*) FROM (SELECT 1 FROM {rows.sql} LIMIT {most + 1})"  # noqa: S608 - quoted
+            return bool(rows.connection.execute(query).fetchall()[0][0] > most)
+    except CalibrantError:  # which reading the rows reports
+        return False
+
+
 def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
     if is_log(keywords.get("format")):
@@ -113,14 +153,9 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     """Merge sketches, or scan files with the columns and options of the command line."""
     if any(map(is_sketch, files)):
         return _added(files, {**asdict(columns), **keywords})
-    for option in ("logits", "confidence", "weight", "counts"):
-        if getattr(columns, option):
-            more = ", or name probabilities" if option in ("logits", "confidence") else ""
-            raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{more}")
-    for option in ("normalize", "clip", "pos_label"):
-        if keywords.get(option):
-            more = ", or --prob COLUMN --classes NEGATIVE,POSITIVE" if option == "pos_label" else ""
-            raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{more}")
+    option = _not_streamed(columns, keywords)
+    if option is not None:
+        raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{NOT_STREAMED[option]}")
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
     classes = keywords.get("classes")
@@ -148,6 +183,12 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(found.classes)
     return found
+
+
+def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
+    """The first option that a stream does not support."""
+    options = {**asdict(columns), **keywords}
+    return next((option for option in NOT_STREAMED if options.get(option)), None)
 
 
 def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:

@@ -247,9 +247,10 @@ def evaluate(
     groups = {}
     if by is not None and predictions.groups is not None:
         parts = [(g.labels[place], g.name, g.groups[place], rows) for g, place, rows in groups_of(predictions)]
-        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer)
-        for (label, name, group, _), (part, found) in zip(parts, measured, strict=True):
-            groups[label] = Evaluation(header_of(part, outcome), found, {}, grouping=name, group=group)
+        heads = partial(header_of, outcome=outcome)
+        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
+        for (label, name, group, _), (header, found) in zip(parts, measured, strict=True):
+            groups[label] = Evaluation(header, found, {}, grouping=name, group=group)
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
     if bins is None and binning is None and any("bins" in m.options for m in plan):
         remarks += _few_levels(predictions)
@@ -375,10 +376,11 @@ def _evaluated_sketches(
 ) -> Evaluation:
     """Evaluate sketches and their groups."""
     results = _results(sketches, chosen, given, infer)
-    measured = _grouped([sketches.group(name) for name in sketches.groups], chosen, given, infer)
+    groups, heads = sketches.groups, partial(sketched_header, outcome=outcome)
+    measured = _grouped([sketches.group(name) for name in groups], chosen, given, infer, heads)
     parts = {
-        name: Evaluation(sketched_header(part, outcome), found, {}, grouping="group", group=name)
-        for name, (part, found) in zip(sketches.groups, measured, strict=True)
+        name: Evaluation(header, found, {}, grouping="group", group=name)
+        for name, (header, found) in zip(groups, measured, strict=True)
     }
     return Evaluation(sketched_header(sketches, outcome), tuple(results), parts)
 
@@ -390,7 +392,8 @@ def _results(
     infer: Inference | None = None,
 ) -> list[MetricResult]:
     """Return one result per metric: first all values, then intervals and p-values."""
-    results = _values(p, plan, given)
+    options = [_taken(m, given) for m in plan]
+    results = _values(p, plan, options)
     if infer is not None:
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
 
@@ -403,9 +406,7 @@ def _results(
         parts = [([known[at] for at in group], (what,)) for group in groups for what in infer.asked]
 
         def add(places: list[int], asked: tuple[str, ...]) -> list[list[Addition]]:
-            return [
-                infer.additions(asked, results[place], plan[place], p, _taken(plan[place], given)) for place in places
-            ]
+            return [infer.additions(asked, results[place], plan[place], p, options[place]) for place in places]
 
         found: dict[int, list[Addition]] = {place: [] for place in known}
         with sharing():
@@ -415,7 +416,7 @@ def _results(
                 found[place] += own
         for place in known:
             results[place] = infer.added(results[place], found[place])
-    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+    return [with_direction(result, m, p, own) for result, m, own in zip(results, plan, options, strict=False)]
 
 
 def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
@@ -434,28 +435,38 @@ def _grouped(
     plan: list[Metric],
     given: Mapping[str, Any],
     infer: Inference | None,
-) -> list[tuple[Source, tuple[MetricResult, ...]]]:
-    """Return the results of each group: all values, then intervals and p-values, one metric after the other.
+    header: Callable[[Source], Header],
+) -> list[tuple[Header, tuple[MetricResult, ...]]]:
+    """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other.
 
     The p-values of a metric are adjusted by Holm for all groups.
     """
-    rows = [_values(part, plan, given) for part in track(parts, "groups")]
-    for place, m in enumerate(track(plan, "metrics") if infer is not None and parts else ()):
-        assert infer is not None
+    options = [_taken(m, given) for m in plan]
+
+    def directed(results: list[MetricResult], part: Source) -> list[MetricResult]:
+        return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
+
+    rows, headers = [], []
+    for part in track(parts, "groups"):
+        results = _values(part, plan, options)
+        rows.append(directed(results, part) if infer is None else results)
+        headers.append(header(part))
+        if isinstance(part, Sketches):
+            part.clear_cache()
+    if infer is None:
+        return list(zip(headers, map(tuple, rows), strict=True))
+    for place, m in enumerate(track(plan, "metrics") if parts else ()):
         is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
         own = infer if is_slow else infer.for_groups(len(parts))
         for results, part in zip(rows, track(parts, "groups"), strict=True):
             if results[place].value is not None:
-                found = own.additions(own.asked, results[place], m, part, _taken(m, given))
+                found = own.additions(own.asked, results[place], m, part, options[place])
                 results[place] = own.added(results[place], found)
-    out = [
-        [with_direction(result, m, part, _taken(m, given)) for result, m in zip(results, plan, strict=True)]
-        for results, part in zip(rows, parts, strict=True)
-    ]
-    if infer is not None and infer.assess:
+    out = [directed(results, part) for results, part in zip(rows, parts, strict=True)]
+    if infer.assess:
         for place in range(len(plan)):
             _adjust(out, place)
-    return [(part, tuple(results)) for part, results in zip(parts, out, strict=True)]
+    return list(zip(headers, map(tuple, out), strict=True))
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
@@ -469,12 +480,12 @@ def _adjust(rows: list[list[MetricResult]], place: int) -> None:
         results[place] = replace(results[place], adjusted=adjusted, direction=direction)
 
 
-def _values(p: Predictions | Sketches, plan: list[Metric], given: Mapping[str, Any]) -> list[MetricResult]:
-    """Return the values of the metrics."""
+def _values(p: Predictions | Sketches, plan: list[Metric], options: list[dict[str, Any]]) -> list[MetricResult]:
+    """Return the values of the metrics, each with its options."""
     results: list[MetricResult] = []
-    for m in track(plan, "metrics"):
+    for m, own in zip(track(plan, "metrics"), options, strict=True):
         try:
-            value, lens = m.of(p, **_taken(m, given))
+            value, lens = m.of(p, **own)
         except ArgumentError as error:
             # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
             # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
@@ -491,7 +502,7 @@ def _values(p: Predictions | Sketches, plan: list[Metric], given: Mapping[str, A
 def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
     """Return the result with the direction of its deviation, where that is statistically significant."""
     if not m.signed or result.value is None or not m.direction(result.value, result.lens):
-        return replace(result, direction="")
+        return replace(result, direction="") if result.direction else result
     evidence = None
     if result.pvalue is None or m.alternative != "two-sided":
         from ..inference.significance import points_somewhere

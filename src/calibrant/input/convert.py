@@ -153,13 +153,12 @@ def _unmasked(value: Any, argument: str) -> Array:
 
 
 def _from_sequence(value: Any, argument: str) -> Array:
+    kinds = set(map(type, value))
+    if any(issubclass(kind, str) for kind in kinds) or (bytes in kinds and len(kinds) > 1):
+        # NumPy would give every text the length of the longest, and convert numbers and a missing NaN to text.
+        return np.fromiter(value, object, len(value))
     try:
-        array = np.asarray(value)
-        if array.dtype.kind in "US" and array.ndim == 1 and not all(isinstance(entry, (str, bytes)) for entry in value):
-            # NumPy would convert numbers, and a missing NaN, to text.
-            array = np.empty(len(value), dtype=object)
-            array[:] = value
-        return array
+        return np.asarray(value)
     except ValueError:
         # NumPy's message is about inhomogeneous shapes; name the row instead.
         first = _length(value[0])
@@ -239,7 +238,7 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
             raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
-        if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
+        if isinstance(entry, (str, bytes)) and (position == 0 or _no_number(array) is not None):
             raise _text_for_numbers(array, argument)
         if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction

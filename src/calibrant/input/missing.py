@@ -420,11 +420,18 @@ class dropped_by:
         _latest.reset(self._token)
 
 
-def on_same_rows(parts: Mapping[str, Predictions]) -> dict[str, Predictions]:
-    """Return predictions of models on the rows that none of them dropped, so that they stay paired."""
-    if all(part.dropped is None for part in parts.values()):
+def on_same_rows(
+    parts: Mapping[str, Predictions], places: Mapping[str, NDArray[np.int64]] | None = None
+) -> dict[str, Predictions]:
+    """Return predictions of models on the rows that none of them dropped, so that they stay paired.
+
+    `places` are the positions of the rows given for each model among those of the first; by default all have the same order.
+    """
+    if places is None and all(part.dropped is None for part in parts.values()):
         return dict(parts)
     rows = {name: _origins(part) for name, part in parts.items()}
+    if places is not None:
+        rows = {name: places[name][own] for name, own in rows.items()}
     lengths = {_given_rows(part) for part in parts.values()}
     if len(lengths) > 1 or all(np.array_equal(each, next(iter(rows.values()))) for each in rows.values()):
         return dict(parts)
@@ -441,9 +448,12 @@ def on_same_rows(parts: Mapping[str, Predictions]) -> dict[str, Predictions]:
         raise all_missing(dropped, "y_prob")
     together = {}
     for name, part in parts.items():
-        together[name] = part.take(kept[rows[name]])
-        together[name].kept, together[name].dropped = kept, dropped
-    dropping(dropped)
+        order = np.argsort(rows[name])
+        together[name] = part.take(order[kept[rows[name][order]]])
+        if dropped.n:
+            together[name].kept, together[name].dropped = kept, dropped
+    if dropped.n:
+        dropping(dropped)
     return together
 
 

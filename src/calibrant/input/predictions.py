@@ -643,7 +643,8 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
             (f"has {others} rows and ", Argument("y_true"), f" has {rows}"),
             InPython("pass y_prob.T: it has one column per row") if transposed else remedy,
         )
-    if probs.array.dtype.kind in "US" and labels.array.dtype.kind == "f":
+    are_text = any(isinstance(entry, (str, bytes)) for entry in probs.array[:1].ravel().tolist())
+    if are_text and labels.array.dtype.kind == "f":
         raise SwappedArgumentsError(
             "y_true", "the labels are fractions and the probabilities are text: they look swapped", SWAP
         )

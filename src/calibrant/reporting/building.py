@@ -14,7 +14,6 @@ from ..errors import (
     CalibrantError,
     Drop,
     GroupError,
-    InputTypeError,
     InPython,
     LensError,
 )
@@ -34,7 +33,7 @@ from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
 from .clinical import PURPOSES, clinical_part
@@ -58,6 +57,7 @@ from .measuring import measure
 from .plain import markdown_of
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
+from .summary import summarize
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
@@ -287,7 +287,8 @@ def report(
     Notes
     -----
     The output is deterministic: the same input gives an identical file. Steps that would take too long for the number of rows use a random subset or are left out,
-    which the report states. A `Sketch` or `Sketches` is accepted in place of rows; scores are then the means of its cells.
+    which the report states. A `Sketch` or `Sketches` is accepted in place of rows; scores are then the means of its cells. More than
+    1,000,000 rows of two classes are summarized in such a sketch, unless they have weights, soft labels or features; the report says so.
 
     Examples
     --------
@@ -317,14 +318,13 @@ def report(
         purpose,
     )
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
+    data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
-        if y_prob is not None or by is not None or keywords:
-            raise InputTypeError(
-                "y_true", "a sketch cannot be combined with other arguments", InPython("pass the sketch alone")
-            )
-        y_true, more["rows"] = y_true.predictions(), f"{y_true.n:,}, from a sketch: scores are the means of its cells"
-    p = parse_selection(where, grouped(y_true, y_prob, by, keywords))
-    found = build(p, options, more)
+        resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
+        data = y_true
+    else:
+        data = parse_selection(where, grouped(y_true, y_prob, by, keywords))
+    found = build(data, options, more)
     if path is not None:
         found.save(path, format=form)
     return found
@@ -408,12 +408,16 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
         raise error.replaced(argument="by") from None
 
 
-def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
+def build(
+    data: Predictions | Sketch | Sketches, options: Options, more: dict[str, Any], known: Evaluation | None = None
+) -> Report:
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
+    summary = summarize(data, whole=not any("groups" in metric.needs for metric in options.metrics))
+    p, grouped_rows = summary.rows, summary.grouped
     views, notes = _main_views(p, options.lens)
     outcome = outcome_of(p, options.outcome)
     with loop("sections", 3) as done:
-        clinical = _clinical(p, options, outcome)
+        clinical = _clinical(grouped_rows, options, outcome)
         done(1)
         diagram, table = _diagram(views, options.level, notes)
         settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
@@ -424,24 +428,31 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
                 return compare_calibrators(p, level, options.seed)
             return no_calibrators(p, level, "not requested")
 
-        metrics, header, tried = measure(p, *settings, known, options.outcome, tried_calibrators)
+        metrics, header, tried = measure(p, *settings, known, options.outcome, tried_calibrators, summary.sketches)
         assert tried is not None
         done(2)
-        weaknesses = find_weaknesses(p, views, table, level, outcome)
+        weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, options.lens)[0], table, level, outcome)
         verdict = judge(p, views, tried, options.seed, weaknesses.found, outcome)
     return Report(
         title=options.title,
-        header=_header(p, header),
+        header=_header(p, header, summary.sentence),
         verdict=verdict,
         diagram=diagram,
         metrics=metrics,
         weaknesses=weaknesses,
         recalibration=tried,
         threshold=find_threshold(p, options.accuracy, options.confidence_level, level),
-        provenance=trace(p, __version__, options.seed, _parameters(options, more), _bounded(notes, metrics, tried)),
+        provenance=trace(
+            grouped_rows,
+            __version__,
+            options.seed,
+            _parameters(options, more),
+            _bounded(notes, metrics, tried),
+            summary.sentence,
+        ),
         outcome=outcome,
         metadata=options.metadata,
-        cells=cells_of(p, options.lens),
+        cells=cells_of(grouped_rows, options.lens),
         clinical=clinical,
     )
 
@@ -453,11 +464,12 @@ def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None
     return clinical_part(p, options.lens, *settings, outcome, options.metadata)
 
 
-def _header(p: Predictions, found: Header) -> tuple[str, ...]:
+def _header(p: Predictions, found: Header, sketch: str) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return (*found.lines(sentences=False), *([] if p.dropped is None else [str(p.dropped)]))
+    remarks = ["" if p.dropped is None else str(p.dropped), sketch]
+    return (*found.lines(sentences=False), *filter(None, remarks))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:

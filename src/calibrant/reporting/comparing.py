@@ -18,6 +18,7 @@ from ..input.convert import summing_to_one
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..sketches.collection import Sketches
 from ..util.files import check_writable
 from ..util.results import number
 from ..views.keywords import checks_keywords
@@ -404,28 +405,29 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
 
 
 def compare_parts(
-    parts: Mapping[str, Predictions],
+    parts: Mapping[str, Predictions | Sketches],
     options: Options,
     kind: Any,
     given_title: str | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> ReportComparison:
-    """Compare checked predictions; `more` are further parameters for the provenance."""
+    """Compare checked predictions, of periods also sketches; `more` are further parameters for the provenance."""
     if kind not in KINDS:
         raise ArgumentError("kind", f"must be 'models', 'periods' or 'before-after'; got {kind!r}")
     if not 2 <= len(parts) <= MOST_SIDES[kind]:
         wanted = "two" if kind == "before-after" else f"from 2 to {MOST_SIDES[kind]}"
         raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
-    if kind != "periods":
-        _check_same_rows(parts)
+    paired = {} if kind == "periods" else {name: p for name, p in parts.items() if isinstance(p, Predictions)}
+    if paired:
+        _check_same_rows(paired)
     reports = tuple(build(p, _renamed(options, name), {"kind": kind, **(more or {})}) for name, p in parts.items())
     sides = _sides(list(parts), reports)
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
-    if kind != "periods":
+    if paired:
         # After minus before.
-        names = list(parts) if kind == "models" else list(parts)[::-1]
-        compared, notes = _differences({name: parts[name] for name in names}, options)
+        names = list(paired) if kind == "models" else list(paired)[::-1]
+        compared, notes = _differences({name: paired[name] for name in names}, options)
     default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
     return ReportComparison(
         title=given_title or default,

@@ -333,11 +333,15 @@ class Provenance:
     """Steps that used a subset of the rows or were left out."""
     dropped: str = ""
     """How many rows were dropped because of missing values; empty if none were."""
+    sketch: str = ""
+    """That the report is computed from a sketch, in one sentence; empty if it is computed from the rows."""
 
     @property
     def size(self) -> str:
         """Number of rows as text, with the kind of weights."""
         said = f"; {self.dropped}" if self.dropped else ""
+        if self.sketch:
+            return f"{self.weight:,.0f} rows in {self.rows:,} cells of a sketch{said}"
         if self.weight_kind == "counts":
             return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts{said}"
         weighed = "" if self.weight_kind == "unit" else f", importance weights with sum {self.weight:,.6g}"

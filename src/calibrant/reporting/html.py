@@ -81,8 +81,8 @@ __all__ = ["SIGNIFICANCE", "embedded_json", "environment", "render_comparison", 
 SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 INTERVAL_LEVEL = 0.95
-# Part of the line of the header that states how many rows were dropped, which the page always shows.
-DROPPED = "dropped because of missing values"
+# Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
+ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
 PAPER_WIDTH = 420
@@ -122,7 +122,9 @@ def render_report(report: Report) -> str:
         metric_parts=_metric_tables(report.metrics),
         tripod={"note": TRIPOD_NOTE, "reference": TRIPOD_REFERENCE, "empty": TO_BE_FILLED},
         tile=_titles(report.verdict.lens, report.outcome),
-        facts=[line for place, line in enumerate(report.header) if place < 2 or DROPPED in line],
+        facts=[
+            line for place, line in enumerate(report.header) if place < 2 or any(text in line for text in ALWAYS_SHOWN)
+        ],
         gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
     )
 

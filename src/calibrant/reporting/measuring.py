@@ -20,13 +20,14 @@ from ..input.predictions import Predictions
 from ..metrics.properties import PAIRED_ROWS, compares_pairs, is_slow_to_resample
 from ..metrics.references import references
 from ..metrics.registry import Metric, catalogue
+from ..sketches.collection import Sketches
 from ..util.processes import beside
 from ..util.progress import track
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
 
-__all__ = ["measure"]
+__all__ = ["evaluate_cells", "measure"]
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ def measure(
     known: Evaluation | None = None,
     outcome: str | None = None,
     meanwhile: Callable[[], T] | None = None,
+    sketches: Sketches | None = None,
 ) -> tuple[Metrics, Header, T | None]:
     """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
@@ -71,6 +73,8 @@ def measure(
         Name of the positive class of two.
     meanwhile : callable, optional
         Further work, which may be done at the same time.
+    sketches : Sketches, optional
+        The sketches whose cells `p` are.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def measure(
     late = [m for m in chosen if p.n > PAIRED_ROWS and "in parts" not in m.cost and compares_pairs(m, p.k)]
     plan = [metric for metric in chosen if metric not in late]
     # The header is needed even where no metric is left.
-    found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, outcome=outcome)
+    found = known or evaluate_cells(p, sketches, plan or [catalogue["ece"]], lens=lens, outcome=outcome)
     results = {result.metric: result for result in found.results}
     # Metrics may be missing that `known` left out.
     measured = [(metric, results[metric.id]) for metric in plan if metric.id in results]
@@ -113,6 +117,27 @@ def measure(
     reason = "" if rows else "every requested metric would take too long for this number of rows"
     notes = tuple(_notes(rows, late, p, n_resamples))
     return Metrics(tuple(rows), level, n_resamples, notes, reason, discrimination), found.header, other
+
+
+def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metric], **options: Any) -> Evaluation:
+    """Return the evaluation of `p`; if these are the cells of sketches, metrics of whole rows have the values of the rows.
+
+    The mean score of a cell does not determine those: one label with a predicted probability of 0 makes the log loss infinite.
+    """
+    found = evaluate(p, metrics=metrics, **options)
+    of_rows = [metric for metric in metrics if metric.takes == "Block"]
+    if sketches is None or not of_rows:
+        return found
+    exact = {result.metric: result for result in evaluate(sketches, metrics=of_rows, lens=options.get("lens")).results}
+    results = []
+    for result in found.results:
+        value = exact[result.metric].value if result.metric in exact else None
+        if value is not None:
+            nothing = {} if math.isfinite(value) else dict.fromkeys(("low", "high", "pvalue", "by_chance"))
+            result = replace(result, value=value, **nothing)
+        results.append(result)
+    evaluation: Evaluation = found._replaced(results=tuple(results))
+    return evaluation
 
 
 AUROC = (

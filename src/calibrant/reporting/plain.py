@@ -396,6 +396,7 @@ def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
     lines.append("Parameters: " + ", ".join(f"{key} = {_parameter(value)}" for key, value in found.parameters.items()))
     lines.append(f"Created with calibrant {found.calibrant}, NumPy {found.numpy}, Python {found.python}")
     lines += [f"Time: {found.made}"] if found.made else []
+    lines += [found.sketch] if found.sketch else []
     return [f"- {line(text)}" for text in [*lines, *found.notes]]
 
 

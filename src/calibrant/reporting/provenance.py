@@ -19,7 +19,12 @@ __all__ = ["data_fingerprint", "time_stamp", "trace"]
 
 
 def trace(
-    p: Predictions, version: str, seed: int, parameters: Mapping[str, Any], notes: Sequence[str] = ()
+    p: Predictions,
+    version: str,
+    seed: int,
+    parameters: Mapping[str, Any],
+    notes: Sequence[str] = (),
+    sketch: str = "",
 ) -> Provenance:
     """Return the data, versions and parameters of a report."""
     return Provenance(
@@ -39,6 +44,7 @@ def trace(
         made=time_stamp(),
         notes=tuple(notes),
         dropped="" if p.dropped is None else str(p.dropped),
+        sketch=sketch,
     )
 
 

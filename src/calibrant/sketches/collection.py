@@ -115,6 +115,9 @@ class Sketches(Summary):
     ('a', 'b')
     """
 
+    label_name: str = ""
+    """Name of the label column, where it is known; a file of sketches does not keep it."""
+
     def __init__(self, kind: str, classes: tuple[Any, ...], parts: Mapping[Any, GroupSketch]) -> None:
         self.kind = kind
         self.classes = classes
@@ -179,7 +182,7 @@ class Sketches(Summary):
                 if len(rows):
                     parts[plain_name(name)] = _sketched(predictions.take(rows), chosen, scores)
         made = cls(predictions.kind, names, parts)
-        made.dropped = predictions.dropped
+        made.dropped, made.label_name = predictions.dropped, predictions.label_name
         return made
 
     @property
@@ -256,7 +259,7 @@ class Sketches(Summary):
         GroupError
             If there is no such group.
         """
-        part = self.group(group).parts[ALL]
+        part = self.parts[ALL] if group is ALL else self.group(group).parts[ALL]
         name = self.main if lens == "auto" else lens
         if name not in part.lenses:
             raise LensError(
@@ -356,6 +359,12 @@ class Sketches(Summary):
         """
         return [sketch.view() for sketch in self.sketches_of(lens)]
 
+    def clear_cache(self) -> None:
+        """Forget the views of all groups and lenses."""
+        for part in self.parts.values():
+            for sketch in part.lenses.values():
+                sketch.clear_cache()
+
     def predictions(self, lens: str = "auto") -> Predictions:
         """Return the cells of one lens as predictions with counts, and with groups if there are any.
 
@@ -382,6 +391,7 @@ class Sketches(Summary):
         found = Predictions.derived(np.concatenate([view.raw_outcome for view in views]), score, **keywords)
         if views[0].lens == "binary" and list(self.classes) != [0, 1]:
             found.classes = self.classes
+        found.dropped, found.label_name = self.dropped, self.label_name
         return found
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:

@@ -269,8 +269,11 @@ class Sketch(Summary):
         """Mean of all scores."""
         if not self.n:
             raise UndefinedMetricError("mean_score", "there are no rows")
-        total = self._kept.gathered(np.zeros(len(self._cells), np.intp), 1)
-        return float(((int(total.whole[0]) << REST_BITS) + int(total.rest[0])) / (self.n << REST_BITS))
+        half = REST_BITS // 2
+        whole, rest = self._kept.whole, self._kept.rest
+        total = (int(whole.sum()) << REST_BITS) + (int((rest >> half).sum()) << half)
+        total += int((rest & ((1 << half) - 1)).sum())
+        return total / (self.n << REST_BITS)
 
     def coarse(self, count: int) -> CellSums:
         """Return exact sums in a coarser grid of equal width.
@@ -330,6 +333,10 @@ class Sketch(Summary):
         view = self.view()
         keywords: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
         return Predictions.derived(view.raw_outcome, view.score, counts=view.weight, **keywords)
+
+    def clear_cache(self) -> None:
+        """Forget the view, which takes many times the memory of a sketch with few rows."""
+        vars(self).pop("_view", None)
 
     @cached_property
     def _view(self) -> View:

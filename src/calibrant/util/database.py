@@ -12,7 +12,6 @@ from .temporary import process_folder
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["MEMORY", "connect", "is_interrupt", "memory_limit"]
 
 MEMORY = "CALIBRANT_MEMORY_LIMIT"
 """Environment variable with the most memory that a query may take, such as ``2GB``; by default 80% of the machine's or container's."""
@@ -53,3 +52,9 @@ def is_interrupt(error: BaseException) -> bool:
     return type(error).__name__ == "InterruptException" or (
         isinstance(error, RuntimeError) and str(error) == "Query interrupted"
     )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory could not be allocated: by Python, NumPy, DuckDB, or the system for a thread."""
+    texts = ("Out of Memory Error", "can't start new thread")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)

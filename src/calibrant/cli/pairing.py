@@ -1,0 +1,129 @@
+"""Rows of several files that are about the same observations, paired by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..input.convert import match_columns
+from ..input.missing import on_same_rows
+from ..input.predictions import Predictions
+from ..sketches.files.columns import lossless
+from .language_models import is_log
+from .rows import kind_of_all, on_disk, open_rows
+from .streaming import is_sketch
+
+__all__ = ["ID_NAMES", "paired"]
+
+ID_NAMES = (
+    "id",
+    "row_id",
+    "uuid",
+    "sample_id",
+    "example_id",
+    "record_id",
+    "prediction_id",
+    "request_id",
+    "event_id",
+    "custom_id",
+    "question_id",
+    "doc_id",
+)
+"""Usual names of a column with the id of each row, in small letters."""
+
+
+def paired(
+    parts: Mapping[str, Predictions], files: Sequence[str], id_column: str | None, source: Mapping[str, Any]
+) -> dict[str, Predictions]:
+    """Predictions of several files on the same rows, in the order of the first.
+
+    Parameters
+    ----------
+    parts
+        Predictions of the rows of each file.
+    files
+        The files, in the order of `parts`.
+    id_column
+        Column with the id of each row; by default one that all files have and that is called so. Without one, rows are paired by order.
+    source
+        Options for the rows of the files.
+    """
+    readable = not is_log(source.get("format")) and not any(map(is_sketch, files))
+    ids = _ids(files, id_column, source) if readable else None
+    if ids is None:
+        return on_same_rows(parts)
+    name, values = ids
+    first = _places(files[0], name, values[0])
+    places = {}
+    for part, file, own in zip(parts, files, values, strict=True):
+        known = _places(file, name, own)
+        alone = next((id for id in own if id not in first), None)
+        if alone is not None:
+            raise _unpaired(f"{name} {_shown(alone)} is in {file} and not in {files[0]}")
+        if len(known) < len(first):
+            alone = next(id for id in first if id not in known)
+            raise _unpaired(f"{name} {_shown(alone)} is in {files[0]} and not in {file}")
+        places[part] = np.array([first[id] for id in own], np.int64)
+    together = on_same_rows(parts, places)
+    one, *others = together.values()
+    for part, file in zip(others, files[1:], strict=True):
+        if one.labels is None or part.labels is None or one.classes != part.classes:
+            continue  # which the comparison reports
+        differ = np.flatnonzero(one.labels != part.labels)
+        if len(differ):
+            row = differ[0] if one.kept is None else np.flatnonzero(one.kept)[differ[0]]
+            raise _unpaired(f"{name} {_shown(values[0][row])} has different labels in {files[0]} and {file}")
+    return together
+
+
+def _places(file: str, name: str, ids: Sequence[Any]) -> dict[Any, int]:
+    """The row of each id."""
+    places: dict[Any, int] = {}
+    for row, id in enumerate(ids):
+        if id is None:
+            raise _unpaired(f"{name} is missing in a row of {file}")
+        if places.setdefault(id, row) != row:
+            raise _unpaired(f"{name} {_shown(id)} is in several rows of {file}")
+    return places
+
+
+def _unpaired(problem: str) -> ArgumentError:
+    remedy = "name a column that has one id for each row, the same in every file, or use --compare periods"
+    return ArgumentError("--id", problem, remedy)
+
+
+def _shown(id: Any) -> str:
+    return repr(id if len(id) <= 40 else f"{id[:40]}...")
+
+
+def _ids(files: Sequence[str], column: str | None, source: Mapping[str, Any]) -> tuple[str, list[list[Any]]] | None:
+    """The column of ids and its values in each file, as text; None if no column of all files is called so."""
+    where, table = source.get("where"), source.get("table")
+    with ExitStack() as stack:
+        opened = []
+        for file in files:
+            paths = stack.enter_context(on_disk(file))
+            kind = kind_of_all(paths, source.get("format"))
+            if kind == "npz":
+                if column is not None:
+                    raise ArgumentError("--id", f"applies to tables, and {file} holds arrays", "write tables")
+                return None
+            opened.append(stack.enter_context(open_rows(paths, file, kind, where=where, table=table)))
+        if column is None:
+            known = [{name.lower() for name in rows.names} for rows in opened]
+            column = next((name for name in ID_NAMES if all(name in names for names in known)), None)
+            if column is None:
+                return None
+            columns = [next(name for name in rows.names if name.lower() == column) for rows in opened]
+        else:
+            columns = [match_columns(rows.names, [column], "--id")[0] for rows in opened]
+        values = []
+        for rows, name in zip(opened, columns, strict=True):
+            sql = f"nullif(CAST({lossless(name, rows.types[name])} AS VARCHAR), '')"
+            query = f"SELECT {sql} AS id FROM {rows.sql}"  # noqa: S608 - a quoted name
+            values.append(rows.connection.execute(query).fetchnumpy()["id"].tolist())
+        return column, values
