@@ -122,11 +122,11 @@ def test_kubernetes_cronjob(tmp_path: Path, shell: Shell, capsys: pytest.Capture
     )
     assert set(shell(*container["command"], *container["args"])) == {0}
     printed = capsys.readouterr().out
-    assert "100 rows added" in printed
-    assert "100 labels added" in printed
+    assert "100 rows: 100 added" in printed
+    assert "100 labels: 100 added" in printed
     made.advance(pd.Timestamp.now("UTC").strftime("%Y-%m-%dT%H:%M"))  # the day is over, and its labels are reversed
     assert shell(*container["command"], *container["args"])[-1] == 3
-    assert "100 duplicate rows ignored" in capsys.readouterr().out
+    assert "100 rows: 100 duplicates" in capsys.readouterr().out
     (work / f"labels-{day}.csv").unlink()
     assert shell(*container["command"], *container["args"])[-1] == 2
 

@@ -260,6 +260,8 @@ class ModelStatus(Record):
         Alarms that are not acknowledged.
     unsent : int
         Messages about alarms that are not sent yet.
+    intake : tuple of mapping
+        Files that the run added, each with its number of rows or labels and what became of them.
     """
 
     model: str
@@ -285,6 +287,8 @@ class ModelStatus(Record):
     """Alarms that are not acknowledged."""
     unsent: int = 0
     """Messages about alarms that are not sent yet."""
+    intake: tuple[Mapping[str, Any], ...] = ()
+    """Files that the run added, each with its number of rows or labels and what became of them."""
 
     @property
     def words(self) -> str:
@@ -367,7 +371,7 @@ class FleetStatus(Record):
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per model."""
-        names = [name for name in ModelStatus.__dataclass_fields__ if name != "alarms"]
+        names = [name for name in ModelStatus.__dataclass_fields__ if name not in ("alarms", "intake")]
         columns = {name: [getattr(each, name) for each in self.models] for name in names}
         return {**columns, "open_alarms": [len(each.alarms) for each in self.models]}
 
@@ -388,6 +392,7 @@ def fleet_status(
     stale: str | None = None,
     now: Any = None,
     errors: Mapping[str, str] | None = None,
+    intake: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
 ) -> FleetStatus:
     """Return the status of several monitored models, the worst first, with the false discoveries among all of them controlled.
 
@@ -406,6 +411,8 @@ def fleet_status(
         Current time, by default that of the machine.
     errors : mapping of str to str, optional
         What else went wrong, by model, for example with the source of its data.
+    intake : mapping of str to iterable of mapping, optional
+        Files that were added, by model, each with its number of rows or labels and what became of them.
 
     Returns
     -------
@@ -452,7 +459,9 @@ def fleet_status(
             patience = allowed if own is None else own
         except FileError as problem:
             error = error or str(problem)
-        found.append(_reading_of(name, owner, store, error, patience))
+        reading = _reading_of(name, owner, store, error, patience)
+        files = tuple((intake or {}).get(name, ()))
+        found.append(reading._replace(found=replace(reading.found, intake=files)))
     if not found:
         raise ArgumentError("models", "names no model", "name at least one")
     return gather(found, alpha, moment)

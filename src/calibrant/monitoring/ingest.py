@@ -34,6 +34,7 @@ __all__ = [
     "Arrivals",
     "Taken",
     "balance",
+    "balance_text",
     "delete",
     "group_key",
     "group_name",
@@ -316,7 +317,7 @@ PARTS: dict[str, dict[str, str]] = {
         "added": "added",
         "repeated": "duplicates",
         "pruned": "pruned before, ignored",
-        "dropped": "dropped because of missing values",
+        "dropped_rows": "dropped",
     },
     "labels": {
         "labelled": "added",
@@ -352,7 +353,7 @@ class Taken:
     """Rows and labels of pruned predictions, ignored."""
     missing: int = 0
     """Ids delivered without a label by `put_labels`, ignored."""
-    dropped: int = 0
+    dropped_rows: int = 0
     """Rows of a file with missing values, not added."""
     late_rows: int = 0
     late_labels: int = 0
@@ -362,6 +363,17 @@ def balance(counts: Any) -> dict[str, int]:
     """The number of rows or labels delivered, and of those in each part."""
     what = "rows" if counts.labels is None else "labels"
     return {name: getattr(counts, name) or 0 for name in (what, *PARTS[what])}
+
+
+def balance_text(counts: Mapping[str, int]) -> str:
+    """A balance in words.
+
+    >>> balance_text({"rows": 1200, "added": 1199, "repeated": 1, "pruned": 0, "dropped_rows": 0})
+    '1,200 rows: 1,199 added, 1 duplicate'
+    """
+    (what, delivered), *parts = counts.items()
+    listed = ", ".join(f"{count:,} {PARTS[what][name]}" for name, count in parts if count)
+    return re.sub(r"\b1 (row|label|duplicate)s\b", r"1 \1", f"{delivered:,} {what}: {listed}")
 
 
 def reconcile(counts: Mapping[str, int]) -> None:
@@ -582,7 +594,7 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     k = int(bad[0])
     row = int(at[k])
     if score[k]:
-        change = f"score {rows.score[row]!r}, previously {known.score[k]!r}"
+        change = f"score {float(rows.score[row])!r}, previously {float(known.score[k])!r}"
     elif moved[k]:
         name = settings.rule.name
         change = f"window {name(int(place[row]))}, previously {name(int(known.place[k]))}"

@@ -24,7 +24,7 @@ from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
-from .ingest import ALL_ROWS, PARTS, balance, group_key, group_name, known_keys, some_names
+from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
@@ -297,10 +297,10 @@ class Update(Record):
     missing : int
         Ids given to `add_labels` without a label; ignored.
     rows : int or None
-        Rows delivered by `update`: each is added, repeated, pruned or dropped.
+        Rows delivered by `update`: each is added, repeated, pruned or dropped (`dropped_rows`).
     labels : int or None
         Labels delivered by `add_labels`: each is labelled, revised, repeated, unknown, missing or pruned.
-    dropped : int
+    dropped_rows : int
         Rows of the file that the command line did not add because of missing values.
     """
 
@@ -332,7 +332,7 @@ class Update(Record):
     """Rows delivered by `update`: each is added, repeated, pruned or dropped."""
     labels: int | None = None
     """Labels delivered by `add_labels`: each is labelled, revised, repeated, unknown, missing or pruned."""
-    dropped: int = 0
+    dropped_rows: int = 0
     """Rows of the file that the command line did not add because of missing values."""
 
     @property
@@ -341,10 +341,8 @@ class Update(Record):
         return balance(self)
 
     def _title(self) -> str:
-        (what, delivered), *counts = self.balance.items()
-        listed = ", ".join(f"{count:,} {PARTS[what][name]}" for name, count in counts if count)
-        sentences = [f"{delivered:,} {what}: {listed}"] if delivered else []
-        effects = {} if what == "labels" else {"labelled": "labels added", "revised": "labels corrected"}
+        sentences = [balance_text(self.balance)] if self.rows or self.labels else []
+        effects = {} if self.labels is not None else {"labelled": "labels added", "revised": "labels corrected"}
         effects |= {"removed": "rows removed", "late_rows": "rows late, their windows were closed"}
         effects |= {"late_labels": "labels late, their windows were tested"}
         changes = [f"{getattr(self, name):,} {text}" for name, text in effects.items() if getattr(self, name)]
@@ -353,7 +351,7 @@ class Update(Record):
                 changes.append(f"{len(getattr(self, name)):,} {text}")
         sentences += [", ".join(changes)] if changes else []
         text = "; ".join(sentences) or "no changes"
-        return re.sub(r"\b1 (row|label|window|alarm|duplicate)s\b", r"1 \1", text)
+        return re.sub(r"\b1 (row|label|window|alarm)s\b", r"1 \1", text)
 
 
 @dataclass(frozen=True, repr=False)
