@@ -505,6 +505,7 @@ def test_channels_that_cannot_send(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_status_in_python(fleet: Path) -> None:
+    (fleet / "lost.db").unlink()
     status = fleet_status(load_fleet(), now="2026-03-04", alpha=0.1)
     again = fleet_status(
         {"quiet": "quiet.db", "wrong": cal.Monitor.open("wrong.db"), "lost": "lost.db"}, now="2026-03-04"

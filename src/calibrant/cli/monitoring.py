@@ -497,7 +497,7 @@ def _finish(done: Update, fail_on: str, as_json: bool) -> None:
         print_json(done.to_dict())
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        print_lines([*repr(done).split("\n"), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 
