@@ -251,9 +251,9 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
             raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
-        if isinstance(entry, (str, bytes)):
+        if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
             raise _text_for_numbers(array, argument)
-        if hasattr(entry, "__float__"):
+        if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction
         raise InputTypeError(
             argument,

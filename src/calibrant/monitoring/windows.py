@@ -266,7 +266,7 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
     >>> read_times("1970-01-01T00:00:01", 2).tolist()
     [1000000, 1000000]
     """
-    if isinstance(when, str) or np.ndim(when) == 0:
+    if not isinstance(when, (list, tuple)) and np.ndim(when) == 0:
         return np.full(n, read_time(when, argument), np.int64)
     found = _times(when, argument)
     if found.shape != (n,):
