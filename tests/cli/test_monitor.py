@@ -241,7 +241,7 @@ def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> 
     (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
     assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "1 label: 1 corrected\n"
     (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
-    assert run("labels", store, files / "floats.csv", "--id", "id")[1]== "2 labels: 1 corrected, 1 duplicate\n"
+    assert run("labels", store, files / "floats.csv", "--id", "id")[1] == "2 labels: 1 corrected, 1 duplicate\n"
     pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
     assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "1 label: 1 corrected\n"
 

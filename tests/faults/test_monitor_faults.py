@@ -431,7 +431,9 @@ def test_a_full_disk_is_read_and_pruned(small_disk: Path, tmp_path: Path) -> Non
     assert done.size_after == path.stat().st_size < size
     monitor.check()
     assert json.loads(Monitor.open(path).status().to_json())["n"] == 6000
-    again = opened.update(np.resize(YES, 1000), np.resize(SCORE, 1000), when="2026-01-01", ids=[1000 * r + 1 for r in range(1000)])
+    again = opened.update(
+        np.resize(YES, 1000), np.resize(SCORE, 1000), when="2026-01-01", ids=[1000 * r + 1 for r in range(1000)]
+    )
     assert (again.pruned, again.added) == (1000, 0)
     (small_disk / "filler").unlink()
     assert opened.update(YES, SCORE, when="2026-01-07", ids=[f"new {row}" for row in range(300)]).added == 300

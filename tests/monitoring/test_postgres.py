@@ -112,7 +112,9 @@ def test_a_lost_connection_is_explained_and_the_update_repeated(postgres: Server
                 other.execute("SELECT pg_terminate_backend(?)", (process,))
             db.set_meta("clock", 7)
 
-    message = "the connection to the server was lost; repeat the command, which is safe: what was committed is not counted"
+    message = (
+        "the connection to the server was lost; repeat the command, which is safe: what was committed is not counted"
+    )
     with pytest.raises(FileError, match=message):
         lose()
     assert monitor.update(YES[:60], SCORE[:60], **update).repeated == 60

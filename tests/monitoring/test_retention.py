@@ -70,7 +70,9 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
     assert (again.added, again.labelled, again.pruned) == (0, 0, 40)
     labels = monitor.add_labels([*ids_of(1)[:3], *ids_of(4)[:1], "new"], [0, 1, 0, 1 - YES[4, 0], 1])
     assert (labels.pruned, labels.unknown, labels.revised, labels.labelled) == (3, 1, 1, 0)
-    assert "5 labels: 1 corrected, 1 with unknown ids, kept for their predictions, 3 of pruned rows, ignored" in repr(labels)
+    assert "5 labels: 1 corrected, 1 with unknown ids, kept for their predictions, 3 of pruned rows, ignored" in repr(
+        labels
+    )
     status = monitor.status()
     assert "3 labels belong to pruned predictions and were ignored." in status.notes
     assert (status.n, status.total_windows) == (240, 6)

@@ -50,8 +50,6 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 # Above this, floats cannot represent all integers.
 EXACT = 2.0**53
-# A score that was rounded to float32 and printed differs from itself by at most these.
-SINGLE = {"rtol": float(np.finfo(np.float32).eps), "atol": float(np.finfo(np.float32).tiny)}
 WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 UNKNOWN = -1
@@ -524,7 +522,9 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Taken(None, len(ids), repeated=repeated, unknown=int(early.sum()), pruned=int(pruned.sum()), missing=missing)
+    taken = Taken(
+        None, len(ids), repeated=repeated, unknown=int(early.sum()), pruned=int(pruned.sum()), missing=missing
+    )
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
@@ -552,13 +552,19 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     columns: list[NDArray[Any]] = [rows.target, rows.label]
     columns += [] if rows.time is None else [rows.time]
     columns += [] if rows.group is None else [np.array(rows.group, object)]
-    scores = [~np.isclose(score, score[first], **SINGLE) for score in (rows.score, *rows.ood.T)]
+    scores = [_differ(score, score[first]) for score in (rows.score, *rows.ood.T)]
     other = np.flatnonzero(np.any([*scores, *(column != column[first] for column in columns)], axis=0))
     if len(other):
         row = int(other[0])
         problem = f"the id {rows.ids[row]!r} is repeated with other values"
         raise InputError("ids", problem, "ids must be unique", row=row)
     return _subset(rows, once), int((~once).sum())
+
+
+def _differ(score: Floats, other: Floats) -> NDArray[np.bool_]:
+    """Which scores differ by more than one that was rounded to float32 and printed differs from itself."""
+    single = np.finfo(np.float32)
+    return np.asarray(~np.isclose(score, other, rtol=float(single.eps), atol=float(single.tiny)))
 
 
 def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
@@ -585,9 +591,9 @@ def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[
 def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, settings: Settings) -> None:
     """Raise if a known row has another prediction; only its label may change."""
     at = known.row
-    score = ~np.isclose(rows.score[at], known.score, **SINGLE) | (known.target != rows.target[at])
+    score = _differ(rows.score[at], known.score) | (known.target != rows.target[at])
     moved, group = known.place != place[at], known.stream != stream[at]
-    unlike = ~np.isclose(rows.ood[at], known.ood, **SINGLE)
+    unlike = _differ(rows.ood[at], known.ood)
     bad = np.flatnonzero(score | moved | group | unlike.any(axis=1))
     if not len(bad) or rows.ids is None:
         return

@@ -381,8 +381,17 @@ class Monitor:
                 extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
             )
         delivered = len(column(y_prob, "y_prob").array)
-        known = {"settings": self.settings, "by_value": self._store.by_value}
-        rows = read_arrivals(y_true, y_prob, when=when, ids=ids, groups=groups, options=options, ood=ood, **known)
+        rows = read_arrivals(
+            y_true,
+            y_prob,
+            settings=self.settings,
+            when=when,
+            ids=ids,
+            groups=groups,
+            options=options,
+            ood=ood,
+            by_value=self._store.by_value,
+        )
         if when is not None:
             self._require_time()
             _check_ahead(rows, now, max_ahead)
