@@ -179,7 +179,7 @@ class Sqlite:
                 if not writing:
                     connection.execute("PRAGMA schema_version")  # creates the index of the journal
                 return cast(Connection, connection)
-            except sqlite3.OperationalError as error:
+            except sqlite3.Error as error:
                 connection.close()
                 if not is_full(self.said(error)):
                     raise
