@@ -251,9 +251,9 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
             raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
-        if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
+        if isinstance(entry, (str, bytes)):
             raise _text_for_numbers(array, argument)
-        if hasattr(entry, "__float__") and not isinstance(entry, str):
+        if hasattr(entry, "__float__"):
             continue  # Decimal, Fraction
         raise InputTypeError(
             argument,
@@ -267,7 +267,8 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
     found = _no_number(array)
-    place = found or 0
+    place = next(place for place, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
+    place = place if found is None else found
     row = int(np.unravel_index(place, array.shape)[0])
     remedy: str | InPython = InPython("convert it with float() or read the column as numeric")
     if found is not None:
