@@ -66,8 +66,8 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     new = ("update", store, files / "new.csv", "--time", "made", "--id", "row", "--fail-on-alarm", "never")
     code, out, err = run(*new)
     assert (code, err) == (0, "")
-    assert out.startswith("300 rows added, 4 windows closed")
-    assert run(*new)[1] == "300 duplicate rows ignored\n"
+    assert out.startswith("300 rows: 300 added; 4 windows closed")
+    assert run(*new)[1] == "300 rows: 300 duplicates\n"
     code, out, _ = run("labels", store, files / "labels.csv", "--id", "row", "--json")
     assert code == 0
     assert json.loads(out)["tested"] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
@@ -138,9 +138,9 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
     code, _, err = run("init", store, "--reference", files / "old.sketch", *words)
     assert (code, err) == (0, "")
     code, out, _ = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
-    assert out.startswith("300 rows added, 300 labels added, 3 windows closed, 3 windows tested")
+    assert out.startswith("300 rows: 300 added; 300 labels added, 3 windows closed, 3 windows tested")
     again = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
-    assert again[1] == "300 duplicate rows ignored\n"
+    assert again[1] == "300 rows: 300 duplicates\n"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_times_with_and_without_zone(run: Run, files: Path, store: Path, suffix:
         # The condition sees times, also where DuckDB would compare text otherwise.
         code, out, err = run("update", store, path, *columns, "--where", "made > TIMESTAMPTZ '2026-03-06 01:00:00+00'")
         assert (code, err) == (0, "")
-        assert out.startswith("2 rows added")
+        assert out.startswith("2 rows: 2 added")
     windows = json.loads(run("status", store, "--json", "--fail-on-alarm", "never")[1])["windows"]
     assert [(window["window"], window["n"]) for window in windows] == [("2026-03-06", 4)]
 
@@ -234,16 +234,16 @@ def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> 
         rows = {"p": [0.2, 0.7], "made": "2026-03-05", "id": ids[place : place + 2]}
         pd.DataFrame(rows).to_csv(files / "ids.csv", index=False)
         code, out, _ = run("update", store, files / "ids.csv", "--time", "made", "--id", "id")
-        assert (code, out) == (0, "2 rows added\n")
+        assert (code, out) == (0, "2 rows: 2 added\n")
     together = files / "all.csv"
     together.write_text("id,y\n" + "".join(f"{name},1\n" for name in ids))
-    assert run("labels", store, together, "--id", "id")[1] == "6 labels added\n"
+    assert run("labels", store, together, "--id", "id")[1] == "6 labels: 6 added\n"
     (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
-    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "1 label corrected\n"
+    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "1 label: 1 corrected\n"
     (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
-    assert run("labels", store, files / "floats.csv", "--id", "id")[1].endswith(", 1 label corrected\n")
+    assert run("labels", store, files / "floats.csv", "--id", "id")[1] == "2 labels: 1 corrected, 1 duplicate\n"
     pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
-    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "1 label corrected\n"
+    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "1 label: 1 corrected\n"
 
 
 def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: Path) -> None:
@@ -354,7 +354,7 @@ def test_another_column_of_groups_beside_that_of_the_store_is_refused(run: Run, 
 def test_one_is_counted_in_the_singular(run: Run, files: Path, store: Path) -> None:
     pd.read_csv(files / "wrong.csv").iloc[:1].to_csv(files / "one.csv", index=False)
     assert run("update", store, files / "one.csv", "--time", "made", "--id", "row")[1].startswith(
-        "1 row added, 1 label added"
+        "1 row: 1 added; 1 label added"
     )
 
 
@@ -427,7 +427,7 @@ def test_rows_ahead_of_time_are_refused_and_rows_are_removed(run: Run, files: Pa
         "error: --time: 2026-01-02T00:24Z is more than 1 day after the current time (2026-01-01T00:00Z)"
     )
     assert "--max-ahead" in err
-    assert run(*update, "--now", "2026-01-01", "--max-ahead", "any")[1].startswith("300 rows added")
+    assert run(*update, "--now", "2026-01-01", "--max-ahead", "any")[1].startswith("300 rows: 300 added")
     code, out, err = run("remove", store, "299", "298")
     assert (code, out, err) == (0, "2 rows removed\n", "")
     assert run("remove", store, "299") == (
@@ -439,10 +439,10 @@ def test_rows_ahead_of_time_are_refused_and_rows_are_removed(run: Run, files: Pa
 
 def test_labels_that_come_first_are_kept(run: Run, files: Path, store: Path) -> None:
     code, out, _ = run("labels", store, files / "labels.csv", "--id", "row")
-    assert (code, out) == (0, "300 labels with unknown ids kept for their predictions\n")
+    assert (code, out) == (0, "300 labels: 300 with unknown ids, kept for their predictions\n")
     assert "300 labels wait for their predictions." in run("status", store)[1]
     _, out, _ = run("update", store, files / "new.csv", "--time", "made", "--id", "row")
-    assert out.startswith("300 rows added, 300 labels added")
+    assert out.startswith("300 rows: 300 added; 300 labels added")
 
 
 def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
@@ -461,17 +461,17 @@ def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
         "id": "request",
     }
     code, out, _ = run("update", store, files / "new.csv", "--fail-on-alarm", "never")  # the labels arrive later
-    assert out.startswith("300 rows added,")
+    assert out.startswith("300 rows: 300 added;")
     code, out, _ = run("labels", store, files / "labels.csv", "--fail-on-alarm", "never")
-    assert out.startswith("300 labels added")
+    assert out.startswith("300 labels: 300 added")
     other = pd.read_csv(files / "wrong.csv").rename(columns={"risk": "score_2", "request": "key"})
     other.to_csv(files / "other.csv", index=False)
     run_ = run("update", store, files / "other.csv", "--prob", "score_2", "--id", "key", "--fail-on-alarm", "never")
-    assert run_[1].startswith("200 rows added, 200 labels added")
+    assert run_[1].startswith("200 rows: 200 added; 200 labels added")
     # The columns of the monitor take precedence over those of a configuration, which may be about other data.
     (files / "other.toml").write_text('label = "x"\nlogits = "x"\n[monitor]\nid = "x"\n')
     again = run("update", store, files / "new.csv", "--config", files / "other.toml", "--fail-on-alarm", "never")
-    assert again[1].startswith("300 duplicate rows ignored")
+    assert again[1].startswith("300 rows: 300 duplicates")
     error = run("update", store, files / "other.csv", "--id", "key")[2]
     assert "error: --prob: unknown column 'risk'" in error
     assert "(prob was given to monitor init)" in error
@@ -497,7 +497,7 @@ def test_labels_are_those_of_the_named_column_only(run: Run, files: Path) -> Non
         assert (code, err, "labels added" in out) == (0, "", False), out
         new.assign(churned=new["target"]).to_csv(files / "labelled.csv", index=False)
         out = run("update", store, files / "labelled.csv", "--fail-on-alarm", "never")[1]
-        assert out.startswith(f"{len(new)} labels added"), out
+        assert out.startswith(f"300 rows: 300 duplicates; {len(new)} labels added"), out
 
 
 def test_columns_can_be_remembered_beside_a_sketch(run: Run, files: Path) -> None:
@@ -553,9 +553,9 @@ def test_labels_that_are_not_known_yet(run: Run, tmp_path: Path, monkeypatch: py
     Path("r.csv").write_text("id,y,p\n1,0,0.2\n2,1,0.8\n3,1,0.7\n")
     Path("p.csv").write_text("id,p,y\n4,0.2,NA\n5,0.8,1\n6,0.7,\n7,0.3,0\n8,0.4,n/a\n9,0.4,\n")
     assert run("init", "m.db", "--reference", "r.csv", "--rows", "9", "--id", "id", *QUICK)[0] == 0
-    assert run("update", "m.db", "p.csv")[:2] == (0, "6 rows added, 2 labels added\n")
+    assert run("update", "m.db", "p.csv")[:2] == (0, "6 rows: 6 added; 2 labels added\n")
     for content, told in (
-        ("4,NA\n6,true\n", "1 label added"),
+        ("4,NA\n6,true\n", "2 labels: 1 added, 1 missing, ignored"),
         ("8,\n9,2\n", "got 2 on line 3"),
         ("8,NA\n9,?\n", "expected a number; got '?' on line 3"),
         ("8,1\n9,maybe\n", "expected a number; got 'maybe' on line 3"),

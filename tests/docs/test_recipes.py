@@ -81,6 +81,17 @@ def test_the_guide_shows_the_files_as_they_are() -> None:
         assert f"\n{path.read_text(encoding='utf-8')}```\n" in page, path.name
 
 
+def test_backup(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    p = RNG.beta(1, 3, 60)
+    made = Monitor.create("churn.db", reference=((RNG.random(60) < p).astype(int), p), every="1d", n_resamples=19)
+    made.update(None, p, when="2026-01-05", ids=range(60))
+    Path("backup").mkdir()
+    assert set(shell("sh", str(FOLDER / "backup.sh"))) == {0}
+    assert "No damage found." in capsys.readouterr().out
+    (copy,) = Path("backup").iterdir()
+    assert Monitor.open(copy).status().n == 60
+
+
 def test_github_actions(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     """Every `run:` step in the shell of the runner, but the installation."""
     steps = [step["run"] for step in read_yaml("github_actions.yml")["jobs"]["calibration"]["steps"] if "run" in step]
@@ -122,11 +133,11 @@ def test_kubernetes_cronjob(tmp_path: Path, shell: Shell, capsys: pytest.Capture
     )
     assert set(shell(*container["command"], *container["args"])) == {0}
     printed = capsys.readouterr().out
-    assert "100 rows added" in printed
-    assert "100 labels added" in printed
+    assert "100 rows: 100 added" in printed
+    assert "100 labels: 100 added" in printed
     made.advance(pd.Timestamp.now("UTC").strftime("%Y-%m-%dT%H:%M"))  # the day is over, and its labels are reversed
     assert shell(*container["command"], *container["args"])[-1] == 3
-    assert "100 duplicate rows ignored" in capsys.readouterr().out
+    assert "100 rows: 100 duplicates" in capsys.readouterr().out
     (work / f"labels-{day}.csv").unlink()
     assert shell(*container["command"], *container["args"])[-1] == 2
 

@@ -131,7 +131,7 @@ CONTAINERS = [
         "use missing='drop' to drop these rows",
         row=1,
     ),
-    type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "expected numbers, got str", row=1),
+    type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "expected numbers, got the text '0.8'", row=1),
     type_("None in columns", lambda: cal.ece([0, 1], [[0.2, 0.8], [None, 0.3]]), "missing value", row=1),
     type_(
         "a date in an object array",
@@ -142,8 +142,8 @@ CONTAINERS = [
     type_(
         "text in an object array",
         lambda: cal.ece(Y, with_entry(P, 1, "0.8", object)),
-        "expected numbers, got str",
-        "convert it to float first",
+        "expected numbers, got the text '0.8'",
+        "convert it with float()",
         row=1,
     ),
     type_(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from calibrant.cli import main
 from calibrant.errors import FileError
-from calibrant.monitoring import store
+from calibrant.monitoring import databases, store
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
+from calibrant.reporting.timeline import write_timeline
 from tests.postgres import Server
 
 RNG = np.random.default_rng(5)
@@ -247,6 +254,33 @@ print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1]
 )
 
 
+TEN = (
+    SETUP
+    + """
+make("ten")
+children = []
+for writer in range(10):
+    pid = os.fork()
+    if not pid:
+        monitor = Monitor.open(place("ten"))
+        for i in range(writer, 20, 10):
+            send(monitor, i)
+        os._exit(0)
+    children.append(pid)
+copies = []
+for number in range(5):  # while they write
+    Monitor.open(place("ten")).backup(place(f"copy{number}"))
+    ok, parts, _, _, rows = content(f"copy{number}")
+    whole = sum(part[2] for part in parts if part[1] == "null") == len(rows)
+    copies.append(ok == "ok" and whole and len(rows) % SIZE == 0)
+codes = [os.waitpid(pid, 0)[1] for pid in children]
+found = content("ten")
+Monitor.open(place("ten")).backup(place("last"))
+print(json.dumps({"codes": codes, "ok": found[0], "n": len(found[4]), "copies": copies, "same": content("last") == found}))
+"""
+)
+
+
 def run_script(script: str, *arguments: object) -> dict[str, object]:
     command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600, cwd=Path(__file__).parents[2])
@@ -299,6 +333,110 @@ def test_two_hosts_at_once_lose_nothing(postgres: Server) -> None:
 def check_two(place: object) -> None:
     found = run_script(TWO, place)
     assert found == {"codes": [0, 0], "ok": "ok", "parts": True, "rows": True, "n": 192}
+
+
+def test_ten_writers_lose_nothing_and_the_store_is_copied_meanwhile(tmp_path: Path) -> None:
+    found = run_script(TEN, tmp_path)
+    assert found == {"codes": [0] * 10, "ok": "ok", "n": 240, "copies": [True] * 5, "same": True}
+    assert not list(tmp_path.glob(".calibrant-*"))
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_writer_waits_as_long_as_others_commit(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """Its clock goes five minutes further at each look, and the store is locked for the first forty attempts."""
+    clock, attempts, states = itertools.count(0, 300), itertools.count(), itertools.count()
+
+    class Locked(sqlite3.Connection):
+        def execute(self, query: str, *values: Any) -> Any:
+            if query == "BEGIN IMMEDIATE" and next(attempts) < 40:
+                raise sqlite3.OperationalError("database is locked")
+            return super().execute(query, *values)
+
+    database = monitor._store.database
+    monkeypatch.setattr(databases.time, "monotonic", lambda: next(clock) / 2)
+    monkeypatch.setattr(database, "version", lambda: (next(states) if commits else 0,))
+    monkeypatch.setattr(
+        database, "connect", lambda writing: sqlite3.connect(monitor.path, isolation_level=None, factory=Locked)
+    )
+    if commits:
+        with monitor._store.write() as db:
+            db.set_meta("clock", 1)
+        assert next(attempts) == 41
+        return
+    with pytest.raises(FileError, match="another process was writing, and committed nothing for 300 seconds"):
+        monitor._store.write().__enter__()
+
+
+def test_copies(monitor: Monitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["monitor", "backup", str(monitor.path), str(tmp_path / "copy.db")])
+    assert not stopped.value.code
+    assert "copy.db" in capsys.readouterr().out
+    copy = Monitor.open(tmp_path / "copy.db")
+    assert copy.status().to_json() == monitor.status().to_json()
+    assert copy.update(YES[50:60], SCORE[50:60], when="2026-01-05", ids=range(50, 60)).added == 10
+    assert monitor.status().n == 50
+    for place, problem in (("copy.db", "already exists; choose another name"), ("none/x.db", "folder does not exist")):
+        with pytest.raises(FileError, match=problem):
+            monitor.backup(tmp_path / place)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system can be mounted by the superuser only")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill_disk(folder: Path) -> None:
+    with open(folder / "filler", "wb", buffering=0) as file:
+        for size in (1 << 16, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+
+
+def test_a_full_disk_is_read_and_pruned(small_disk: Path, tmp_path: Path) -> None:
+    """Not a byte is free: what needs no space works, and pruning gives space back."""
+    path = small_disk / "watch.db"
+    monitor = Monitor.create(path, reference=(YES, SCORE), every="1d", n_resamples=19, keep=1)
+    for day in range(1, 7):
+        ids = [f"{1000 * row + day}" for row in range(1000)]  # of all windows on every page
+        monitor.update(np.resize(YES, 1000), np.resize(SCORE, 1000), when=f"2026-01-0{day}", ids=ids)
+    with monitor._store.write() as db:  # results that a status would like to keep
+        db.connection.execute("UPDATE parts SET drift = NULL, measured = NULL")
+    told = monitor.status().to_json()
+    with monitor._store.write() as db:
+        db.connection.execute("UPDATE parts SET drift = NULL, measured = NULL")
+    size = path.stat().st_size
+    fill_disk(small_disk)
+    opened = Monitor.open(path)
+    assert opened.status().to_json() == told
+    write_timeline(tmp_path / "report.html", opened.status())
+    with pytest.raises(FileError, match="the disk is full; earlier data are intact"):
+        opened.update(YES, SCORE, when="2026-01-07", ids=range(300))
+    opened.backup(tmp_path / "copy.db")
+    assert opened.prune(dry_run=True).rows == 5000
+    done = opened.prune()
+    assert (done.rows, done.kept, len(done.windows)) == (5000, 1000, 5)
+    assert done.size_after == path.stat().st_size < size
+    monitor.check()
+    assert json.loads(Monitor.open(path).status().to_json())["n"] == 6000
+    again = opened.update(
+        np.resize(YES, 1000), np.resize(SCORE, 1000), when="2026-01-01", ids=[1000 * r + 1 for r in range(1000)]
+    )
+    assert (again.pruned, again.added) == (1000, 0)
+    (small_disk / "filler").unlink()
+    assert opened.update(YES, SCORE, when="2026-01-07", ids=[f"new {row}" for row in range(300)]).added == 300
 
 
 @pytest.fixture
@@ -440,7 +578,7 @@ def test_flipped_bytes_never_give_a_number(monitor: Monitor) -> None:
     path = monitor.path
     good, told = path.read_bytes(), monitor.status().to_dict()
     rejected = 0
-    for at in np.random.default_rng(0).integers(0, len(good) - 64, 40).tolist():
+    for at in np.random.default_rng(0).integers(0, len(good) - 64, 60).tolist():
         path.write_bytes(good)
         flipped(path, at)
         try:
@@ -497,6 +635,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(
-        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 3; update calibrant"
+        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 4; update calibrant"
     ):
         Monitor.open(monitor.path)

@@ -167,7 +167,7 @@ def test_rows_without_ids_come_once_by_delivery(tmp_path: Path, name: str | None
     assert monitor.update(YES[:50], SCORE[:50], **words).added == 50
     again = monitor.update(YES[:50], SCORE[:50], **words)
     assert (again.added, again.repeated) == (0, 50)
-    assert repr(again) == "50 duplicate rows ignored"
+    assert repr(again) == "50 rows: 50 duplicates"
     other = {**words, "delivery": None if name is None else "tuesday"}
     assert monitor.update(YES[50:90], SCORE[50:90], when=WHEN[50:90], delivery=other["delivery"]).added == 40
     assert monitor.status().n == 90
@@ -238,8 +238,8 @@ def test_a_missing_label_is_no_duplicate_row(tmp_path: Path) -> None:
     send(monitor, slice(0, 10), None)
     done = monitor.add_labels([0, 1, 2, 2, 9999], [1.0, np.nan, 0.0, 0.0, np.nan])
     assert (done.labelled, done.repeated, done.missing) == (2, 1, 2)
-    assert repr(done) == "1 duplicate row ignored, 2 labels added, 2 missing labels ignored"
-    assert repr(monitor.add_labels([0], [np.nan])) == "1 missing label ignored"
+    assert repr(done) == "5 labels: 2 added, 1 duplicate, 2 missing, ignored"
+    assert repr(monitor.add_labels([0], [np.nan])) == "1 label: 1 missing, ignored"
     assert send(monitor, slice(0, 10), None).repeated == 10
 
 
@@ -710,7 +710,7 @@ def test_labels_that_come_before_their_predictions_are_kept(tmp_path: Path, cut:
     again = early.add_labels(np.arange(N)[cut:], YES[cut:])  # corrected before the prediction has arrived
     assert (told.unknown, again.unknown, again.labelled) == (N - cut, N - cut, 0)
     if cut == 0:
-        assert repr(told) == "600 labels with unknown ids kept for their predictions"
+        assert repr(told) == "600 labels: 600 with unknown ids, kept for their predictions"
         assert early.status().notes == ("600 labels wait for their predictions.",)
     labels = np.where(np.arange(N) < cut, YES, np.nan)
     done = send(early, slice(0, 600), labels)

@@ -96,6 +96,28 @@ def test_an_error_rolls_back_and_messages_are_those_of_a_store(postgres: Server)
         Monitor.open(postgres.url + "&schema=a;b")
 
 
+def test_a_lost_connection_is_explained_and_the_update_repeated(postgres: Server) -> None:
+    monitor = Monitor.create(postgres.store("lost"), reference=(YES, SCORE), every="1d", n_resamples=19)
+    update: dict[str, Any] = {"when": "2026-01-01", "ids": range(60)}
+    monitor.update(YES[:60], SCORE[:60], **update)
+
+    def lose() -> None:
+        with monitor._store.write() as db:
+            (process,) = db.connection.execute("SELECT pg_backend_pid()").fetchone()
+            with Monitor.open(postgres.store("lost"))._store._connected(writing=False) as other:
+                other.execute("SELECT pg_terminate_backend(?)", (process,))
+            db.set_meta("clock", 7)
+
+    message = (
+        "the connection to the server was lost; repeat the command, which is safe: what was committed is not counted"
+    )
+    with pytest.raises(FileError, match=message):
+        lose()
+    assert monitor.update(YES[:60], SCORE[:60], **update).repeated == 60
+    with pytest.raises(FileError, match="is on a server; copy its schema with pg_dump"):
+        monitor.backup("copy.db")
+
+
 def test_a_user_who_may_only_read(postgres: Server) -> None:
     monitor = Monitor.create(postgres.store("shown"), reference=(YES, SCORE), every="1d", n_resamples=19)
     monitor.update(YES[:60], SCORE[:60], when="2026-01-01", ids=range(60))

@@ -70,7 +70,9 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
     assert (again.added, again.labelled, again.pruned) == (0, 0, 40)
     labels = monitor.add_labels([*ids_of(1)[:3], *ids_of(4)[:1], "new"], [0, 1, 0, 1 - YES[4, 0], 1])
     assert (labels.pruned, labels.unknown, labels.revised, labels.labelled) == (3, 1, 1, 0)
-    assert "3 pruned rows delivered or labelled again, ignored" in repr(labels)
+    assert "5 labels: 1 corrected, 1 with unknown ids, kept for their predictions, 3 of pruned rows, ignored" in repr(
+        labels
+    )
     status = monitor.status()
     assert "3 labels belong to pruned predictions and were ignored." in status.notes
     assert (status.n, status.total_windows) == (240, 6)
@@ -92,7 +94,7 @@ def test_the_file_shrinks_and_earlier_versions_do_not_open_it(tmp_path: Path) ->
     assert (done.rows, done.size_after) == (8000, size)
     assert done.size_after < done.size_before / 2
     with sqlite3.connect(tmp_path / "watch.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+        assert db.execute("PRAGMA user_version").fetchone() == (4,)
     db.close()
 
 
@@ -142,8 +144,29 @@ def test_windows_of_rows_and_rows_without_ids(tmp_path: Path) -> None:
             plain.prune(keep)
 
 
-def test_interrupted_at_any_step_rows_are_there_or_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_of_an_earlier_version_is_written_anew_once(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "watch.db") as db:  # its pages cannot be given back in place
+        db.execute("PRAGMA auto_vacuum = NONE")
+        db.execute("PRAGMA journal_mode = WAL")
+    monitor = filled(tmp_path / "watch.db")
+    with sqlite3.connect(tmp_path / "watch.db") as db:
+        assert db.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+        db.execute("PRAGMA user_version = 1")
+    monitor = Monitor.open(tmp_path / "watch.db")
+    assert monitor.prune("2d").rows == 120
+    with sqlite3.connect(tmp_path / "watch.db") as db:
+        assert db.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+        assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)  # its ids are compared as before
+    monitor.check()
+
+
+@pytest.mark.parametrize("portion", [100_000, 33])
+def test_interrupted_at_any_step_rows_are_there_or_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portion: int
+) -> None:
     """The database stops after more and more steps of pruning and of the shrinking after it."""
+    monkeypatch.setattr("calibrant.monitoring.retention.PORTION", portion)
     monitor = filled(tmp_path / "watch.db", keep="2d")
     before, plain, rows, failed = monitor.status().to_json(), Store._configure, set(), 0
     for turn in range(200):
@@ -167,7 +190,10 @@ def test_interrupted_at_any_step_rows_are_there_or_gone(tmp_path: Path, monkeypa
                 failed += 1
         monitor.check()
         rows.add(sum(stored(monitor).values()))
-    assert rows <= {120, 240}
+        with monitor._store.read() as db:
+            pruned = db.is_pruned([name for day in range(DAYS) for name in ids_of(day)]).sum()
+        assert pruned == 240 - sum(stored(monitor).values())
+    assert rows <= {240 - min(120, portion * part) for part in range(5)}
     assert failed > 3
     assert sum(stored(monitor).values()) == 120
     assert monitor.status().to_json() == before

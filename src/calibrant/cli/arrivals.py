@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError, InputTypeError, LabelError
 from ..input.convert import is_missing_text, match_columns
 from ..input.missing import Dropped
+from ..monitoring.ingest import reconcile
 from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, quoted
 from .source import named_as_written
 from .tables import Table, open_table
@@ -33,8 +34,8 @@ def rows_of(
     label_required: bool = True,
     drop_missing: bool = False,
     **scores: str | None,
-) -> tuple[dict[str, Any], Dropped | None]:
-    """Arguments of `Monitor.update` from the columns of a file, the classes that the columns are named after, and what was dropped.
+) -> tuple[dict[str, Any], int, Dropped | None]:
+    """Arguments of `Monitor.update` from the columns of a file, with the classes that the columns are named after, its number of rows, and what was dropped.
 
     With `drop_missing`, rows with a missing score or group are dropped; a missing label may arrive later, and a label that is not required
     need not be a column.
@@ -51,6 +52,7 @@ def rows_of(
         if by not in (None, watched) and watched in opened.names:
             problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
             raise ArgumentError("--by", problem, "drop --by")
+        count = _count(opened)
         dropped = opened.drop_missing([] if by is None else [by], drop=drop_missing)
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
@@ -67,7 +69,13 @@ def rows_of(
         raise InputTypeError("--time", problem, "write timestamps, or text such as 2026-01-31T12:00:00Z")
     if keywords["input"] == "prob":
         del keywords["input"]
-    return {**keywords, "normalize": normalize, "clip": clip}, dropped
+    reconcile({"rows": count, "read": len(keywords["y_prob"]), "dropped": 0 if dropped is None else dropped.n})
+    return {**keywords, "normalize": normalize, "clip": clip}, count, dropped
+
+
+def _count(table: Table) -> int:
+    """Number of rows of a file that satisfy its condition, as the database counts them."""
+    return int(table.rows.connection.execute("SELECT count(*) FROM rows_read").fetchone()[0])
 
 
 def ood_of(
@@ -169,6 +177,8 @@ def labels_of(file: str, id_column: str, label: str | None, where: str | None, f
             if label is None and not usual:
                 known = ", ".join(table.names[:20])
                 raise ColumnError("--label", "no column has a common name for labels", f"the columns are {known}")
-            return _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
+            ids, labels = _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
+            reconcile({"labels": _count(table), "read": len(ids)})
+            return ids, labels
     except ColumnError as error:
         raise error.replaced({"--prob": "--id"}) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,8 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     return Monitor.create(store, reference=reference, **keywords), getattr(reference, "dropped", None)
 
 
-def add_predictions(
-    opened: Monitor, file: str, options: dict[str, Any], *, label_required: bool
-) -> tuple[Update, Dropped | None]:
-    """Add the predictions in a file by the options of ``monitor update``; also returns what was dropped of them."""
+def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, label_required: bool) -> Update:
+    """Add the predictions in a file by the options of ``monitor update``."""
     chosen = {name: options.pop(name) for name in ("delivery", "now", "max_ahead")}
     if chosen["max_ahead"] == "any":
         chosen["max_ahead"] = None
@@ -71,8 +70,12 @@ def add_predictions(
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with _labels_of_reference(opened):
-        found, dropped = rows_of(file, **options)
-        return opened.update(**chosen, **in_order(found, opened.settings.classes)), dropped
+        rows, count, dropped = rows_of(file, **options)
+        done = opened.update(**chosen, **in_order(rows, opened.settings.classes))
+    if dropped is not None:
+        done = replace(done, rows=count, dropped_rows=dropped.n)
+        object.__setattr__(done, "dropped", dropped)
+    return done
 
 
 def add_label_file(

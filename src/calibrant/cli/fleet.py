@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -17,6 +16,7 @@ from . import options
 if TYPE_CHECKING:
     from ..monitoring.fleet import FleetModel, FleetStatus
     from ..monitoring.monitor import Monitor
+    from ..monitoring.status import Update
 
 __all__ = ["run"]
 
@@ -71,8 +71,9 @@ def run(
 ) -> None:
     """Update the models named in a configuration from their sources, one after the other.
 
-    Files that have not changed since the last run are not read again. A model that fails stops no other: its error is reported, and the
-    command exits with 2 at the end. Otherwise the exit code is 3 if an alarm is not acknowledged, and 0 if there is none.
+    Files whose content was added by an earlier run are not read again. A file that cannot be added is set aside and reported by every run
+    until it is mended or removed, and a model that fails stops no other; the command then exits with 2 at the end. Otherwise the exit code
+    is 3 if an alarm is not acknowledged, and 0 if there is none.
     """
     from ..monitoring.fleet import fleet_status, load_fleet
     from ..monitoring.windows import read_time
@@ -87,10 +88,11 @@ def run(
     models = _chosen(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
+    intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
     for model in track(models, "models"):
         with _noted(model, errors, faults, debug):
-            _update(context, model, now)
-    found = fleet_status(models, alpha=fdr, now=now, errors=errors)
+            _update(context, model, now, intake[model.name])
+    found = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
     if json is not None:
         write_atomic(json, found.to_json().encode())
     if out is not None:
@@ -168,11 +170,38 @@ class _Source(NamedTuple):
     """A query of the database that is the only file."""
 
 
-def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
-    """Bring one model up to date; what was read of an earlier version of a file is known to the store."""
-    import json
+class _File(NamedTuple):
+    """A file of a model that is to be added, or a copy of one at an address."""
 
+    kind: str
+    key: str
+    """What it is known by in later runs: its path or address."""
+    path: str
+    source: _Source
+
+    def mark(self) -> list[Any]:
+        """What shows that the file has changed, or that it is to be read in another way; earlier versions noted size and time."""
+        import hashlib
+
+        content = hashlib.sha256()
+        journal = f"{self.path}.wal"  # of a database
+        for path in (self.path, *([journal] if self.source.query is not None and os.path.exists(journal) else [])):
+            with open(path, "rb") as file:
+                while chunk := file.read(1 << 20):
+                    content.update(chunk)
+        query = [] if self.source.query is None else [self.source.query]
+        return [content.hexdigest(), *self.source.options.values(), *query]
+
+
+def _update(context: click.Context, model: FleetModel, now: str | None, intake: list[dict[str, Any]]) -> None:
+    """Bring one model up to date; what was read of an earlier version of a file is known to the store.
+
+    A file that cannot be added keeps no other from being added; the error at the end names all such files.
+    """
+    from ..errors import CalibrantError, FileError
     from ..monitoring.fleet import SOURCES, patience_of
+    from ..util.results import several
+    from .wording import in_options
 
     settings = _settings(context, model)
     patience_of(model)  # raises if it is not a duration
@@ -181,31 +210,56 @@ def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
     with opened._store.read() as db:
         before: dict[str, Any] = db.meta("sources") or {"files": {}, "fed": 0}
     seen: dict[str, list[Any]] = {}
-    new = []
-    for kind, each in sources.items():
-        ways: dict[str, list[str]] = {}
-        for source in each:
-            for name in source.names:
-                key, mark = _key(model, name), _mark(name, source)
-                way = json.dumps([source.options, source.query])
-                if way in ways.setdefault(key, []):  # two patterns match it
-                    continue
-                ways[key].append(way)
-                key = key if len(ways[key]) == 1 else f"{key} {way}"
-                if before["files"].get(f"{kind} {key}") == mark:
-                    seen[f"{kind} {key}"] = mark
-                else:
-                    new.append((kind, key, mark, name, source))
     fed = before["fed"]
+    aside: list[str] = []
     try:
-        for kind, key, mark, name, source in new:
-            _add(context, opened, kind, key, name, source, settings, now)
-            seen[f"{kind} {key}"] = mark
-            fed = max(fed, os.stat(path if os.path.exists(path := model.folder / key) else name).st_mtime_ns // 1000)
+        for file in _files(model, sources, aside):
+            name, content = f"{file.kind} {file.key}", ""
+            try:
+                mark = file.mark()
+                content = f" (sha256 {mark[0][:12]})"
+                if before["files"].get(name) != mark:
+                    intake.append({"file": file.key, **_add(context, opened, file, settings, now).balance})
+                    fed = max(fed, os.stat(file.path).st_mtime_ns // 1000)
+                seen[name] = mark
+            except (CalibrantError, OSError) as error:
+                if isinstance(error, CalibrantError) and error.argument == str(opened.path):
+                    raise  # the store is at fault
+                text = in_options(error) if isinstance(error, CalibrantError) else str(error.strerror or error).lower()
+                aside.append(f"{file.key}{content}: {text.removeprefix(f'{file.path}: ')}")
     finally:
         if seen != before["files"]:
             with opened._store.write() as db:
                 db.set_meta("sources", {"files": seen, "fed": fed})
+    if aside:
+        more = f"; and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
+        raise FileError(f"{several(len(aside), 'file')} set aside", "; ".join(aside[:SHOWN]) + more)
+
+
+def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[str]) -> Iterator[_File]:
+    """The files of a model, predictions before labels, each once for each way to read it; addresses that cannot be read are set aside."""
+    import json
+
+    from ..errors import CalibrantError
+    from ..sketches.files.converting import original_of
+    from ..sketches.files.reading import paths_of
+
+    for kind, each in sources.items():
+        ways: dict[str, list[str]] = {}
+        for source in each:
+            for name in source.names:
+                try:
+                    paths = paths_of(name) if "://" in name else [name]
+                except CalibrantError as error:
+                    aside.append(str(error))
+                    continue
+                for path in paths:
+                    key = original_of(path) if "://" in name else os.path.relpath(path, model.folder)
+                    way = json.dumps([source.options, source.query])
+                    if way in ways.setdefault(key, []):  # two patterns match it
+                        continue
+                    ways[key].append(way)
+                    yield _File(kind, key if len(ways[key]) == 1 else f"{key} {way}", path, source)
 
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
@@ -284,7 +338,6 @@ def _is_unfinished(store: str) -> bool:
 def _sources(model: FleetModel, kind: str) -> list[_Source]:
     """The files of a model, as they exist now."""
     from ..monitoring.fleet import model_error
-    from ..sketches.files.reading import paths_of
 
     listed = model.options.get(kind, "")
     if listed == "":
@@ -303,95 +356,50 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
         else:
             raise model_error(model, wrong, "", kind)
         if query is not None or "://" in name:
-            place = name if "://" in name else str(model.folder / name)
-            found.append(_Source([place] if query is not None else paths_of(place), rest, query))
+            found.append(_Source([name if "://" in name else str(model.folder / name)], rest, query))
             continue
         # Signs of a pattern that are part of a name stand in brackets.
         plain = re.sub(r"\[([*?[])\]", r"\1", name)
         if re.search(r"[*?[]", re.sub(r"\[[*?[]\]", "", name)) and not (model.folder / plain).exists():
             matched = glob.glob(os.path.join(glob.escape(str(model.folder)), name), recursive=True)
-            if matched:  # else nothing has arrived yet
-                found.append(_Source(paths_of(sorted(matched)), rest, query))
+            once: dict[Any, str] = {}  # whatever links name it
+            for path in sorted(matched):
+                once.setdefault(os.path.realpath(path), path)
+            found.append(_Source(list(once.values()), rest, query))
         else:
-            found.append(_Source(paths_of(str(model.folder / plain)), rest, query))
+            found.append(_Source([str(model.folder / plain)], rest, query))
     return found
 
 
-def _key(model: FleetModel, name: str) -> str:
-    """What a file is known by in later runs: its path or address, not that of a copy of this run."""
-    from ..sketches.files.converting import original_of
-
-    original = original_of(name)
-    return original if "://" in original else os.path.relpath(original, model.folder)
-
-
-def _mark(name: str, source: _Source) -> list[Any]:
-    """What shows that a file has changed, or that it is to be read in another way."""
-    from ..sketches.files.converting import original_of
-
-    original = original_of(name)
-    if "://" in original:  # a copy of this run, whose time says nothing
-        import hashlib
-
-        with open(name, "rb") as file:
-            return [hashlib.file_digest(file, "sha256").hexdigest(), *source.options.values()]
-    status = os.stat(original)
-    mark: list[Any] = [status.st_size, status.st_mtime_ns, *source.options.values()]
-    if source.query is not None:
-        journal = Path(f"{name}.wal")
-        mark += [source.query, journal.stat().st_mtime_ns if journal.exists() else 0]
-    return mark
-
-
 def _add(
-    context: click.Context,
-    opened: Monitor,
-    kind: str,
-    key: str,
-    name: str,
-    source: _Source,
-    settings: Mapping[str, Mapping[str, Any]],
-    now: str | None,
-) -> None:
-    """Add the predictions or labels of a file; an error names the file."""
-    from ..errors import ArgumentError, CalibrantError
+    context: click.Context, opened: Monitor, added: _File, settings: Mapping[str, Mapping[str, Any]], now: str | None
+) -> Update:
+    """Add the predictions or labels of a file."""
+    from ..errors import ArgumentError
     from .feeding import add_label_file, add_predictions
 
-    store = str(opened.path)
-    command = "update" if kind == "predictions" else "labels"
+    store, source = str(opened.path), added.source
+    command = "update" if added.kind == "predictions" else "labels"
     more = {option: value for option, value in source.options.items() if option != "file"}
     values = {option: value for option, value in settings[command].items() if option != "now"}
-    if kind == "labels":  # a condition on predictions is not one on labels
+    if added.kind == "labels":  # a condition on predictions is not one on labels
         values = {option: value for option, value in values.items() if option not in ("where", "format")}
-    parameters = _parameters(context, command, [store, name], {**values, **more})
-    try:
-        with _rows(name, source) as file:
-            if kind == "labels":
-                columns = {option: parameters[option] for option in ("id_column", "label")}
-                where, format = parameters["where"], parameters["format"]
-                add_label_file(opened, file, columns, now=None, where=where, format=format)
-                return
-            taken = {
-                option: value
-                for option, value in parameters.items()
-                if option not in ("store", "file", "fail_on", "as_json")
-            }
-            has_ids = taken["id_column"] is not None or "id" in opened.settings.columns
-            if source.query is not None and not has_ids:
-                raise ArgumentError(
-                    "id", "is required for a query, whose rows are read again", "name the column of ids"
-                )
-            taken |= {"now": now, "delivery": None if has_ids else key}
-            add_predictions(opened, file, taken, label_required=False)
-    except CalibrantError as error:
-        raise error if name in str(error) else _located(error, key) from None
-
-
-def _located(error: Any, key: str) -> Any:
-    from ..errors import FileError
-    from .wording import in_options
-
-    return FileError(key, in_options(error))
+    parameters = _parameters(context, command, [store, added.path], {**values, **more})
+    with _rows(added.path, source) as file:
+        if added.kind == "labels":
+            columns = {option: parameters[option] for option in ("id_column", "label")}
+            where, format = parameters["where"], parameters["format"]
+            return add_label_file(opened, file, columns, now=None, where=where, format=format)
+        options = {
+            option: value
+            for option, value in parameters.items()
+            if option not in ("store", "file", "fail_on", "as_json")
+        }
+        has_ids = options["id_column"] is not None or "id" in opened.settings.columns
+        if source.query is not None and not has_ids:
+            raise ArgumentError("id", "is required for a query, whose rows are read again", "name the column of ids")
+        options |= {"now": now, "delivery": None if has_ids else added.key}
+        return add_predictions(opened, file, options, label_required=False)
 
 
 @contextmanager
@@ -441,7 +449,8 @@ def _is_alarming(found: FleetStatus, fail_on: str) -> bool:
 
 
 def _show(found: FleetStatus) -> None:
-    from ..util.results import number
+    from ..monitoring.ingest import PARTS, balance_text
+    from ..util.results import number, several
     from .screen import print_lines, print_table
 
     print_lines([found.verdict, ""])
@@ -463,4 +472,9 @@ def _show(found: FleetStatus) -> None:
     print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
     more = len(found.models) - len(shown)
     print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
+    for each in found.models:
+        for what in PARTS:
+            files = [counts for counts in each.intake if what in counts]
+            totals = {name: sum(counts[name] for counts in files) for name in (what, *PARTS[what])}
+            print_lines([f"{each.model}: {several(len(files), 'file')}, {balance_text(totals)}"] if files else [])
     print_lines(["* selected by e-BH"] if found.selected else [])

@@ -12,7 +12,6 @@ from . import options
 from .fleet import run
 
 if TYPE_CHECKING:
-    from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
     from .conditions import Place
@@ -192,8 +191,8 @@ def update(store: str, file: str, **options: Any) -> None:
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
     required = options["label"] is not None and not is_configured("label")
     with warnings_as_lines():
-        done, dropped = add_predictions(Monitor.open(store), file, options, label_required=required)
-    _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
+        done = add_predictions(Monitor.open(store), file, options, label_required=required)
+    _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
 @monitor.command(short_help="Add or correct labels.")
@@ -423,6 +422,22 @@ def check(store: str) -> None:
     print_lines(["No damage found."])
 
 
+@monitor.command(short_help="Copy the store of a monitor while it is in use.")
+@click.argument("store")
+@click.argument("copy")
+@options.debug_option
+def backup(store: str, copy: str) -> None:
+    """Copy STORE to the new file COPY as it is at one moment; updates may go on meanwhile.
+
+    A store on a PostgreSQL server is copied with pg_dump.
+    """
+    from ..monitoring.monitor import Monitor
+    from .screen import print_lines
+
+    Monitor.open(store).backup(copy)
+    print_lines([f"Wrote {copy}."])
+
+
 @monitor.command(short_help="Acknowledge all alarms, or some.")
 @click.argument("store")
 @click.argument("alarms", nargs=-1, type=int)
@@ -454,15 +469,14 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool, dropped: Dropped | None = None) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
-        print_json(done.to_dict() | ({} if dropped is None else {"missing_values": dropped.to_dict()}))
+        print_json(done.to_dict())
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        said = [] if dropped is None else [str(dropped)]
-        print_lines([repr(done), *said, *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        print_lines([*repr(done).split("\n"), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 

@@ -70,10 +70,10 @@ def paired(
         places[part] = np.array([first[id] for id in own], np.int64)
     together = on_same_rows(parts, places)
     one, *others = together.values()
-    for part, file in zip(others, files[1:], strict=True):
-        if one.labels is None or part.labels is None or one.classes != part.classes:
+    for other, file in zip(others, files[1:], strict=True):
+        if one.labels is None or other.labels is None or one.classes != other.classes:
             continue  # which the comparison reports
-        differ = np.flatnonzero(one.labels != part.labels)
+        differ = np.flatnonzero(one.labels != other.labels)
         if len(differ):
             row = differ[0] if one.kept is None else np.flatnonzero(one.kept)[differ[0]]
             raise _unpaired(f"{name} {_shown(values[0][row])} has different labels in {files[0]} and {file}")

@@ -15,6 +15,7 @@ from ..errors import ColumnError, InputError, InputTypeError, InPython, ShapeErr
 
 __all__ = [
     "Column",
+    "as_entries",
     "codes_of",
     "column",
     "frozen",
@@ -158,7 +159,7 @@ def _from_sequence(value: Any, argument: str) -> Array:
         # NumPy would give every text the length of the longest, and convert numbers and a missing NaN to text.
         return np.fromiter(value, object, len(value))
     try:
-        return np.asarray(value)
+        return as_entries(value)
     except ValueError:
         # NumPy's message is about inhomogeneous shapes; name the row instead.
         first = _length(value[0])
@@ -173,6 +174,22 @@ def _from_sequence(value: Any, argument: str) -> Array:
         raise ShapeError(
             argument, "rows differ in length below the second dimension", "give every row one entry per class"
         ) from None
+
+
+def as_entries(values: Any) -> Array:
+    """Return values as an array, of objects if there is text among them.
+
+    An array of text has the width of its longest entry for all of them, and NumPy would convert numbers beside it, and a missing NaN, to text.
+
+    >>> as_entries(["a", 7]).tolist(), as_entries([1, 7]).dtype.kind
+    (['a', 7], 'i')
+    """
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if isinstance(values, (list, tuple)) and any(issubclass(kind, (str, bytes)) for kind in set(map(type, values))):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.asarray(values)
 
 
 def _length(entry: Any) -> int:
@@ -238,9 +255,9 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
             raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
-        if isinstance(entry, (str, bytes)) and (position == 0 or _no_number(array) is not None):
+        if isinstance(entry, (str, bytes)):
             raise _text_for_numbers(array, argument)
-        if hasattr(entry, "__float__") and not isinstance(entry, str):
+        if hasattr(entry, "__float__"):
             continue  # Decimal, Fraction
         raise InputTypeError(
             argument,
@@ -254,7 +271,8 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
     found = _no_number(array)
-    place = found or 0
+    place = next(place for place, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
+    place = place if found is None else found
     row = int(np.unravel_index(place, array.shape)[0])
     remedy: str | InPython = InPython("convert it with float() or read the column as numeric")
     if found is not None:
@@ -301,9 +319,8 @@ def codes_of(values: NDArray[Any], name: str) -> NDArray[np.intp]:
     try:
         return np.unique(values, return_inverse=True)[1].ravel()
     except TypeError:  # entries of several types have no order
-        return np.unique([f"{type(entry).__name__} {entry}" for entry in values.tolist()], return_inverse=True)[
-            1
-        ].ravel()
+        texts = [f"{type(entry).__name__} {entry}" for entry in values.tolist()]
+        return np.unique(as_entries(texts), return_inverse=True)[1].ravel()
 
 
 def is_hashable(value: Any) -> bool:

@@ -95,7 +95,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
         y = _from_one_hot(numbers(y, "y_true"), k, probs)
     elif classes is not None:
         y = _from_names(y, classes)
-    elif y.dtype.kind in "USO" and _is_text(y):
+    elif y.dtype.kind in "USO" and is_text(y):
         raise LabelError(
             "y_true",
             f"text labels require the names of the classes; got {_short(y[0])}",
@@ -165,7 +165,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
     return np.ascontiguousarray(y[:, 1]) if one_dimensional else y
 
 
-def _is_text(y: Array) -> bool:
+def is_text(y: Array) -> bool:
     return y.dtype.kind in "US" or isinstance(y.flat[0], str)
 
 

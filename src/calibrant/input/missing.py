@@ -24,7 +24,7 @@ from ..errors import (
     Use,
     WeightError,
 )
-from .convert import _as_array, _from_frame_library, _native, is_missing, is_missing_text, missing_values
+from .convert import _as_array, _from_frame_library, _native, as_entries, is_missing, is_missing_text, missing_values
 from .grouping import GroupColumns, as_group_columns
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def without_missing(
 
 def _numbers_of_text(value: Any) -> Any:
     """Numbers that are text because of a text among them such as ``NA``; other values unchanged."""
-    array = np.asarray(value) if isinstance(value, (list, np.ndarray)) else None
+    array = as_entries(value) if isinstance(value, (list, np.ndarray)) else None
     if array is None or not (array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str))):
         return value
     try:

@@ -34,6 +34,7 @@ from .labels import (
     class_names,
     class_order,
     encode_labels,
+    is_text,
     multilabel_targets,
     names_around,
     ordered_categories,
@@ -643,8 +644,7 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
             (f"has {others} rows and ", Argument("y_true"), f" has {rows}"),
             InPython("pass y_prob.T: it has one column per row") if transposed else remedy,
         )
-    are_text = any(isinstance(entry, (str, bytes)) for entry in probs.array[:1].ravel().tolist())
-    if are_text and labels.array.dtype.kind == "f":
+    if labels.array.dtype.kind == "f" and is_text(probs.array):
         raise SwappedArgumentsError(
             "y_true", "the labels are fractions and the probabilities are text: they look swapped", SWAP
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, InputTypeError, ShapeError, UnknownArgumentError
-from .convert import codes_of, is_frame, pick_columns
+from .convert import as_entries, codes_of, is_frame, pick_columns
 from .predictions import Predictions
 
 __all__ = ["join_events"]
@@ -108,7 +108,7 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
 def _numbers(rows: Predictions, keys: Any) -> NDArray[np.intp]:
     """Return a number for each row, which the rows of one prediction share."""
     if keys is not None:
-        values = np.asarray(keys)
+        values = as_entries(keys)
         if rows.kept is not None and values.shape == rows.kept.shape:
             values = values[rows.kept]  # without rows of weight 0
         if values.shape != (rows.n,):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +20,14 @@ from ..errors import ArgumentError, FileError, MissingDependencyError
 __all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
 
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
-PATIENCE = 30.0
-"""Seconds that a writer waits for another."""
+PATIENCE = 300.0
+"""Seconds that a writer waits while the others commit nothing."""
+READER_PATIENCE = 2.0
+"""Seconds that a reader waits to keep what it computed."""
+RESERVE = 256 << 10
+"""Bytes beside a file that `prune` gives up first: on a full disk, SQLite has no space for the journal of a deletion."""
+VACUUM_PAGES = 64
+"""Pages given back together, whose journal fits into the reserve."""
 SCHEMA_NAME = "calibrant"
 """Schema of a monitor on a server whose URL names none."""
 # Word by word, from SQLite to PostgreSQL. Text is compared byte by byte in both, so that both have the same order.
@@ -81,12 +88,14 @@ class Database(Protocol):
     def connect(self, writing: bool) -> Connection: ...
     def require_unchanged(self, connection: Connection) -> None: ...
     def configure(self, connection: Connection) -> None: ...
-    def begin(self, connection: Connection, writing: bool) -> None: ...
+    def begin(self, connection: Connection, writing: bool, patient: bool = True) -> None: ...
     def prepare(self, connection: Connection) -> None: ...
     def is_empty(self, connection: Connection) -> bool: ...
     def mark(self, connection: Connection, format: int) -> None: ...
     def format(self, connection: Connection) -> int | None: ...
     def compact(self, connection: Connection) -> None: ...
+    def keep_reserve(self) -> None: ...
+    def release_reserve(self) -> None: ...
     def size(self, connection: Connection) -> int: ...
     def said(self, error: Exception) -> str: ...
 
@@ -144,11 +153,19 @@ class Sqlite:
     def connect(self, writing: bool) -> Connection:
         """Connect; a reader that cannot write reads the file as it is while nobody writes.
 
-        SQLite would otherwise create a journal and its index beside the file, which a reader cannot remove, and which may then belong to
-        another user than the one who writes.
+        SQLite would otherwise create a journal and its index beside the file, which a reader cannot remove, which may then belong to
+        another user than the one who writes, and for which a full disk has no space.
         """
         if writing or os.access(self.path.parent, os.W_OK):
-            return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
+            connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            try:
+                if not writing:
+                    connection.execute("PRAGMA schema_version")  # creates the index of the journal
+                return cast(Connection, connection)
+            except sqlite3.Error as error:
+                connection.close()
+                if not is_full(self.said(error)):
+                    raise
         place = f"{self.path.absolute().as_uri()}?mode=ro"
         before = _state(self.path)  # before the journal, which a writer fills before it changes the file
         as_it_is = _has_journal_mode(self.path) and _state(Path(f"{self.path}-wal")) == NOTHING
@@ -168,12 +185,45 @@ class Sqlite:
         for pragma in ("synchronous = FULL", "temp_store = MEMORY", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
 
-    def begin(self, connection: Connection, writing: bool) -> None:
-        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
+    def begin(self, connection: Connection, writing: bool, patient: bool = True) -> None:
+        """Begin a transaction; a patient writer waits as long as others commit theirs."""
+        if not writing:
+            connection.execute("BEGIN DEFERRED")
+            return
+        patience = PATIENCE if patient else min(PATIENCE, READER_PATIENCE)
+        connection.execute(f"PRAGMA busy_timeout = {round(1000 * min(1, patience))}")
+        seen, since = self._version(), time.monotonic()
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() - since >= patience:
+                    raise
+            if patient and self._version() != seen:
+                seen, since = self._version(), time.monotonic()
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made."""
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # space can be given back without a copy of the file
         connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
+        self.keep_reserve()
+
+    @property
+    def _reserve(self) -> Path:
+        return Path(f"{self.path}-reserve")
+
+    def keep_reserve(self) -> None:
+        """Hold some space on the disk for `prune`, where there is any."""
+        try:
+            if not self._reserve.exists():
+                self._reserve.write_bytes(bytes(RESERVE))
+        except OSError:
+            self.release_reserve()
+
+    def release_reserve(self) -> None:
+        with suppress(OSError):
+            self._reserve.unlink(missing_ok=True)
 
     def is_empty(self, connection: Connection) -> bool:
         return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -190,17 +240,27 @@ class Sqlite:
         return version if application == APPLICATION else None
 
     def compact(self, connection: Connection) -> None:
-        """Write the file anew, by way of the journal, and shorten both."""
-        connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        """Shorten the file by its free pages, a few at a time; a file of an earlier format is written anew once."""
+        if not connection.execute("PRAGMA auto_vacuum").fetchone()[0]:
+            connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("VACUUM")
+        while connection.execute("PRAGMA freelist_count").fetchone()[0]:
+            connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def size(self, connection: Connection) -> int:
         journal = Path(f"{self.path}-wal")
         return self.path.stat().st_size + (journal.stat().st_size if journal.exists() else 0)
 
     def said(self, error: Exception) -> str:
-        return short(error)
+        # There is no space for the index of the journal.
+        full = getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE"
+        return "database or disk is full" if full else short(error)
+
+    def _version(self) -> tuple[int, ...]:
+        """Inode, size and time of the file and of its journal, one of which every commit changes."""
+        return _state(self.path) + _state(Path(f"{self.path}-wal"))
 
     messages: Sequence[tuple[str, str, str]] = (
         (
@@ -209,7 +269,11 @@ class Sqlite:
             "free some space and repeat the call; no row is counted twice",
         ),
         ("disk I/O error", "the disk failed; earlier data are intact", "check the disk, then repeat the call"),
-        ("locked", f"another process was writing for more than {PATIENCE:g} seconds", "repeat the update later"),
+        (
+            "locked",
+            f"another process was writing, and committed nothing for {PATIENCE:g} seconds",
+            "repeat the update later",
+        ),
         (
             "readonly",
             "cannot be written: it or its folder is read-only",
@@ -280,13 +344,14 @@ class Postgres:
     def configure(self, connection: Connection) -> None:
         """Settings belong to transactions; see `begin`."""
 
-    def begin(self, connection: Connection, writing: bool) -> None:
+    def begin(self, connection: Connection, writing: bool, patient: bool = True) -> None:
         """Begin a transaction in the schema; all settings end with it, as a pool of connections requires."""
         connection.execute("BEGIN" if writing else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(f'SET LOCAL search_path TO "{self.schema}"')
         if not writing:
             return
-        connection.execute(f"SET LOCAL lock_timeout = '{round(1000 * PATIENCE)}ms'")
+        patience = PATIENCE if patient else min(PATIENCE, READER_PATIENCE)
+        connection.execute(f"SET LOCAL lock_timeout = '{round(1000 * patience)}ms'")
         # A committed update survives the failure of the server.
         weak = "WHERE current_setting('synchronous_commit') = 'off'"
         connection.execute(f"SELECT set_config('synchronous_commit', 'on', true) {weak}")
@@ -326,6 +391,11 @@ class Postgres:
     def require_unchanged(self, connection: Connection) -> None:
         """A transaction of a server reads one state."""
 
+    def keep_reserve(self) -> None:
+        """The space of a server is its own matter."""
+
+    release_reserve = keep_reserve
+
     def compact(self, connection: Connection) -> None:
         """Write the tables of rows anew; other hosts wait meanwhile."""
         connection.execute(f"SET lock_timeout = '{round(1000 * PATIENCE)}ms'")
@@ -348,6 +418,11 @@ class Postgres:
         return short(text)
 
     messages: Sequence[tuple[str, str, str]] = (
+        (
+            "closed the connection|terminating connection|connection (is|has been) (closed|lost)|data (from|to) server",
+            "the connection to the server was lost",
+            "repeat the command, which is safe: what was committed is not counted twice",
+        ),
         ("No space left", *Sqlite.messages[0][1:]),
         ("could not extend file", *Sqlite.messages[0][1:]),
         ("lock timeout", *Sqlite.messages[2][1:]),
@@ -371,6 +446,15 @@ class Postgres:
         ),
         ("does not exist", "is corrupt: a table is missing", "restore it from a backup"),
     )
+
+
+def is_full(problem: str) -> bool:
+    """Whether a problem is a full disk.
+
+    >>> is_full("the disk is full; earlier data are intact")
+    True
+    """
+    return "disk is full" in problem
 
 
 def short(text: Any) -> str:

@@ -244,6 +244,8 @@ class ModelStatus(Record):
         Whether the e-BH procedure over all models selects its drift.
     alarms : tuple of Alarm
         Alarms that are not acknowledged.
+    intake : tuple of mapping
+        Files that the run added, each with its number of rows or labels and what became of them.
     """
 
     model: str
@@ -267,6 +269,8 @@ class ModelStatus(Record):
     drift_selected: bool = False
     alarms: tuple[Alarm, ...] = ()
     """Alarms that are not acknowledged."""
+    intake: tuple[Mapping[str, Any], ...] = ()
+    """Files that the run added, each with its number of rows or labels and what became of them."""
 
     @property
     def words(self) -> str:
@@ -349,7 +353,7 @@ class FleetStatus(Record):
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per model."""
-        names = [name for name in ModelStatus.__dataclass_fields__ if name != "alarms"]
+        names = [name for name in ModelStatus.__dataclass_fields__ if name not in ("alarms", "intake")]
         columns = {name: [getattr(each, name) for each in self.models] for name in names}
         return {**columns, "open_alarms": [len(each.alarms) for each in self.models]}
 
@@ -370,6 +374,7 @@ def fleet_status(
     stale: str | None = None,
     now: Any = None,
     errors: Mapping[str, str] | None = None,
+    intake: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
 ) -> FleetStatus:
     """Return the status of several monitored models, the worst first, with the false discoveries among all of them controlled.
 
@@ -388,6 +393,8 @@ def fleet_status(
         Current time, by default that of the machine.
     errors : mapping of str to str, optional
         What else went wrong, by model, for example with the source of its data.
+    intake : mapping of str to iterable of mapping, optional
+        Files that were added, by model, each with its number of rows or labels and what became of them.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import CellSums
 from ..errors import InputError, InputTypeError, LensError, ShapeError
-from ..input.convert import Column, column, is_missing
+from ..input.convert import Column, as_entries, column, is_missing
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
@@ -33,12 +33,15 @@ from .windows import read_times
 __all__ = [
     "Arrivals",
     "Taken",
+    "balance",
+    "balance_text",
     "delete",
     "group_key",
     "group_name",
     "known_keys",
     "put_labels",
     "read_arrivals",
+    "reconcile",
     "some_names",
     "take_in",
 ]
@@ -47,6 +50,8 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 # Above this, floats cannot represent all integers.
 EXACT = 2.0**53
+WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 UNKNOWN = -1
 """Code of a missing label."""
 ALL_ROWS = "null"
@@ -96,6 +101,7 @@ def read_arrivals(
     groups: Any,
     options: Mapping[str, Any],
     ood: Any = None,
+    by_value: bool = True,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -113,6 +119,8 @@ def read_arrivals(
         ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
     ood
         Out-of-distribution scores, those of the monitor.
+    by_value
+        As for `read_ids`.
 
     Examples
     --------
@@ -135,9 +143,8 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    return Arrivals(
-        score, target, label, time, read_ids(ids, n), _group_keys(groups, n), watched_ood(ood, settings.ood, n)
-    )
+    names = read_ids(ids, n, by_value)
+    return Arrivals(score, target, label, time, names, _group_keys(groups, n), watched_ood(ood, settings.ood, n))
 
 
 def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
@@ -170,7 +177,7 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
         return np.full(n, UNKNOWN, np.int64)
     kept = np.flatnonzero(~hole)
     try:
-        codes = encode_labels(Column(np.array(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
+        codes = encode_labels(Column(as_entries(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
     except InputError as error:
         raise error if error.row is None else error.replaced(row=int(kept[error.row])) from None
     found = np.full(n, UNKNOWN, np.int64)
@@ -184,7 +191,7 @@ def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         return np.asarray(values.filled(values.data.flat[0] if values.size else 0)), np.ma.getmaskarray(
             values
         ) | _holes(np.asarray(values.data))
-    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    array = as_entries(values)
     if array.ndim != 1:
         raise ShapeError("y_true", f"expected one label for each row, got {array.ndim} dimensions")
     return array, _holes(array)
@@ -201,12 +208,30 @@ def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
 NO_ID = "every row must have an id"
 
 
-def read_ids(ids: Any, n: int | None) -> list[str] | None:
-    """Ids as text; 7 and "7" are the same id, because files do not distinguish them."""
+def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None:
+    """Ids as text, in one spelling for each id, since files and databases write the same id differently.
+
+    Whole numbers are compared without a fraction of zeros and without blanks around them, UUIDs without regard to case. Leading zeros
+    count: merging two accounts would lose rows in silence, while an id that is not recognized is reported.
+
+    Parameters
+    ----------
+    ids
+        One for each row.
+    n
+        Number of rows, where it is known.
+    by_value
+        False for stores of earlier formats, whose ids are compared as they were written.
+
+    Examples
+    --------
+    >>> read_ids([7, "7.0", "07", "A3BB189E-8BF9-3888-9912-ACE4E6543002"], None)
+    ['7', '7', '07', 'a3bb189e-8bf9-3888-9912-ace4e6543002']
+    """
     if ids is None:
         return None
     try:
-        array = np.asarray(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
+        array = as_entries(ids)
     except (TypeError, ValueError) as error:
         raise InputTypeError("ids", f"cannot be read as ids ({error})") from None
     if array.ndim != 1 or (n is not None and len(array) != n):
@@ -223,14 +248,20 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
     hole = _holes(array)
     if hole.any():
         raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
-    found = [str(value) for value in array.tolist()]
-    try:
-        "".join(found).encode()
-    except UnicodeEncodeError:
-        row = next(row for row, name in enumerate(found) if re.search("[\ud800-\udfff]", name))
-        problem = f"{found[row][:40]!a} is not valid Unicode text, with half of a surrogate pair"
-        raise InputError("ids", problem, "check the encoding of the file", row=row) from None
-    return found
+    names = [_id_text(str(value)) for value in array.tolist()] if by_value else [str(value) for value in array.tolist()]
+    for row, name in enumerate(names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            problem = f"{name[:40]!a} is not valid Unicode text, with half of a surrogate pair"
+            raise InputError("ids", problem, "check the encoding of the file", row=row) from None
+    return names
+
+
+def _id_text(text: str) -> str:
+    if number := WHOLE.fullmatch(text):
+        return number[1]
+    return text.lower() if UUID.fullmatch(text) else text
 
 
 def group_key(name: Any) -> str:
@@ -278,13 +309,36 @@ def _group_keys(groups: Any, n: int) -> list[str] | None:
     return found
 
 
+# What becomes of a row or of a label of a delivery, with its text.
+PARTS: dict[str, dict[str, str]] = {
+    "rows": {
+        "added": "added",
+        "repeated": "duplicates",
+        "pruned": "pruned before, ignored",
+        "dropped_rows": "dropped",
+    },
+    "labels": {
+        "labelled": "added",
+        "revised": "corrected",
+        "repeated": "duplicates",
+        "unknown": "with unknown ids, kept for their predictions",
+        "missing": "missing, ignored",
+        "pruned": "of pruned rows, ignored",
+    },
+}
+
+
 @dataclass
 class Taken:
-    """Numbers of rows and labels that a delivery changed."""
+    """What became of the rows or labels of a delivery."""
 
+    rows: int | None = None
+    """Rows delivered, counted before anything is done with them; None for a delivery of labels."""
+    labels: int | None = None
+    """Labels delivered, likewise."""
     added: int = 0
     repeated: int = 0
-    """Rows delivered before, without changes."""
+    """Rows delivered before or twice, or labels that are known already."""
     labelled: int = 0
     """Labels added."""
     revised: int = 0
@@ -297,9 +351,40 @@ class Taken:
     """Rows and labels of pruned predictions, ignored."""
     missing: int = 0
     """Ids delivered without a label by `put_labels`, ignored."""
+    dropped_rows: int = 0
+    """Rows of a file with missing values, not added."""
     late_rows: int = 0
     late_labels: int = 0
-    places: set[int] = field(default_factory=set)
+
+
+def balance(counts: Any) -> dict[str, int]:
+    """The number of rows or labels delivered, and of those in each part."""
+    what = "rows" if counts.labels is None else "labels"
+    return {name: getattr(counts, name) or 0 for name in (what, *PARTS[what])}
+
+
+def balance_text(counts: Mapping[str, int]) -> str:
+    """A balance in words.
+
+    >>> balance_text({"rows": 1200, "added": 1199, "repeated": 1, "pruned": 0, "dropped_rows": 0})
+    '1,200 rows: 1,199 added, 1 duplicate'
+    """
+    (what, delivered), *parts = counts.items()
+    listed = ", ".join(f"{count:,} {PARTS[what][name]}" for name, count in parts if count)
+    return re.sub(r"\b1 (row|label|duplicate)s\b", r"1 \1", f"{delivered:,} {what}: {listed}")
+
+
+def reconcile(counts: Mapping[str, int]) -> None:
+    """Raise unless the first number, that of the rows or labels delivered, is the sum of the others.
+
+    >>> reconcile({"rows": 3, "added": 2, "repeated": 1})
+    """
+    (what, delivered), *parts = counts.items()
+    total = sum(count for _, count in parts)
+    if total != delivered:
+        listed = ", ".join(f"{count:,} {name}" for name, count in parts)
+        problem = f"{delivered:,} were delivered, and {total:,} are accounted for ({listed})"
+        raise InputError(what, problem, "nothing was stored; this is an error of calibrant, please report it")
 
 
 class _Change(NamedTuple):
@@ -327,6 +412,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     start
         Makes the stream of a group that was never seen.
     """
+    delivered = rows.n
     rows, repeated = _distinct(rows)
     rows, pruned = _without_pruned(db, rows)
     known = db.known(rows.ids or [], [each.name for each in settings.ood])
@@ -342,7 +428,9 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Taken(added=int(fresh.sum()), labelled=int(seen.sum()), repeated=repeated, pruned=pruned)
+    taken = Taken(
+        delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), labelled=int(seen.sum()), pruned=pruned
+    )
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
@@ -353,7 +441,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         changes += _relabel(db, ids, rows.label, known, taken)
     _join(db, stream, start)
     taken.late_rows = _count_late(db, place[fresh], "late_rows")
-    _apply(db, settings, changes, taken)
+    _apply(db, settings, changes)
     return taken
 
 
@@ -403,7 +491,7 @@ def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
         for kind, rows in ((REMOVED, seen), (DELETED, known))
     ]
     taken = Taken(removed=len(names))
-    _apply(db, settings, changes, taken)
+    _apply(db, settings, changes)
     return taken
 
 
@@ -434,22 +522,23 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Taken(unknown=int(early.sum()), repeated=repeated, pruned=int(pruned.sum()), missing=missing)
+    taken = Taken(
+        None, len(ids), repeated=repeated, unknown=int(early.sum()), pruned=int(pruned.sum()), missing=missing
+    )
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
     known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
     changes = _relabel(db, names, label, known, taken)
-    _apply(db, settings, changes, taken)
+    taken.repeated += len(known.row) - taken.labelled - taken.revised
+    _apply(db, settings, changes)
     return taken
 
 
 def _first_of(ids: list[str]) -> Whole:
     """Index of the first row with the same id."""
-    if len(set(ids)) == len(ids):
-        return np.arange(len(ids))
-    _, first, inverse = np.unique(np.array(ids, str), return_index=True, return_inverse=True)
-    return np.asarray(first[inverse], np.int64)
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(name, row) for row, name in enumerate(ids)], np.int64)
 
 
 def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
@@ -460,16 +549,22 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     once = first == np.arange(rows.n)
     if once.all():
         return rows, 0
-    columns: list[NDArray[Any]] = [rows.score, rows.target, rows.label]
+    columns: list[NDArray[Any]] = [rows.target, rows.label]
     columns += [] if rows.time is None else [rows.time]
     columns += [] if rows.group is None else [np.array(rows.group, object)]
-    columns += list(rows.ood.T)
-    other = np.flatnonzero(np.any([column != column[first] for column in columns], axis=0))
+    scores = [_differ(score, score[first]) for score in (rows.score, *rows.ood.T)]
+    other = np.flatnonzero(np.any([*scores, *(column != column[first] for column in columns)], axis=0))
     if len(other):
         row = int(other[0])
         problem = f"the id {rows.ids[row]!r} is repeated with other values"
         raise InputError("ids", problem, "ids must be unique", row=row)
     return _subset(rows, once), int((~once).sum())
+
+
+def _differ(score: Floats, other: Floats) -> NDArray[np.bool_]:
+    """Which scores differ by more than one that was rounded to float32 and printed differs from itself."""
+    single = np.finfo(np.float32)
+    return np.asarray(~np.isclose(score, other, rtol=float(single.eps), atol=float(single.tiny)))
 
 
 def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
@@ -496,16 +591,16 @@ def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[
 def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, settings: Settings) -> None:
     """Raise if a known row has another prediction; only its label may change."""
     at = known.row
-    score = (known.score != rows.score[at]) | (known.target != rows.target[at])
+    score = _differ(rows.score[at], known.score) | (known.target != rows.target[at])
     moved, group = known.place != place[at], known.stream != stream[at]
-    unlike = known.ood != rows.ood[at]
+    unlike = _differ(rows.ood[at], known.ood)
     bad = np.flatnonzero(score | moved | group | unlike.any(axis=1))
     if not len(bad) or rows.ids is None:
         return
     k = int(bad[0])
     row = int(at[k])
     if score[k]:
-        change = f"score {rows.score[row]:.6g}, previously {known.score[k]:.6g}"
+        change = f"score {float(rows.score[row])!r}, previously {float(known.score[k])!r}"
     elif moved[k]:
         name = settings.rule.name
         change = f"window {name(int(place[row]))}, previously {name(int(known.place[k]))}"
@@ -522,7 +617,6 @@ def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Tak
     """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
-    taken.repeated += int((~moved).sum())
     rows, new = known.take(moved), new[moved]
     had = rows.label != UNKNOWN
     old = rows.take(had)
@@ -562,7 +656,7 @@ def _count_late(db: Transaction, place: Whole, what: str) -> int:
     return len(behind)
 
 
-def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: Taken) -> None:
+def _apply(db: Transaction, settings: Settings, changes: list[_Change]) -> None:
     """Apply changes by window and stream."""
     kind = np.concatenate([np.full(len(c.place), c.kind) for c in changes])
     place, stream, score, outcome, ood = (np.concatenate([c[i] for c in changes]) for i in range(1, 6))
@@ -574,7 +668,6 @@ def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: T
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
             own = rows if name == ALL_ROWS else rows[stream[rows] == name]
             _change_part(db, settings, (there, name), kind[own], score[own], outcome[own], ood[own])
-        taken.places.add(there)
 
 
 def _change_part(

@@ -22,6 +22,7 @@ from ..errors import (
     LensError,
     Use,
 )
+from ..input.convert import column
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
@@ -32,6 +33,7 @@ from .ingest import (
     ALL_ROWS,
     Arrivals,
     Taken,
+    balance,
     delete,
     group_key,
     group_name,
@@ -40,6 +42,7 @@ from .ingest import (
     read_arrivals,
     read_ids,
     read_labels,
+    reconcile,
     sketch_of,
     some_names,
     take_in,
@@ -48,10 +51,10 @@ from .labelfree import ScoreFindings
 from .ood import LENS as OOD_LENS
 from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
-from .retention import Pruned, prune_rows
+from .retention import Pruned, plan_retention, prune_rows
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
-from .store import PRUNED_FORMAT, Store, is_unwritable
+from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, time_text
 
 __all__ = ["Monitor", "some_names"]
@@ -253,8 +256,6 @@ class Monitor:
             sketches.to_bytes(),
             [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
             references,
-            # An earlier version would divide the days of another zone in UTC.
-            format=PRUNED_FORMAT if rule.zone is not None else None,
         )
         return cls(store)
 
@@ -288,6 +289,21 @@ class Monitor:
             If the store is damaged.
         """
         self._store.check()
+
+    def backup(self, copy: str | os.PathLike[str]) -> None:
+        """Copy the store as it is at one moment, while others may write to it.
+
+        Parameters
+        ----------
+        copy : str or path
+            File of the copy, which must not exist.
+
+        Raises
+        ------
+        FileError
+            If the copy exists or cannot be written, or if the store is on a server, for which there is ``pg_dump``.
+        """
+        self._store.backup(copy)
 
     @property
     def path(self) -> Path | str:
@@ -365,8 +381,17 @@ class Monitor:
             raise InputTypeError(
                 extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
             )
+        delivered = len(column(y_prob, "y_prob").array)
         rows = read_arrivals(
-            y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, options=options, ood=ood
+            y_true,
+            y_prob,
+            settings=self.settings,
+            when=when,
+            ids=ids,
+            groups=groups,
+            options=options,
+            ood=ood,
+            by_value=self._store.by_value,
         )
         if when is not None:
             self._require_time()
@@ -375,11 +400,12 @@ class Monitor:
             begun = len(db.events())
             rows = _with_known_groups(db, rows)
             if _came_before(db, rows, delivery):
-                taken = Taken(repeated=rows.n)
+                taken = Taken(rows.n, repeated=rows.n)
             else:
                 taken = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
                 if rows.time is not None and rows.n:
                     _advance(db, int(rows.time.max()))
+            reconcile({**balance(taken), "rows": delivered})
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
@@ -400,15 +426,17 @@ class Monitor:
         Update
             Numbers of labels added, windows closed and tested, and the ``alarms`` raised.
         """
-        names = read_ids(ids, None)
+        names = read_ids(ids, None, self._store.by_value)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
-        labels = read_labels(y_true, len(names), k=self.settings.k, classes=self.settings.names)
+        delivered = len(names)
+        labels = read_labels(y_true, delivered, k=self.settings.k, classes=self.settings.names)
         with self._store.write() as db:
             begun = len(db.events())
             if when is not None:
                 self._pass_time(db, when)
             taken = put_labels(db, self.settings, names, labels)
+            reconcile({**balance(taken), "labels": delivered})
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
@@ -436,7 +464,7 @@ class Monitor:
         InputError
             If an id is unknown; nothing is removed.
         """
-        names = read_ids(ids, None)
+        names = read_ids(ids, None, self._store.by_value)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         with self._store.write() as db:
@@ -496,18 +524,21 @@ class Monitor:
         if chosen is None:
             raise ArgumentError("keep", "is required, since none was given to create", "for example '90d'")
         before = self._store.size()
-        if dry_run:  # nothing is written, not even the comparisons that are missing
-            with self._store.read() as db:
-                return Pruned(
-                    **prune_rows(db, self.settings, chosen, True), size_before=before, size_after=before, dry_run=True
-                )
-        self._examine()
-        with self._store.write() as db:
-            found = prune_rows(db, self.settings, chosen, False)
-            if found["rows"]:
-                self._store.mark_pruned(db)
-        self._store.compact()
-        return Pruned(**found, size_before=before, size_after=self._store.size())
+        if not dry_run:  # which writes nothing, not even the comparisons that are missing
+            self._store.database.release_reserve()
+            self._examine_if_writable()
+        with self._store.read() as db:
+            plan = plan_retention(db, self.settings, chosen)
+            late = set() if dry_run else set(db.unexamined())
+        places = {place: waits for place, waits in plan.places.items() if place not in late}
+        rows = plan.rows
+        if not dry_run:
+            rows = prune_rows(self._store, places) if places else 0
+            self._store.compact()
+            self._store.database.keep_reserve()
+        windows, waiting = (tuple(map(self.settings.rule.name, each)) for each in (places, plan.waiting))
+        kept = plan.kept + plan.rows - rows
+        return Pruned(rows, windows, waiting, kept, before, before if dry_run else self._store.size(), dry_run)
 
     def advance(self, when: Any) -> Update:
         """Set the current time, at which windows close and horizons expire.
@@ -551,11 +582,7 @@ class Monitor:
         MonitorStatus
             ``verdict``, ``windows``, ``groups`` and ``alarms``; ``to_frame()`` has one row per window.
         """
-        try:
-            self._examine()
-        except FileError as error:  # the next call that can write compares the scores, and raises the alarms
-            if not is_unwritable(error):
-                raise
+        self._examine_if_writable()
         return build_status(self._store, self.settings, self._reference_of, last, group)
 
     def acknowledge(self, alarm: int | None = None) -> int:
@@ -626,11 +653,17 @@ class Monitor:
             raised = alarms_of(db, self.settings)[begun:]
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
-        counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        late, gone = (taken.late_rows, taken.late_labels), (taken.removed, taken.pruned, taken.missing)
-        return Update(*counts, *late, closed, tested, fresh, known, *gone)
+        return Update(**vars(taken), closed=closed, tested=tested, alarms=fresh, ongoing=known)
 
-    def _examine(self) -> None:
+    def _examine_if_writable(self) -> None:
+        """Compare scores where the results can be kept now; else the next call that can write does, and raises the alarms."""
+        try:
+            self._examine(patient=False)
+        except FileError as error:
+            if not is_unwritable(error):
+                raise
+
+    def _examine(self, patient: bool = True) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
         with self._store.read() as db:
             places = db.unexamined()
@@ -652,7 +685,7 @@ class Monitor:
                 )
             )
             found = {place: {part.stream: next(done) for part in parts[place]} for place in some}
-            with self._store.write() as db:
+            with self._store.write(patient) as db:
                 for place in some:
                     self._note(db, place, parts[place], found[place])
 

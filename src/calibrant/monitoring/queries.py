@@ -353,20 +353,26 @@ class Transaction:
         query = "SELECT place, count(*) FROM rows WHERE label = -1 GROUP BY place"
         return dict(self.connection.execute(query).fetchall())
 
-    def forget_rows(self, places: Iterable[int], labelled: bool) -> None:
-        """Replace the rows of windows, or only the labelled ones, by fingerprints of their ids."""
+    def forget_rows(self, places: Mapping[int, bool], begin: str, limit: int) -> list[str]:
+        """Replace rows of windows by fingerprints of their ids, in the order of ids from `begin` on; returns the ids.
+
+        `places` states for each window whether its rows without a label are kept.
+        """
         self.connection.execute(PRUNED)
-        self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS forgotten (place INTEGER PRIMARY KEY)")
-        self.connection.execute("DELETE FROM forgotten")
-        self.connection.executemany("INSERT INTO forgotten VALUES (?)", ((place,) for place in places))
-        # Rows have no index of their windows: all of them are read once, not once for each window.
-        old = "FROM rows WHERE place IN (SELECT place FROM forgotten)" + (" AND label != -1" if labelled else "")  # noqa: S608
-        found = self.connection.execute(f"SELECT id, place {old}").fetchall()
+        self.connection.execute("CREATE TEMP TABLE forgotten (place INTEGER PRIMARY KEY, waits INTEGER)")
+        pairs = [(place, int(waits)) for place, waits in places.items()]
+        self.connection.executemany("INSERT INTO forgotten VALUES (?, ?)", pairs)
+        # Rows have no index of their windows, and are read in the order of their table.
+        rows = self.connection.execute(
+            "SELECT id, place FROM rows WHERE id >= ? AND (place IN (SELECT place FROM forgotten WHERE waits = 0) "
+            "OR (label != -1 AND place IN (SELECT place FROM forgotten))) ORDER BY id LIMIT ?",
+            (begin, limit),
+        ).fetchall()
         # In their order, which fills the table many times as fast.
-        self._upsert("pruned", "fingerprint", sorted((id_fingerprint(name), place) for name, place in found))
-        if self._has_ood:
-            self.connection.execute(f"DELETE FROM ood_rows WHERE id IN (SELECT id {old})")  # noqa: S608
-        self.connection.execute(f"DELETE {old}")
+        self._upsert("pruned", "fingerprint", sorted((id_fingerprint(name), place) for name, place in rows))
+        names = [name for name, _ in rows]
+        self.delete_rows(names)
+        return names
 
     def is_pruned(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether rows with these ids were pruned."""

@@ -5,19 +5,22 @@ Of a removed row a fingerprint of its id remains, so that a row or label that co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
+from ..errors import FileError
 from ..util.results import Record, several
-from .queries import Transaction, Window
+from .databases import is_full
+from .queries import Transaction
 from .settings import Settings
+from .store import Store
 from .windows import read_duration
 
-__all__ = ["Pruned", "prunable", "prune_rows"]
+__all__ = ["Plan", "Pruned", "plan_retention", "prune_rows"]
 
-PORTION = 1_000_000
-"""Rows that are removed together."""
+PORTION, LEAST = 100_000, 10
+"""Rows that are removed together: at first, and on a full disk, where their journal fits into the reserve."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,8 +73,19 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def prunable(db: Transaction, settings: Settings, keep: int | str) -> tuple[list[int], list[int]]:
-    """Windows whose rows are no longer needed, and windows as old that wait for labels.
+class Plan(NamedTuple):
+    """What a retention removes."""
+
+    places: dict[int, bool]
+    """Windows whose rows are no longer needed, and whether their rows without a label are kept."""
+    waiting: list[int]
+    """Windows as old that wait for labels."""
+    rows: int
+    kept: int
+
+
+def plan_retention(db: Transaction, settings: Settings, keep: int | str) -> Plan:
+    """The rows that are no longer needed.
 
     A window is done when it is closed, which `Monitor.prune` has compared with the reference data by then, and tested or
     skipped, and when its labels are complete or their horizon has passed. Without a horizon, its unlabelled rows stay.
@@ -83,45 +97,39 @@ def prunable(db: Transaction, settings: Settings, keep: int | str) -> tuple[list
         old = [w for w in windows if clock is not None and settings.rule.span(w.place)[1] + length <= clock]
     else:
         old = windows[: max(0, len(windows) - keep)]
-    unlabelled = {} if settings.horizon is None else db.count_unlabelled()
-
-    def is_done(window: Window) -> bool:
-        waits = window.place in unlabelled and not settings.is_past_horizon(window.place, clock)
-        return bool(window.closed and window.tested and not waits)
-
-    return [w.place for w in old if is_done(w)], [w.place for w in old if not is_done(w)]
-
-
-def prune_rows(db: Transaction, settings: Settings, keep: int | str, dry_run: bool) -> dict[str, Any]:
-    """Remove the rows of windows that are done; gives the fields of `Pruned` but the sizes."""
-    done, waiting = prunable(db, settings, keep)
-    unexamined = set() if dry_run else set(db.unexamined())  # rows arrived since the comparison
-    every = db.count_rows()
-    # Without a horizon there is no time after which a label is not expected any longer.
-    waits = db.count_unlabelled() if settings.horizon is None else {}
-    counts = {place: n - waits.get(place, 0) for place, n in every.items()}
-    found = [place for place in done if counts.get(place) and place not in unexamined]
-    if not dry_run:
-        for some in _portions(found, counts):
-            db.forget_rows(some, labelled=settings.horizon is None)
-    rows = sum(counts[place] for place in found)
-    name = settings.rule.name
-    waiting = sorted(place for place in {*waiting, *(waits.keys() & set(done))} if every.get(place))
-    return {
-        "rows": rows,
-        "windows": tuple(map(name, found)),
-        "waiting": tuple(map(name, waiting)),
-        "kept": sum(every.values()) - rows,
-    }
+    every, unlabelled = db.count_rows(), db.count_unlabelled()
+    places, waiting, rows = {}, [], 0
+    for window in old:
+        place = window.place
+        # Without a horizon there is no time after which a label is not expected any longer.
+        waits = settings.horizon is None or not settings.is_past_horizon(place, clock)
+        without = unlabelled.get(place, 0) if waits else 0
+        done = window.closed and window.tested and (settings.horizon is None or not without)
+        removed = every.get(place, 0) - without if done else 0
+        if removed:
+            places[place] = waits
+            rows += removed
+        if every.get(place) and (not done or without):
+            waiting.append(place)
+    return Plan(places, waiting, rows, sum(every.values()) - rows)
 
 
-def _portions(places: list[int], counts: dict[int, int]) -> Iterator[list[int]]:
-    """Windows in portions of about a million rows, whose ids fit into memory."""
-    some: list[int] = []
-    for place in places:
-        some.append(place)
-        if sum(counts[each] for each in some) >= PORTION:
-            yield some
-            some = []
-    if some:
-        yield some
+def prune_rows(store: Store, places: Mapping[int, bool]) -> int:
+    """Remove the rows of windows, in transactions of many rows, on a full disk of ever fewer; returns their number."""
+    limit, begin, count = PORTION, "", 0
+    while True:
+        try:
+            with store.write() as db:
+                late = set(db.unexamined())  # rows arrived since the comparison
+                names = db.forget_rows({p: waits for p, waits in places.items() if p not in late}, begin, limit)
+                store.mark_pruned(db)
+        except FileError as error:
+            if not is_full(error.problem) or limit == LEAST:
+                raise
+            store.compact()
+            limit = max(LEAST, limit // 10)
+            continue
+        count += len(names)
+        if len(names) < limit:
+            return count
+        begin, limit = names[-1], min(PORTION, 2 * limit)

@@ -22,7 +22,7 @@ from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
-from .ingest import ALL_ROWS, group_key, group_name, known_keys, some_names
+from .ingest import ALL_ROWS, balance, balance_text, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
@@ -269,7 +269,7 @@ class Update(Record):
     added : int
         Rows added.
     repeated : int
-        Rows delivered before, ignored.
+        Rows delivered before or twice, or labels that are known already.
     labelled : int
         Labels added.
     revised : int
@@ -294,11 +294,17 @@ class Update(Record):
         Rows and labels of predictions that were pruned; ignored.
     missing : int
         Ids given to `add_labels` without a label; ignored.
+    rows : int or None
+        Rows delivered by `update`: each is added, repeated, pruned or dropped (`dropped_rows`).
+    labels : int or None
+        Labels delivered by `add_labels`: each is labelled, revised, repeated, unknown, missing or pruned.
+    dropped_rows : int
+        Rows of the file that the command line did not add because of missing values.
     """
 
     added: int
     repeated: int
-    """Rows delivered before, ignored."""
+    """Rows delivered before or twice, or labels that are known already."""
     labelled: int
     revised: int
     unknown: int
@@ -320,31 +326,30 @@ class Update(Record):
     """Rows and labels of predictions that were pruned; ignored."""
     missing: int = 0
     """Ids given to `add_labels` without a label; ignored."""
+    rows: int | None = None
+    """Rows delivered by `update`: each is added, repeated, pruned or dropped."""
+    labels: int | None = None
+    """Labels delivered by `add_labels`: each is labelled, revised, repeated, unknown, missing or pruned."""
+    dropped_rows: int = 0
+    """Rows of the file that the command line did not add because of missing values."""
+
+    @property
+    def balance(self) -> dict[str, int]:
+        """What became of each row or label delivered: their number, and its parts."""
+        return balance(self)
 
     def _title(self) -> str:
-        parts = []
-        for name, text in (
-            ("added", "rows added"),
-            ("repeated", "duplicate rows ignored"),
-            ("labelled", "labels added"),
-            ("revised", "labels corrected"),
-            ("missing", "missing labels ignored"),
-            ("removed", "rows removed"),
-            ("unknown", "labels with unknown ids kept for their predictions"),
-            ("pruned", "pruned rows delivered or labelled again, ignored"),
-            ("late_rows", "rows late, their windows were closed"),
-            ("late_labels", "labels late, their windows were tested"),
-        ):
-            if getattr(self, name):
-                parts.append(f"{getattr(self, name):,} {text}")
+        sentences = [balance_text(self.balance)] if self.rows or self.labels else []
+        effects = {} if self.labels is not None else {"labelled": "labels added", "revised": "labels corrected"}
+        effects |= {"removed": "rows removed", "late_rows": "rows late, their windows were closed"}
+        effects |= {"late_labels": "labels late, their windows were tested"}
+        changes = [f"{getattr(self, name):,} {text}" for name, text in effects.items() if getattr(self, name)]
         for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):
             if getattr(self, name):
-                parts.append(f"{len(getattr(self, name)):,} {text}")
-        return re.sub(
-            r"\b1 (duplicate row|pruned row|row|missing label|label|window|alarm)s\b",
-            r"1 \1",
-            ", ".join(parts) or "no changes",
-        )
+                changes.append(f"{len(getattr(self, name)):,} {text}")
+        sentences += [", ".join(changes)] if changes else []
+        text = "; ".join(sentences) or "no changes"
+        return re.sub(r"\b1 (row|label|window|alarm)s\b", r"1 \1", text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -744,7 +749,7 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
     if not new:
         return
     try:
-        with store.write() as db:
+        with store.write(patient=False) as db:
             for part, column, content in new:
                 now = db.part(part.place, part.stream, part.scores.lens)
                 if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import Any, cast
 
 from ..errors import FileError, InPython
-from .databases import Connection, Sqlite, database_of, short
+from ..util.files import atomic_file
+from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store", "is_unwritable"]
 
-FORMAT = 3
-"""Latest format. The second has out-of-distribution scores, the third pruned rows or windows of a time zone; others have the first."""
-OOD_FORMAT, PRUNED_FORMAT = 2, 3
+FORMAT = 4
+"""Format of new stores. Those before compare ids as they were written; the third has pruned rows or windows of a time zone, the second
+out-of-distribution scores."""
+PRUNED_FORMAT, BY_VALUE_FORMAT = 3, 4
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -70,7 +74,8 @@ def is_unwritable(error: FileError) -> bool:
     >>> is_unwritable(FileError("churn.db", "cannot be written: it or its folder is read-only"))
     True
     """
-    return any(words in error.problem for words in ("read-only", "permission denied", "another process was writing"))
+    reasons = ("read-only", "permission denied", "another process was writing")
+    return is_full(error.problem) or any(reason in error.problem for reason in reasons)
 
 
 class Store:
@@ -89,6 +94,7 @@ class Store:
         self.database = database_of(path)
         self.path = self.database.path
         """File, or URL without password."""
+        self.format = FORMAT
 
     @classmethod
     def create(
@@ -98,7 +104,6 @@ class Store:
         reference: bytes,
         streams: Sequence[Stream] = (),
         ood: Mapping[tuple[str, str], bytes] | None = None,
-        format: int | None = None,
     ) -> Store:
         """Create a database; one whose creation was interrupted is completed. `ood` holds reference scores by stream and name."""
         store = cls(path)
@@ -120,7 +125,7 @@ class Store:
                     Transaction(connection).save_stream(each)
                 for (stream, name), content in (ood or {}).items():
                     connection.execute("INSERT INTO ood_reference VALUES (?, ?, ?)", (stream, name, content))
-                database.mark(connection, format or (OOD_FORMAT if ood else 1))
+                database.mark(connection, FORMAT)
         return store
 
     @classmethod
@@ -147,7 +152,13 @@ class Store:
                 )
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
+            store.format = version
         return store
+
+    @property
+    def by_value(self) -> bool:
+        """Whether ids are compared by value, not as they were written."""
+        return self.format >= BY_VALUE_FORMAT
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
@@ -160,12 +171,33 @@ class Store:
 
     def mark_pruned(self, db: Transaction) -> None:
         """Mark a store whose rows were pruned; an earlier version would count them again."""
-        self.database.mark(db.connection, PRUNED_FORMAT)
+        self.format = max(self.format, PRUNED_FORMAT)
+        self.database.mark(db.connection, self.format)
 
     def compact(self) -> None:
-        """Give the space of deleted rows back; interrupted, it changes nothing."""
-        with self._connected() as connection:
-            self.database.compact(connection)
+        """Give the space of deleted rows back, where the disk has space for that; otherwise the rows to come use it."""
+        try:
+            with self._connected() as connection:
+                self.database.compact(connection)
+        except FileError as error:
+            if not is_full(error.problem):
+                raise
+
+    def backup(self, copy: str | os.PathLike[str]) -> None:
+        """Copy a file as it is at one moment; others may write meanwhile."""
+        if not isinstance(self.database, Sqlite):
+            raise FileError(str(self.path), "is on a server", "copy its schema with pg_dump")
+        if os.path.exists(copy):
+            raise FileError(str(copy), "already exists", "choose another name")
+        with (
+            self._connected(writing=False) as connection,
+            atomic_file(copy) as stream,
+            closing(sqlite3.connect(stream.name)) as target,
+        ):
+            try:
+                cast(sqlite3.Connection, connection).backup(target)
+            except sqlite3.Error as error:
+                raise FileError(str(copy), f"cannot be written ({short(error)})", "choose another place") from error
 
     def size(self) -> int:
         """Bytes that the store takes."""
@@ -184,9 +216,9 @@ class Store:
             yield Transaction(connection)
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, patient: bool = True) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
-        with self._connected() as connection, self._transaction(connection, writing=True):
+        with self._connected() as connection, self._transaction(connection, writing=True, patient=patient):
             yield Transaction(connection)
 
     @contextmanager
@@ -230,8 +262,8 @@ class Store:
             raise FileError(str(self.path), "already exists", "choose another name")
 
     @contextmanager
-    def _transaction(self, connection: Connection, *, writing: bool) -> Iterator[None]:
-        self.database.begin(connection, writing)
+    def _transaction(self, connection: Connection, *, writing: bool, patient: bool = True) -> Iterator[None]:
+        self.database.begin(connection, writing, patient)
         try:
             yield
             connection.execute("COMMIT")
@@ -243,6 +275,6 @@ class Store:
     def _said(self, error: Exception) -> FileError:
         text = self.database.said(error)
         for part, problem, remedy in self.database.messages:
-            if part in text:
+            if re.search(part, text):
                 return FileError(str(self.path), problem, remedy)
         return FileError(str(self.path), f"cannot be used ({text})", self.database.remedy)

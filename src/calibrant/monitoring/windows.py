@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPython, ShapeError, Use
+from ..input.convert import as_entries
 from ..util.checks import check_whole
 
 __all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
@@ -265,7 +266,7 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
     >>> read_times("1970-01-01T00:00:01", 2).tolist()
     [1000000, 1000000]
     """
-    if isinstance(when, str) or np.ndim(when) == 0:
+    if not isinstance(when, (list, tuple)) and np.ndim(when) == 0:
         return np.full(n, read_time(when, argument), np.int64)
     found = _times(when, argument)
     if found.shape != (n,):
@@ -281,7 +282,7 @@ def _times(when: Any, argument: str) -> Whole:
     if hasattr(when, "dt") and getattr(getattr(when, "dtype", None), "tz", None) is not None:
         when = when.dt.tz_convert("UTC").dt.tz_localize(None)  # a pandas column with a zone
     try:
-        array = np.asarray(when.to_numpy() if hasattr(when, "to_numpy") else when)
+        array = as_entries(when)
     except (TypeError, ValueError) as error:
         raise InputTypeError(argument, f"cannot be read as times ({error})", FORM) from None
     if np.ma.is_masked(when):
@@ -293,12 +294,12 @@ def _times(when: Any, argument: str) -> Whole:
         return _checked(array, argument)
     if array.dtype.kind not in "UTSO":
         raise InputTypeError(argument, f"expected times, got {array.dtype.name}", FORM)
-    # Distinct values only: files have far fewer times than rows.
-    distinct, first, place = np.unique(array.astype(str), return_index=True, return_inverse=True)
-    found = np.empty(len(distinct), np.int64)
-    for which in np.argsort(first).tolist():
-        found[which] = _micros(str(distinct[which]), int(first[which]), argument)
-    return found[place]
+    texts = [value.decode() if isinstance(value, bytes) else str(value) for value in array.tolist()]
+    micros: dict[str, int] = {}  # of distinct values only: files have far fewer times than rows
+    for row, text in enumerate(texts):
+        if text not in micros:
+            micros[text] = _micros(text, row, argument)
+    return np.array([micros[text] for text in texts], np.int64)
 
 
 def _micros(text: str, row: int, argument: str) -> int:
