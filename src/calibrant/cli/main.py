@@ -59,9 +59,6 @@ def main(arguments: list[str] | None = None) -> None:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort, _Ended):
         code, message = EXIT_INTERRUPTED, "interrupted"
-    except MemoryError:
-        message = "error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory"
-        code = EXIT_BAD_INPUT
     except SystemExit:  # click exits so if the reader of the help has closed the pipe
         forget(sys.stdout)
         code = 0

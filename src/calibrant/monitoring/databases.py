@@ -192,7 +192,7 @@ class Sqlite:
             return
         patience = PATIENCE if patient else min(PATIENCE, READER_PATIENCE)
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * min(1, patience))}")
-        seen, since = self._version(), time.monotonic()
+        seen, since = self.version(), time.monotonic()
         while True:
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -200,8 +200,8 @@ class Sqlite:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() - since >= patience:
                     raise
-            if patient and self._version() != seen:
-                seen, since = self._version(), time.monotonic()
+            if patient and self.version() != seen:
+                seen, since = self.version(), time.monotonic()
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made."""
@@ -258,7 +258,7 @@ class Sqlite:
         full = getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE"
         return "database or disk is full" if full else short(error)
 
-    def _version(self) -> tuple[int, ...]:
+    def version(self) -> tuple[int, ...]:
         """Inode, size and time of the file and of its journal, one of which every commit changes."""
         return _state(self.path) + _state(Path(f"{self.path}-wal"))
 

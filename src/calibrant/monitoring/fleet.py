@@ -443,10 +443,10 @@ def fleet_status(
             error = error or str(problem)
         try:
             monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-            statuses.append(_model_status(name, owner, monitor, error, patience, moment))
+            status = _model_status(name, owner, monitor, error, patience, moment)
         except (CalibrantError, OSError) as problem:
-            reason = error or " ".join(str(problem).split())
-            statuses.append(ModelStatus(name, owner, "failed", False, "", reason))
+            status = ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split()))
+        statuses.append(replace(status, intake=tuple((intake or {}).get(name, ()))))
     if not statuses:
         raise ArgumentError("models", "names no model", "name at least one")
     calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in statuses], alpha=alpha)
