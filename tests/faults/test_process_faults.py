@@ -99,8 +99,8 @@ def leftovers(folder: Path, tmp_path: Path) -> list[str]:
 
 
 POINTS = [
-    ("scan", "tempfile.mkdtemp", "calibrant-"),
-    ("scan", "tempfile.mkstemp", ".calibrant-"),
+    ("scan", "os.mkdir", "calibrant-"),
+    ("scan", "open", ".calibrant-"),
     ("evaluate", "tempfile.mkdtemp", "calibrant-"),
     ("evaluate", "open", "book.xlsx.csv"),
     ("report", "open", "report.html"),
@@ -143,7 +143,7 @@ def test_signals_at_random_times(
 
 
 def test_a_command_under_nohup_outlives_the_terminal(folder: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("nohup", sys.executable, "-c", STOPPED, "tempfile.mkdtemp", "calibrant-", *COMMANDS["scan"])
+    process = start("nohup", sys.executable, "-c", STOPPED, "os.mkdir", "calibrant-", *COMMANDS["scan"])
     wait_until_stopped(process)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGCONT)
