@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibrant.cli.main import NO_MEMORY
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 COLUMNS = ("--label", "label", "--prob", "prob")
@@ -99,8 +101,8 @@ def leftovers(folder: Path, tmp_path: Path) -> list[str]:
 
 
 POINTS = [
-    ("scan", "tempfile.mkdtemp", "calibrant-"),
-    ("scan", "tempfile.mkstemp", ".calibrant-"),
+    ("scan", "os.mkdir", "calibrant-"),
+    ("scan", "open", ".calibrant-"),
     ("evaluate", "tempfile.mkdtemp", "calibrant-"),
     ("evaluate", "open", "book.xlsx.csv"),
     ("report", "open", "report.html"),
@@ -143,7 +145,7 @@ def test_signals_at_random_times(
 
 
 def test_a_command_under_nohup_outlives_the_terminal(folder: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("nohup", sys.executable, "-c", STOPPED, "tempfile.mkdtemp", "calibrant-", *COMMANDS["scan"])
+    process = start("nohup", sys.executable, "-c", STOPPED, "os.mkdir", "calibrant-", *COMMANDS["scan"])
     wait_until_stopped(process)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGCONT)
@@ -190,7 +192,7 @@ def test_read_only_outputs_stay(folder: Path, start: Callable[..., subprocess.Po
     (folder / "out.html").unlink()
 
 
-LACK = "error: the memory is not sufficient; use fewer rows or columns, or a machine with more memory\n"
+LACK = f"error: {NO_MEMORY}\n"
 
 
 def test_a_lack_of_memory_is_one_line(

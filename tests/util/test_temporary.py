@@ -78,35 +78,31 @@ def test_queries_need_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_only_leftovers_are_removed(place: Path) -> None:
-    mine, release = claim(lambda: tempfile.mkdtemp(dir=place, prefix="calibrant-1-"))
+    release = claim(place / "calibrant-1-abc", os.mkdir)
     for name in ("calibrant-2-abc", "calibrant-install-3", "other"):
         (place / name).mkdir()
         (place / name / "rows").write_text("x")
     (place / "calibrant-4-link").symlink_to("other")
     remove_leftovers(place, "calibrant-[0-9]*-*")
-    kept = {Path(mine).name, "calibrant-install-3", "calibrant-4-link", "other"}
+    kept = {"calibrant-1-abc", "calibrant-install-3", "calibrant-4-link", "other"}
     assert {*os.listdir(place)} == kept
     release()
     remove_leftovers(place, "calibrant-[0-9]*-*")
-    assert {*os.listdir(place)} == kept - {Path(mine).name}
+    assert {*os.listdir(place)} == kept - {"calibrant-1-abc"}
     assert os.listdir(place / "other") == ["rows"]
 
 
 def test_a_claim_that_comes_too_late_is_made_again(place: Path) -> None:
     turns = []
 
-    def make() -> str:
-        turns.append(tempfile.mkdtemp(dir=place))
-        return turns[-1]
-
-    def removed_at_once() -> str:
-        name = make()
+    def make(path: Path) -> None:
+        path.mkdir()
+        turns.append(path)
         if len(turns) == 1:
-            subprocess.run([sys.executable, "-c", LATE, name], check=True)
-        return name
+            subprocess.run([sys.executable, "-c", LATE, str(path)], check=True)
 
-    name, release = claim(removed_at_once)
-    assert os.listdir(place) == [Path(name).name]
+    release = claim(place / "folder", make)
+    assert os.listdir(place) == ["folder"]
     assert len(turns) == 2
     release()
 

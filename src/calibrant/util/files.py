@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO
 
 from ..errors import FileError
@@ -45,19 +46,21 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = _target_of(path)
     try:
         remove_leftovers(target.parent, ".calibrant-[0-9]*-*")
-        name, release = claim(lambda: _new_file(target.parent))
+        new = target.parent / f".calibrant-{os.getpid()}-{token_hex(4)}"
         try:
-            with open(name, "wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-            os.replace(name, target)
+            release = claim(new, lambda path: path.touch(0o600, exist_ok=False))
+            try:
+                with open(new, "wb") as stream:
+                    yield stream
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                os.chmod(new, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+                os.replace(new, target)
+            finally:
+                release()
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
             raise
-        finally:
-            release()
         _sync_folder(target.parent)
     except FileError:
         raise
@@ -67,12 +70,6 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
-
-
-def _new_file(folder: Path) -> str:
-    handle, name = tempfile.mkstemp(dir=folder, prefix=f".calibrant-{os.getpid()}-")
-    os.close(handle)
-    return name
 
 
 def _target_of(path: str | os.PathLike[str]) -> Path:

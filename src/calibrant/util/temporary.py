@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 
 from ..errors import FileError
 
@@ -29,9 +30,10 @@ def process_folder() -> Path:
         place = tempfile.gettempdir()
         if not (place in _folders and _folders[place].exists()):
             remove_leftovers(Path(place), "calibrant-[0-9]*-*")
-            name, _ = claim(lambda: tempfile.mkdtemp(dir=place, prefix=f"calibrant-{os.getpid()}-"))
-            _folders[place] = Path(name)
-            atexit.register(_remove, name, os.getpid())
+            folder = Path(place, f"calibrant-{os.getpid()}-{token_hex(4)}")
+            atexit.register(_remove, folder, os.getpid())  # before it exists, so that no signal comes between
+            claim(folder, lambda path: os.mkdir(path, 0o700))
+            _folders[place] = folder
     except OSError as error:
         named = os.environ.get("TMPDIR", "the temporary folder")
         problem = f"cannot be written ({error.strerror or error})"
@@ -44,26 +46,26 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=process_folder())
 
 
-def _remove(folder: str, process: int) -> None:
+def _remove(folder: Path, process: int) -> None:
     if os.getpid() == process:  # a copy of the process uses the same folder
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def claim(make: Callable[[], str]) -> tuple[str, Callable[[], None]]:
-    """Make a file or folder that is locked until this process and its copies end; return its name and a function that releases it before.
+def claim(path: Path, make: Callable[[Path], None]) -> Callable[[], None]:
+    """Make a file or folder that is locked until this process and its copies end; return a function that releases it before.
 
     A lock tells in containers and on other machines, too, whether the process still runs; its number does not.
     """
-    path = make()
+    make(path)
     if sys.platform == "win32":  # has no such locks: leftovers stay
-        return path, lambda: None
+        return lambda: None
     handle = os.open(path, os.O_RDONLY)
     with suppress(OSError):  # not every file system has locks
         fcntl.flock(handle, fcntl.LOCK_EX)
     if os.path.exists(path):
-        return path, partial(os.close, handle)
+        return partial(os.close, handle)
     os.close(handle)  # before it was locked, another process removed it as a leftover
-    return claim(make)
+    return claim(path, make)
 
 
 def remove_leftovers(place: Path, pattern: str) -> None:
