@@ -59,7 +59,7 @@ def paired(
     name, values = ids
     first = _places(files[0], name, values[0])
     places = {}
-    for part, file, own in zip(parts, files, values, strict=True):
+    for model, file, own in zip(parts, files, values, strict=True):
         known = _places(file, name, own)
         alone = next((id for id in own if id not in first), None)
         if alone is not None:
@@ -67,7 +67,7 @@ def paired(
         if len(known) < len(first):
             alone = next(id for id in first if id not in known)
             raise _unpaired(f"{name} {_shown(alone)} is in {files[0]} and not in {file}")
-        places[part] = np.array([first[id] for id in own], np.int64)
+        places[model] = np.array([first[id] for id in own], np.int64)
     together = on_same_rows(parts, places)
     one, *others = together.values()
     for other, file in zip(others, files[1:], strict=True):
@@ -75,7 +75,8 @@ def paired(
             continue  # which the comparison reports
         differ = np.flatnonzero(one.labels != other.labels)
         if len(differ):
-            row = differ[0] if one.kept is None else np.flatnonzero(one.kept)[differ[0]]
+            kept = one.kept if one.dropped is None else one.dropped.kept
+            row = differ[0] if kept is None else np.flatnonzero(kept)[differ[0]]
             raise _unpaired(f"{name} {_shown(values[0][row])} has different labels in {files[0]} and {file}")
     return together
 

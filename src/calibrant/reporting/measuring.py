@@ -133,7 +133,9 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
     for result in found.results:
         value = exact[result.metric].value if result.metric in exact else None
         if value is not None:
-            nothing: dict[str, Any] = {} if math.isfinite(value) else dict.fromkeys(("low", "high", "pvalue", "by_chance"))
+            nothing: dict[str, Any] = (
+                {} if math.isfinite(value) else dict.fromkeys(("low", "high", "pvalue", "by_chance"))
+            )
             result = replace(result, value=value, **nothing)
         results.append(result)
     evaluation: Evaluation = found._replaced(results=tuple(results))
