@@ -28,10 +28,10 @@ from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.inference.simulation.simulate import (
     make_calibrated,
     make_miscalibrated,
-    temperature,
     true_calibration_error,
     true_value,
 )
+from calibrant.inference.simulation.warps import temperature
 from experiments.simulations_hard import (
     HARD_INTERVALS,
     HARD_ROWS,

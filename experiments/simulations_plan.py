@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrant.inference.simulation.simulate import bump, temperature
+from calibrant.inference.simulation.warps import bump, temperature
 from calibrant.metrics.registry import catalogue
 
 ALPHAS = (0.01, 0.05, 0.1)

@@ -21,9 +21,8 @@ from calibrant.input.predictions import Predictions
 from calibrant.reporting import Report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
-from calibrant.reporting.wording import percent
 from calibrant.sketches.sketch import cell_view
-from calibrant.util.results import number
+from calibrant.util.results import number, percent
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 

@@ -14,7 +14,8 @@ import pytest
 import calibrant as cal
 from calibrant.cli.wording import OptionWording
 from calibrant.errors import ArgumentError, Use
-from calibrant.sketches.files.columns import Columns, as_booleans, check_class_order, class_names, find_columns
+from calibrant.input.frames import as_booleans, class_names
+from calibrant.sketches.files.columns import Columns, check_class_order, find_columns
 
 RNG = np.random.default_rng(11)
 PROBS = RNG.dirichlet(np.ones(3), 200)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.cli.config import find_configuration
+from calibrant.util.configuration import find_configuration
 
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(5)

@@ -9,9 +9,9 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.inference.metric_tests import OWN_TESTS
 from calibrant.metrics import Metric
 from calibrant.metrics.properties import SLOW
+from calibrant.metrics.registry import OWN_TESTS
 from calibrant.metrics.use_cases import USE_CASES
 
 from .problems import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.inference.significance import DEFAULT_TESTS
+from calibrant.inference.metric_tests import DEFAULT_TESTS
 from experiments import simulations, simulations_hard, simulations_page, simulations_plan
 
 ROOT = Path(__file__).parents[2]

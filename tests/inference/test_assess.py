@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference.significance import adjust
+from calibrant.inference.multiplicity import adjust
 from calibrant.util.results import pvalue_text
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference import comparison
-from calibrant.inference.resampling import generator
+from calibrant.inference.seeds import generator
 
 
 def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -14,9 +14,9 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.inference.cells import DistinctSampler, has_few_scores
-from calibrant.inference.metric_tests import NULL_DRAWS
-from calibrant.inference.resampling import RowSampler, choose_sampler, generator
-from calibrant.inference.significance import DEFAULT_TESTS
+from calibrant.inference.metric_tests import DEFAULT_TESTS, NULL_DRAWS
+from calibrant.inference.resampling import RowSampler, choose_sampler
+from calibrant.inference.seeds import generator
 from calibrant.metrics.cumulative.distributions import bridge_survival
 from calibrant.views.view import View
 from experiments.simulations_plan import FEW, few_scores

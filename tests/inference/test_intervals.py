@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.inference.cells import CellSampler
 from calibrant.inference.intervals import _jackknife, bca_levels, quantiles
-from calibrant.inference.resampling import CellSampler, RowSampler, choose_sampler
+from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.metrics.bin.debiased import t_cal_null_deviation
 from calibrant.views.view import View
 

@@ -19,9 +19,10 @@ from calibrant.inference.asymptotic import too_few
 from calibrant.inference.belt import belt_survival, giviti_test
 from calibrant.inference.dyadic import Dyadic, dyadic_levels
 from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
-from calibrant.inference.metric_tests import DEFAULT_TESTS, OWN_TESTS
+from calibrant.inference.metric_tests import DEFAULT_TESTS
 from calibrant.inference.pairs import bootstrap_sums
-from calibrant.inference.resampling import generator
+from calibrant.inference.seeds import generator
+from calibrant.metrics.registry import OWN_TESTS
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])

@@ -12,7 +12,7 @@ from scipy import stats
 import calibrant as cal
 from calibrant.inference.power_analysis import PowerResult, detectable_shift, power, sample_size
 from calibrant.inference.sequential import sequential_test
-from calibrant.inference.simulation.simulate import bias, temperature
+from calibrant.inference.simulation.warps import bias, temperature
 
 SHIFT, FLAT = bias(0.2), temperature(1.25)
 SCORES = (2, 2)

@@ -13,7 +13,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, WeightsNotSupportedError
-from calibrant.inference.simulation.simulate import temperature
+from calibrant.inference.simulation.warps import temperature
 from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, start_eprocess
 from calibrant.views.view import View
 

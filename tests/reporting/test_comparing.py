@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, ShapeError, UnknownArgumentError
 from calibrant.inference.comparison import compare
-from calibrant.inference.significance import adjust
+from calibrant.inference.multiplicity import adjust
 from calibrant.reporting import comparing
 from calibrant.reporting.building import report
 from calibrant.reporting.comparing import ReportComparison, compare_reports

@@ -20,7 +20,8 @@ import calibrant as cal
 from calibrant import Predictions
 from calibrant.errors import ArgumentError, FileError, GroupError, UnknownArgumentError
 from calibrant.inference.intervals import interval
-from calibrant.inference.significance import adjust, assess
+from calibrant.inference.multiplicity import adjust
+from calibrant.inference.significance import assess
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.scores import TrainingData, fold_of_rows

@@ -7,7 +7,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.reporting.measuring import measure
-from calibrant.reporting.wording import level_text, percent, percents, signed
+from calibrant.reporting.wording import level_text, percents, signed
+from calibrant.util.results import percent
 
 RNG = np.random.default_rng(3)
 SCORE = np.round(RNG.random(200), 2)

@@ -15,8 +15,7 @@ from calibrant.recalibration.choosing import recalibrate
 from calibrant.reporting import Report
 from calibrant.reporting.building import report
 from calibrant.reporting.plain import escaped, line, points, span, table_of
-from calibrant.reporting.wording import percent
-from calibrant.util.results import number
+from calibrant.util.results import number, percent
 
 RNG = np.random.default_rng(11)
 TRUTH = RNG.dirichlet(np.ones(3), 700)

@@ -17,19 +17,6 @@ from ..util import kernels
 from ..util.blocks import map_blocks
 from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins, fill_single_bins
 
-__all__ = [
-    "COMPILED_ROWS",
-    "BinSums",
-    "CellSums",
-    "CheckedSums",
-    "Totals",
-    "class_sums",
-    "slot_sums",
-    "slots_among",
-    "uniform_slots",
-    "uniform_sums",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]

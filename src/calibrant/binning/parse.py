@@ -28,35 +28,6 @@ from .rules import (
 from .searches import SEARCHES, EqualArea, check_search, choose_bins
 from .table import BinTable
 
-__all__ = [
-    "BINS",
-    "EQUAL_WIDTH",
-    "Binning",
-    "Bins",
-    "Edges",
-    "EqualArea",
-    "EqualMass",
-    "EqualWidth",
-    "Levels",
-    "Quantile",
-    "are_edges",
-    "as_default",
-    "bin_cells",
-    "bin_table",
-    "check_bins",
-    "check_with_sums",
-    "check_written",
-    "has_fixed_bins",
-    "has_levels",
-    "is_default",
-    "is_found_in_rows",
-    "parse_binning",
-    "refuse_two_numbers",
-    "several_bins",
-    "unknown_binning",
-    "written_rule",
-]
-
 Binning = Literal["equal_width", "equal_mass", "equal_area", "quantile", "levels"] | BinningRule | BinTable | str
 Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal", "levels"]
 

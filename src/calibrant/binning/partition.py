@@ -23,10 +23,8 @@ from ..views.keywords import check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .parse import EQUAL_WIDTH, Edges, are_edges, bin_cells, check_bins, is_default, refuse_two_numbers
-from .rules import edge_values
-
-__all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_feature", "bin_of_ranks", "cells_of"]
+from .parse import EQUAL_WIDTH, are_edges, bin_cells, is_default, refuse_two_numbers
+from .rules import Edges, check_bins, edge_values
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

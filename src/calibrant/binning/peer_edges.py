@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 
-__all__ = ["MOST_TORCH_BINS", "quotient_edges", "torch_edges"]
-
 Floats = NDArray[np.float64]
 # Up to this the upper edges are exact in float64 before they are rounded to float32.
 MOST_TORCH_BINS = 4096

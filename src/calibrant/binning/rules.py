@@ -35,20 +35,6 @@ from .exact_sums import (
 )
 from .table import BinTable, Closed
 
-__all__ = [
-    "LEVELS",
-    "BinningRule",
-    "Edges",
-    "EqualMass",
-    "EqualWidth",
-    "Levels",
-    "Quantile",
-    "check_bins",
-    "equal_mass_cuts",
-    "few_levels",
-    "table_by_groups",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,6 @@ from ..views.view import Prefix, View
 from .rules import BinningRule, EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
 from .table import BinTable
 
-__all__ = ["SEARCHES", "EqualArea", "check_search", "choose_bins"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 # The first tie group of each non-empty bin, for a number of bins.

@@ -15,8 +15,6 @@ from ..util.cached import cached_property
 from ..util.checks import check_fraction
 from ..util.results import Result, number
 
-__all__ = ["BinTable", "Closed", "binomial_interval", "check_interval", "weighted_power"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]

@@ -11,8 +11,6 @@ from typing import Any
 
 from ..sketches.files.reading import dialect_of
 
-__all__ = ["Inseparable", "appended"]
-
 # Number of cells that are converted to text at once.
 BLOCK = 1 << 16
 # The byte order mark of UTF-8, as Latin-1.

@@ -8,13 +8,12 @@ from typing import Any
 
 from ..errors import ArgumentError, ColumnError, InputTypeError, LabelError
 from ..input.convert import is_missing_text, match_columns
+from ..input.expressions import quoted
 from ..input.missing import Dropped
 from ..monitoring.ingest import reconcile
-from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, quoted
+from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes
 from .source import named_as_written
 from .tables import Table, open_table
-
-__all__ = ["in_order", "labels_like", "labels_of", "rows_of"]
 
 
 def rows_of(

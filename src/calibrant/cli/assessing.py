@@ -21,8 +21,6 @@ from .selecting import cell_options, lens_of, selection_of
 from .source import load_each, split
 from .streaming import streamed
 
-__all__ = ["run", "run_compare"]
-
 
 def run(
     file: str,

@@ -18,22 +18,6 @@ from .config import is_configured
 from .gate_results import Checked, annotation, junit_xml, passed, summary_lines
 from .screen import clean, say
 
-__all__ = [
-    "Baseline",
-    "Condition",
-    "Gates",
-    "Place",
-    "check",
-    "check_metrics",
-    "gate_metrics",
-    "measure_named",
-    "metric_conditions",
-    "named_file",
-    "needs_interval",
-    "needs_test",
-    "places_of",
-]
-
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,

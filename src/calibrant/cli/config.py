@@ -15,20 +15,6 @@ from ..errors import FileError
 from ..util.configuration import OWN, PROJECT, Configuration, find_configuration, read_configuration
 from .wording import note_options
 
-__all__ = [
-    "FAMILIES",
-    "apply_configuration",
-    "configurable_options",
-    "find_configuration",
-    "forget_configuration",
-    "is_configured",
-    "model_values",
-    "note_remembered",
-    "show_configuration",
-    "used_configuration",
-    "where_set",
-]
-
 # The keys at the top level: options that mean the same in every command that has them.
 SHARED = (
     *("label", "prob", "probs", "logits", "confidence-column", "weight", "counts", "by", "where"),

@@ -6,7 +6,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from ..errors import ArgumentError
-from ..evaluation.measure import Evaluation, calibrated, evaluate
+from ..evaluation.measure import calibrated, evaluate
+from ..evaluation.result import Evaluation
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..recalibration.choosing import recalibrate
@@ -17,8 +18,6 @@ from ..util.results import number
 from .evaluating import show
 from .fitting import read
 from .screen import print_lines, print_table, say
-
-__all__ = ["run"]
 
 NAMES = ("digits_validation", "digits_test")
 STORY = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..sketches.files.columns import Columns, check_expression, quoted
+from ..input.expressions import check_expression, quoted
+from ..sketches.files.columns import Columns
 from ..sketches.files.reading import Rows
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..evaluation.header import event_name
-from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
-from ..evaluation.result import MetricResult, numeric_columns
+from ..evaluation.measure import LEVELS_KEYWORD, calibrated, choose_metrics, evaluate
+from ..evaluation.result import Evaluation, MetricResult, numeric_columns
+from ..input.frames import as_booleans
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
-from ..sketches.files.columns import as_booleans, check_class_order
+from ..sketches.files.columns import check_class_order
 from ..util.version import __version__
 from .conditions import (
     Gates,
@@ -38,8 +39,6 @@ from .wording import in_options
 
 if TYPE_CHECKING:
     from ..evaluation.group_validation import GroupValidation
-
-__all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
 # The default of --resamples.
 RESAMPLES = 200

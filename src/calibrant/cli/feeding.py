@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, LabelError, Use
 from ..input.missing import Dropped
-from ..monitoring.monitor import Monitor, some_names
+from ..monitoring.ingest import some_names
+from ..monitoring.monitor import Monitor
 from ..monitoring.settings import COLUMNS
 from ..monitoring.windows import read_time
 from ..sketches.collection import Sketches
@@ -21,8 +22,6 @@ from .fitting import read
 
 if TYPE_CHECKING:
     from ..monitoring.status import Update
-
-__all__ = ["add_label_file", "add_predictions", "create_monitor"]
 
 
 def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Dropped | None]:

@@ -11,13 +11,14 @@ import numpy as np
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.measure import calibrated
+from ..input.frames import CALIBRATED
 from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
-from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
+from ..sketches.files.columns import check_class_order, like_classes
 from ..util.files import read_limited
 from ..util.version import __version__
 from .config import is_configured
@@ -29,8 +30,6 @@ from .tables import check_target, open_table
 
 # Largest size of a file of groups.
 MOST_BYTES = 8 << 20
-
-__all__ = ["apply_calibrator", "check_apart", "fit_calibrator", "read", "rows_in", "run_apply", "run_fit", "run_select"]
 
 
 def read(file: str, **source: Any) -> Predictions:

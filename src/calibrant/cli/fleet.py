@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Update
 
-__all__ = ["run"]
-
 EXIT_ALARM, EXIT_FAILED, EXIT_FAULT = 3, 2, 70
 # Entries of a model that are not options of `monitor init`, `update` or `labels`.
 OWN = ("predictions", "labels", "stale")
@@ -411,7 +409,7 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
     import duckdb
 
     from ..errors import FileError
-    from ..sketches.files.columns import first_line
+    from ..input.expressions import first_line
     from ..sketches.files.reading import text
     from ..util.database import connect
     from ..util.temporary import temporary_folder

@@ -8,18 +8,6 @@ from typing import Any, NamedTuple
 
 from .screen import clean
 
-__all__ = [
-    "Checked",
-    "annotation",
-    "fenced",
-    "junit_xml",
-    "markdown_list",
-    "markdown_table",
-    "passed",
-    "results_of",
-    "summary_lines",
-]
-
 
 class Checked(NamedTuple):
     """A gate for all rows or for one group."""

@@ -16,8 +16,6 @@ from ..util.temporary import temporary_folder
 from .rows import LOGS, kind_of_all, on_disk
 from .screen import clean, say
 
-__all__ = ["check_not_log", "is_log", "open_source"]
-
 
 def is_log(format: str | None) -> bool:
     """Whether ``--format`` names a log of a language model."""

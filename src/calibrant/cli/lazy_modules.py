@@ -8,8 +8,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 
-__all__ = ["LAZY", "load_lazily"]
-
 # They take a third of the time of importing scipy.special, whose array namespace is ``from numpy import *``.
 LAZY = ("numpy.f2py", "numpy.testing")
 

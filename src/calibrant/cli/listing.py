@@ -12,9 +12,6 @@ from ..evaluation.recommendation import recommend
 from ..metrics.registry import Catalogue, Metric
 from .screen import print_lines, say
 
-__all__ = ["metric_named", "run"]
-
-
 # Functions that have other arguments than labels and probabilities, or return more than one number.
 BESIDE = [
     "further functions, in Python",

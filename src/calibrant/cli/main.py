@@ -23,8 +23,6 @@ from .places import forget_read
 from .screen import forget, say, warnings_as_lines
 from .wording import in_options, set_wording
 
-__all__ = ["main"]
-
 EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 # Signals at which a command removes what it wrote for itself before it ends, as at Ctrl-C; Windows has no SIGHUP.
 ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

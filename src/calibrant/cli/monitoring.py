@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..monitoring.status import Alarm, MonitorStatus, Update
     from .conditions import Place
 
-__all__ = ["monitor"]
-
 EXIT_GATE, EXIT_ALARM = 1, 3
 ENDS = ("value", "low", "high")
 # The measures of a window that gates can use, with their fields.

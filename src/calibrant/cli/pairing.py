@@ -10,14 +10,12 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..input.convert import match_columns
+from ..input.expressions import lossless
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
-from ..sketches.files.columns import lossless
 from .language_models import is_log
 from .rows import kind_of_all, on_disk, open_rows
 from .streaming import is_sketch
-
-__all__ = ["ID_NAMES", "paired"]
 
 ID_NAMES = (
     "id",

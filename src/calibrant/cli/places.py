@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["forget_read", "label_column", "place_of", "remember_label", "remember_read"]
-
 # Lines of later rows are not counted, so that an error does not take minutes.
 MOST_ROWS = 5_000_000
 # File formats that have lines.

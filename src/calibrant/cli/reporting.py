@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS
 from ..evaluation.measure import calibrated, choose_metrics, evaluate
-from ..inference.significance import adjust
+from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
@@ -42,8 +42,6 @@ from .places import label_column
 from .screen import clean, print_lines, say, warnings_as_lines
 from .source import split
 from .streaming import has_many_rows, streamed
-
-__all__ = ["run"]
 
 
 def run(

@@ -20,18 +20,6 @@ from .wording import in_options
 # Minimum width of text columns in a table.
 FOLDED = 12
 
-__all__ = [
-    "clean",
-    "forget",
-    "is_terminal",
-    "note_positive",
-    "print_json",
-    "print_lines",
-    "print_table",
-    "say",
-    "warnings_as_lines",
-]
-
 
 def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     """Write to standard output or error; a closed pipe (``| head``) is ignored."""

@@ -13,8 +13,6 @@ from ..metrics.registry import Metric
 from ..views.lenses import Lens, class_groups
 from ..views.selections import Selection, select
 
-__all__ = ["cell_options", "lens_of", "selection_of"]
-
 EXAMPLE = 'write it as "animal=cat,dog; vehicle=car"'
 FORMS = "write label:NAME, predicted:NAME, output:LOW:HIGH or output:LOW:HIGH:CLASS"
 

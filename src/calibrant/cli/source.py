@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, FileError, InputError
 from ..input.convert import match_columns
-from ..input.frames import ColumnNames, opposite_of, positive_of
+from ..input.expressions import check_expression
+from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
 from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
-    as_booleans,
-    check_expression,
-    class_names,
     find_columns,
     is_guessed,
     names_as_written,
@@ -31,19 +29,6 @@ from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
 from .rows import open_rows
 from .screen import clean, say
-
-__all__ = [
-    "Columns",
-    "complete",
-    "factor_key",
-    "load",
-    "load_each",
-    "named_as_written",
-    "numbers_of_text",
-    "split",
-    "stacked",
-    "typed_groups",
-]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:

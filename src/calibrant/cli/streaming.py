@@ -24,8 +24,6 @@ from .places import remember_label, remember_read
 from .screen import clean, note_positive, print_lines, say
 from .source import split
 
-__all__ = ["class_list", "has_many_rows", "is_sketch", "run", "streamed"]
-
 SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20

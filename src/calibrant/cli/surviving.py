@@ -23,8 +23,6 @@ from .screen import print_json, print_lines, print_table, warnings_as_lines
 from .source import complete, factor_key, named_as_written, no_rows, split, stacked, typed_groups
 from .wording import in_options
 
-__all__ = ["run"]
-
 RISK_NAMES = ("risk", *PROB_NAMES)
 # Options that concern an outcome that is known for all rows, by the value without effect.
 OTHERS: dict[str, Any] = {

@@ -9,17 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError
+from ..input.expressions import first_line, quoted
+from ..input.frames import CALIBRATED, class_names
 from ..input.missing import Dropped, all_missing, missing_error, missing_rows
-from ..sketches.files.columns import (
-    CALIBRATED,
-    Columns,
-    class_names,
-    find_columns,
-    first_line,
-    is_guessed,
-    no_probabilities,
-    quoted,
-)
+from ..sketches.files.columns import Columns, find_columns, is_guessed, no_probabilities
 from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays

@@ -10,8 +10,6 @@ from ..sketches.warehouse import cells_query
 from .screen import say
 from .streaming import class_list
 
-__all__ = ["run"]
-
 
 def run(
     table: str,

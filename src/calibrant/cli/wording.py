@@ -9,8 +9,6 @@ from typing import Any
 from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Use, Wording
 from .places import place_of
 
-__all__ = ["OptionWording", "in_options", "note_options", "set_wording"]
-
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
 OPTIONS = {
     "y_true": ("--label",),

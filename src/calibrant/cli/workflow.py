@@ -20,8 +20,8 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation.measure import Evaluation, Header, calibrated, choose_metrics, evaluate
-from ..evaluation.result import NOT_SIGNIFICANT
+from ..evaluation.measure import calibrated, choose_metrics, evaluate
+from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
@@ -34,11 +34,11 @@ from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
-from ..reporting.wording import level_text, percent
+from ..reporting.wording import level_text
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
-from ..util.results import number
+from ..util.results import number, percent
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
@@ -47,8 +47,6 @@ from .gate_results import markdown_table, results_of
 from .language_models import is_log
 from .options import check_kind
 from .screen import _finite, print_json, print_lines, print_table, warnings_as_lines
-
-__all__ = ["run"]
 
 # Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "smece", "ece")

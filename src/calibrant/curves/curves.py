@@ -30,26 +30,6 @@ from .logistic_regression import (
     separating_side,
 )
 
-__all__ = [
-    "Beta",
-    "Interpolated",
-    "Kernel",
-    "Linear",
-    "Logistic",
-    "PiecewiseLinear",
-    "Quadratic",
-    "beta",
-    "centered_isotonic",
-    "isotonic",
-    "kernel",
-    "linear",
-    "logistic",
-    "piecewise_linear",
-    "quadratic",
-    "smoothed_logistic",
-    "spline",
-]
-
 Floats = NDArray[np.float64]
 Space = Literal["probability", "logit"]
 BetaParameters = Literal["abm", "ab", "am", "a"]

@@ -26,8 +26,6 @@ from .local_regression import (
 )
 from .logistic_regression import groups_of
 
-__all__ = ["IsotonicCurve", "LoessCurve", "SplineCurve", "fit_flexible"]
-
 Floats = NDArray[np.float64]
 
 

@@ -14,26 +14,6 @@ from ..util.blocks import map_blocks
 from ..util.sums import accurate_sum
 from ..views.view import View
 
-__all__ = [
-    "KNOTS",
-    "LEAST",
-    "Groups",
-    "SplineFit",
-    "fit_spline",
-    "hermite_basis",
-    "local_fits",
-    "loess",
-    "loess_at",
-    "loess_operator",
-    "loess_vertices",
-    "logistic_curve",
-    "lowess",
-    "merged_cells",
-    "spline_basis",
-    "tie_groups",
-    "weighted_quantile",
-]
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 

@@ -14,21 +14,6 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from ..views.view import View
 
-__all__ = [
-    "Groups",
-    "LogisticFit",
-    "SeparatedError",
-    "Side",
-    "fit_logistic",
-    "groups_of",
-    "logit",
-    "positions",
-    "quantiles",
-    "rates_seen",
-    "rows_of",
-    "separating_side",
-]
-
 Floats = NDArray[np.float64]
 
 CLIP = 1e-12

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, UndefinedMetricError, WeightsNotSupportedError
-from ..inference.resampling import generator
+from ..inference.seeds import generator
 from ..util.checks import check_choice
 from ..util.progress import track
 from ..views.keywords import documents_keywords
 from .rows import Judged, Steps, read_judged
-
-__all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "resampled_areas"]
 
 Floats = NDArray[np.float64]
 AreaRule = Literal["expected", "integral", "trapezoid", "torch_uncertainty"]

@@ -21,18 +21,6 @@ from ..views.resolve import as_predictions, views_of
 from ..views.view import Block, VectorView
 from .rows import DISTRIBUTION_KEYWORDS, check_cost, finite_column, one_view, read_distributions, several_classes
 
-__all__ = [
-    "CostDecision",
-    "ExpectedCost",
-    "NetBenefit",
-    "check_thresholds",
-    "cost_decision",
-    "expected_cost",
-    "net_benefit",
-    "topk_accuracy",
-    "topk_confidence",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ from ..views.keywords import documents_keywords
 from ..views.view import View
 from .rows import finite_column, one_view
 
-__all__ = ["LikertBand", "LikertResult", "likert_error"]
-
 Floats = NDArray[np.float64]
 
 TERMS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {

@@ -15,8 +15,6 @@ from ..util.checks import check_fraction
 from ..util.results import Result, number
 from .rows import finite_column, upper_bound
 
-__all__ = ["DefaultRateBounds", "pluto_tasche"]
-
 Floats = NDArray[np.float64]
 NODES = 200
 """Quadrature nodes over the common factor."""

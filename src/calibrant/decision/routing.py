@@ -15,8 +15,6 @@ from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from .rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
 
-__all__ = ["ReviewRouting", "Route", "review_routing"]
-
 Floats = NDArray[np.float64]
 
 

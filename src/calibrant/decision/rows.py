@@ -29,21 +29,6 @@ from ..views.keywords import check_keywords, unknown_keyword
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 
-__all__ = [
-    "DISTRIBUTION_KEYWORDS",
-    "Judged",
-    "Steps",
-    "check_cost",
-    "check_share",
-    "finite_column",
-    "lower_bound",
-    "one_view",
-    "read_distributions",
-    "read_judged",
-    "several_classes",
-    "upper_bound",
-]
-
 Floats = NDArray[np.float64]
 DISTRIBUTION_KEYWORDS = ("input", "normalize", "clip", "sum_tolerance")
 

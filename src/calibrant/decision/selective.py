@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval, check_interval
 from ..errors import ArgumentError, UndefinedMetricError
-from ..inference.resampling import seed_of
+from ..inference.seeds import seed_of
 from ..input.convert import is_number
 from ..util.cached import cached_property
 from ..util.checks import check_fraction, check_whole
@@ -19,15 +19,6 @@ from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from .areas import Area, area_of, resampled_areas
 from .rows import Judged, read_judged
-
-__all__ = [
-    "OperatingPoint",
-    "RiskCoverage",
-    "coverage",
-    "risk_coverage",
-    "selective_accuracy",
-    "selective_risk",
-]
 
 Floats = NDArray[np.float64]
 

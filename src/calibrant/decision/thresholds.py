@@ -18,8 +18,6 @@ from ..util.results import Result, number
 from ..views.keywords import check_keywords, documents_keywords
 from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
-__all__ = ["ThresholdChoice", "ThresholdLevel", "ThresholdTest", "choose_threshold"]
-
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
 METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")

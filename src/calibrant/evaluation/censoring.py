@@ -27,20 +27,6 @@ from ..input.weights import read_weights
 from ..util.results import Result, number, several
 from ..views.keywords import checks_keywords
 
-__all__ = [
-    "FOLLOW_UP_PARAMETERS",
-    "FollowUp",
-    "HorizonOutcomes",
-    "Interval",
-    "Known",
-    "check_horizon",
-    "horizon_outcomes",
-    "known_outcomes",
-    "listed",
-    "observed_risk",
-    "read_follow_up",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -26,7 +26,8 @@ from ..errors import (
 )
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
-from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
+from ..inference.resampling import PredictionSampler, RowSampler, many
+from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
@@ -39,17 +40,6 @@ from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 from .discrimination import auroc_with_error, c_statistic
 from .header import check_outcome, outcome_of
-
-__all__ = [
-    "ClinicalRow",
-    "ClinicalSummary",
-    "clinical_summary",
-    "closed_forms",
-    "one_event",
-    "row_cells",
-    "statistics",
-    "summarize",
-]
 
 Floats = NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import View
 
-__all__ = ["ConfidenceDistribution", "ScoreQuantiles", "confidence_of", "confidence_summary"]
-
 SHARES = (0.5, 0.9, 0.99)
 TAKEN = ("sample_weight", "counts", "input", "normalize", "clip", "sum_tolerance")
 

@@ -16,16 +16,6 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = [
-    "areas_of",
-    "auroc",
-    "auroc_with_error",
-    "average_precision",
-    "c_statistic",
-    "discriminated",
-    "placement_values",
-]
-
 Floats = NDArray[np.float64]
 
 

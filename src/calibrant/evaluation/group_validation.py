@@ -44,8 +44,6 @@ from ..views.view import View
 from .clinical import one_event
 from .discrimination import auroc_with_error
 
-__all__ = ["GroupEstimate", "GroupValidation", "ValidatedGroup", "validate_by_group", "validate_by_period"]
-
 Floats = NDArray[np.float64]
 
 STANDARD = ("intercept", "slope", "oe", "c")

@@ -20,8 +20,6 @@ from .confidence import ConfidenceDistribution, confidence_of, score_quantiles
 from .discrimination import areas_of
 from .result import Header
 
-__all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_header"]
-
 
 def header_of(p: Predictions, outcome: str | None = None) -> Header:
     """Return the header of checked predictions; `outcome` names the event of two classes."""

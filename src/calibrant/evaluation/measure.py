@@ -37,7 +37,7 @@ from ..metrics.registry import Metric, catalogue
 from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
-from ..sketches.sketch import CELLS
+from ..sketches.grid import CELLS
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.processes import run_all
 from ..util.progress import track
@@ -51,8 +51,6 @@ from .result import ALPHA, Evaluation, Header, MetricResult, Skipped, shown_dire
 
 if TYPE_CHECKING:
     from ..recalibration.choosing import Recalibration
-
-__all__ = ["Evaluation", "Header", "MetricResult", "Skipped", "evaluate"]
 
 Source = TypeVar("Source", Predictions, Sketches)
 
@@ -398,7 +396,7 @@ def _results(
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
 
         from ..inference import intervals, significance  # noqa: F401
-        from ..inference.resampling import sharing
+        from ..inference.cells import sharing
 
         known = [place for place, result in enumerate(results) if result.value is not None]
         # What shares resamples is one task; curves without bins, the last in the catalogue, take long and come first.
@@ -471,7 +469,7 @@ def _grouped(
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
     """Add the p-values of a metric adjusted for the groups; a direction is stated where the adjusted one is significant."""
-    from ..inference.significance import adjust
+    from ..inference.multiplicity import adjust
 
     tested = [results for results in rows if results[place].pvalue is not None]
     pvalues = np.array([results[place].pvalue for results in tested], dtype=np.float64)
@@ -610,7 +608,7 @@ class Inference(NamedTuple):
         least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:
             raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
-        from ..inference.resampling import seed_of
+        from ..inference.seeds import seed_of
 
         return cls(level, assess, int(n_resamples), seed_of(rng), named)
 

@@ -21,7 +21,8 @@ from ..errors import (
     Use,
     warn_caller,
 )
-from ..inference.resampling import FEW_GROUPS, generator, given_in_vain, many, seed_of
+from ..inference.resampling import FEW_GROUPS, given_in_vain, many
+from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.indices import curve_of
 from ..metrics.registry import Metric, catalogue
@@ -32,8 +33,6 @@ from ..views.resolve import views_of
 from ..views.view import View
 from .discrimination import auroc, average_precision
 from .refitting import TrainingRows, check_estimator, cross_validation_folds, fit_of, given_resamples, resampled_rows
-
-__all__ = ["InternalValidation", "OptimismCurve", "OptimismRow", "internal_validation"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -11,8 +11,6 @@ from ..metrics.registry import catalogue
 from ..metrics.use_cases import USE_CASES
 from ..util.results import Result, text_table
 
-__all__ = ["Recommendation", "recommend"]
-
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Result):

@@ -18,13 +18,11 @@ from ..errors import (
     ShapeError,
     Use,
 )
-from ..inference.resampling import generator
+from ..inference.seeds import generator
 from ..input.convert import column, is_frame
 from ..input.frames import positive_of
 from ..input.grouping import one_group_column
 from ..input.predictions import Predictions
-
-__all__ = ["TrainingRows", "check_estimator", "cross_validation_folds", "fit_of", "given_resamples", "resampled_rows"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

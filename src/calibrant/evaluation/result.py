@@ -11,20 +11,6 @@ from ..metrics.registry import Metric, catalogue
 from ..util.results import Result, html_lines, html_table, number, percent, text_table
 from .confidence import ConfidenceDistribution
 
-__all__ = [
-    "ALPHA",
-    "NOTHING",
-    "NOT_SIGNIFICANT",
-    "Evaluation",
-    "Header",
-    "MetricResult",
-    "Skipped",
-    "numeric_columns",
-    "shown_direction",
-    "shown_number",
-    "side_note",
-]
-
 # The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
 COLUMNS = 8
 # Of groups with intervals or p-values, the number of metrics that have a table each, and the number of groups in it.

@@ -30,7 +30,8 @@ from ..errors import (
 )
 from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import generator, many, seed_of
+from ..inference.resampling import many
+from ..inference.seeds import generator, seed_of
 from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
 from ..input.missing import DROP, Dropped, kept_rows, without_missing
 from ..metrics.curve.coefficients import Edge
@@ -55,17 +56,6 @@ from .censoring import (
     risk_share,
 )
 from .discrimination import placement_values
-
-__all__ = [
-    "HorizonSummary",
-    "SurvivalInput",
-    "SurvivalMeasure",
-    "SurvivalSummary",
-    "read_survival",
-    "smooth_at",
-    "survival_summary",
-    "view_of",
-]
 
 Floats = NDArray[np.float64]
 Link = Literal["logit", "cloglog"]

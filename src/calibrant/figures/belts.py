@@ -24,8 +24,6 @@ from .styling import LINES, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CalibrationBelt", "calibration_belt"]
-
 Floats = NDArray[np.float64]
 Ranges = tuple[tuple[float, float], ...]
 

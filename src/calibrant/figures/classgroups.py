@@ -27,8 +27,6 @@ from .styling import BARS, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupErrorDiagram", "group_error_diagram", "grouped_view", "levels_of", "share_in"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = Literal["all", "label"]

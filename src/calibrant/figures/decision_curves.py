@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..decision.costs import check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..input.convert import is_frame
 from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
@@ -26,8 +26,6 @@ from .uncertainty import FEWEST, quantile_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["BenefitCurve", "BenefitDifference", "DecisionCurve", "decision_curve"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -22,8 +22,6 @@ from .styling import LINES, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CumulativeDiagram", "cumulative_diagram"]
-
 Floats = NDArray[np.float64]
 
 # Largest number of points plotted; minimum and maximum of each segment are kept.

@@ -27,8 +27,6 @@ from .styling import Series, plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EntropyDiagram", "EntropyParts", "entropy_diagram"]
-
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 # Candidate positions of a label: at the lower (0) or upper (1) point, offset in points to the right and up, and alignment.

@@ -48,8 +48,6 @@ from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Estimate", "FlexibleCalibrationCurve", "RiskDistribution", "flexible_calibration_curve"]
-
 Floats = NDArray[np.float64]
 Smoother = Literal["loess", "rcs", "isotonic"]
 Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]

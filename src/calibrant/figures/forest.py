@@ -24,8 +24,6 @@ from .styling import Series, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ForestDiagram", "forest_diagram"]
-
 Floats = NDArray[np.float64]
 
 WIDTH = 4.6

@@ -24,8 +24,6 @@ from .styling import BARS, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupConfidenceDiagram", "group_confidence_diagram"]
-
 Floats = NDArray[np.float64]
 
 

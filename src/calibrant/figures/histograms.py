@@ -35,8 +35,6 @@ from .styling import plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ScoreHistogram", "score_histogram"]
-
 Floats = NDArray[np.float64]
 # Width of a label in inches above which the legend is placed above the axes.
 LONG_NAME = 1.2

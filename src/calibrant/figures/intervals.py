@@ -41,8 +41,6 @@ from .styling import BARS, plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["IntervalDiagram", "IntervalErrors", "inside", "interval_error_diagram", "spans_of"]
-
 Floats = NDArray[np.float64]
 COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 

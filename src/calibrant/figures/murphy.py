@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, InPython
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
@@ -25,8 +25,6 @@ from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["MurphyCurve", "MurphyDiagram", "MurphyDifference", "murphy_diagram"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -19,8 +19,6 @@ from .styling import LINES, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["OptimismDiagram", "optimism_diagram"]
-
 Floats = NDArray[np.float64]
 
 

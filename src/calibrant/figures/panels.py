@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "ordinal_panels", "reliability_panels"]
-
 MOST_CLASSES = 12
 PANEL_KEYWORDS = tuple(inspect.signature(reliability_diagram).parameters)[2:]
 

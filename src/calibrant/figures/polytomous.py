@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ClasswiseCurves", "classwise_curves"]
-
 
 @dataclass(frozen=True, repr=False)
 class ClasswiseCurves(Diagram):

@@ -33,8 +33,6 @@ from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReliabilityDiagram", "reliability", "reliability_diagram"]
-
 Floats = NDArray[np.float64]
 Kind = Literal["line", "bars", "roof", "smooth", "corp"]
 Uncertainty = Literal[

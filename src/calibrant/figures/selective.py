@@ -25,8 +25,6 @@ from .styling import LINES, Series, plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RiskCoverageDiagram", "RiskCurve", "risk_coverage_diagram"]
-
 Floats = NDArray[np.float64]
 Risk = Literal["selective", "generalised"]
 HEADINGS = ["model", "area", "risk at full coverage", "threshold", "coverage", "risk"]

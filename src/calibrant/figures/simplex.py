@@ -27,8 +27,6 @@ from .styling import plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SimplexDiagram", "simplex_diagram"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Kind = Literal["arrows", "points"]

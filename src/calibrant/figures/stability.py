@@ -15,9 +15,10 @@ from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
-from ..input.convert import is_number
-from ..input.predictions import Predictions, frozen
+from ..inference.resampling import PredictionSampler, RowSampler, many
+from ..inference.seeds import generator, seed_of
+from ..input.convert import frozen, is_number
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number
@@ -32,8 +33,6 @@ from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["StabilityDiagram", "stability_diagram"]
 
 Floats = NDArray[np.float64]
 COLUMNS = (

@@ -13,7 +13,7 @@ from ..binning.parse import bin_cells
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
 from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
@@ -26,8 +26,6 @@ from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["RiskGroup", "SurvivalDiagram", "survival_diagram"]
 
 Floats = NDArray[np.float64]
 

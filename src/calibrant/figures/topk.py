@@ -36,8 +36,6 @@ from .styling import LINES, Series, plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TopkDiagram", "TopkLine", "topk_diagram"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Asked = Literal["top_k", "within_top", "rank"]

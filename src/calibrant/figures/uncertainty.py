@@ -12,7 +12,7 @@ from ..binning.parse import Binning, Bins, bin_cells
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..util.checks import check_whole
 from ..util.progress import track
 from ..views.view import View

@@ -36,8 +36,6 @@ from .styling import LINES, Series, plots, series_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["UceDiagram", "VariationDiagram", "uce_diagram", "variation_diagram"]
-
 Floats = NDArray[np.float64]
 
 TEN: Bins = as_default(10)

@@ -19,10 +19,8 @@ from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
 from .cells import DistinctSampler, has_few_scores
 from .metric_tests import ANY_SIDE, NULL_DRAWS, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
-from .resampling import generator
+from .seeds import generator
 from .verdicts import degrees_of_freedom
-
-__all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
 Floats = NDArray[np.float64]
 

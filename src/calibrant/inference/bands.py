@@ -18,8 +18,6 @@ from ..views.lenses import Lens
 from ..views.view import View
 from .sequential import one_view
 
-__all__ = ["CalibrationBand", "calibration_band"]
-
 Floats = NDArray[np.float64]
 Method = Literal["clopper_pearson", "yang_barber"]
 

@@ -23,11 +23,10 @@ from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
 from .metric_tests import few_events
 from .pvalues import SAME
-from .resampling import RowSampler, generator, many, seed_of
+from .resampling import RowSampler, many
+from .seeds import generator, seed_of
 from .significance import read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
-
-__all__ = ["Belt", "belt_survival", "check_method", "giviti_belt", "giviti_test", "simulated", "view_to_test"]
 
 Floats = NDArray[np.float64]
 

@@ -24,22 +24,6 @@ from ..util.cached import cached_property
 from ..views.lenses import AnyView
 from ..views.view import Rows, View
 
-__all__ = [
-    "ROW_BYTES",
-    "CellSampler",
-    "DistinctSampler",
-    "Drawn",
-    "Draws",
-    "Plan",
-    "Same",
-    "accurate_cells",
-    "first_cells",
-    "has_few_scores",
-    "one_view",
-    "shared",
-    "sharing",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Generator = np.random.Generator

@@ -17,8 +17,6 @@ from ..util.sums import accurate_sum
 from ..views.view import View
 from .means import two_sided_quantile
 
-__all__ = ["COEFFICIENT", "RATIO", "ROBUST", "Asked"]
-
 Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 

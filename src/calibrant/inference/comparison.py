@@ -21,18 +21,8 @@ from ..util.results import Result, number, pvalue_text
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
 from ..views.view import View
-from .resampling import (
-    PredictionSampler,
-    RowSampler,
-    choose_sampler,
-    generator,
-    many,
-    refuse_options_of_rows,
-    seed_of,
-    view_keywords,
-)
-
-__all__ = ["Comparison", "Difference", "compare"]
+from .resampling import PredictionSampler, RowSampler, choose_sampler, many, refuse_options_of_rows, view_keywords
+from .seeds import generator, seed_of
 
 Floats = NDArray[np.float64]
 

@@ -16,10 +16,8 @@ from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
 from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords
-from .significance import adjust
+from .multiplicity import adjust
 from .verdicts import GroupedSignificance, SignificanceResult, smallest
-
-__all__ = ["assess_density", "assess_gaussian"]
 
 Floats = NDArray[np.float64]
 Side = Literal["greater", "less", "two-sided"]

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..metrics.cumulative.distributions import TERMS, maximum_survival, range_survival
 
-__all__ = ["kolmogorov_smirnov_cdf", "kuiper_cdf"]
-
 Floats = NDArray[np.float64]
 # Below these the series of the distribution function converges fast and keeps the digits of small probabilities.
 SMALL_MAXIMUM, SMALL_RANGE = 1.0, 1.5

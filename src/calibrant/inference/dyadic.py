@@ -17,9 +17,7 @@ from ..util.results import several
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test
-from .resampling import generator
-
-__all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
+from .seeds import generator
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

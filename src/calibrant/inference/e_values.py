@@ -11,21 +11,6 @@ from numpy.typing import NDArray
 
 from ..views.view import VectorView
 
-__all__ = [
-    "beta_fits",
-    "beta_increments",
-    "impossible_rows",
-    "infinite_from",
-    "infinite_where_impossible",
-    "isotonic_rates",
-    "likelihood_path",
-    "log_mean",
-    "newton_fractions",
-    "newton_increments",
-    "past_isotonic_rates",
-    "transforms",
-]
-
 Floats = NDArray[np.float64]
 
 # The alternative equals the null hypothesis for the first rows.

@@ -15,28 +15,17 @@ from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedM
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import maximum_survival, range_survival, upper_quantile
-from ..metrics.registry import Metric
+from ..metrics.registry import OWN_TESTS, Metric
 from ..sketches.sketch import Sketch
 from ..views.view import View
 from .asymptotic import too_few
-from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, TestInput
-from .resampling import Generator, generator
+from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, TestInput
+from .resampling import Generator
+from .seeds import generator
 from .simulation import warps
 from .simulation.population import Population
 from .simulation.simulate import _distribution, _scores
 from .simulation.warps import Warp, as_warp
-
-__all__ = [
-    "SLIGHT",
-    "Case",
-    "Nodes",
-    "Plan",
-    "is_too_small",
-    "named_deviation",
-    "nodes_of",
-    "normal_quantile",
-    "plan_of",
-]
 
 Floats = NDArray[np.float64]
 

@@ -39,8 +39,6 @@ from .metric_tests import (
     too_few_terms,
 )
 
-__all__ = ["few_terms_of", "few_terms_of_line", "gain_over_scores", "limit_gain", "quadratic_form", "refuse_importance"]
-
 Floats = NDArray[np.float64]
 
 # Directions with a variance below this fraction of the largest are treated as constant.

@@ -24,11 +24,11 @@ from .asymptotic import too_few
 from .belt import check_method, simulated, view_to_test
 from .fitted import refuse_importance
 from .metric_tests import few_events
-from .resampling import generator, many, seed_of
-from .significance import adjust, read_source, refuse_rows_by_label
+from .multiplicity import adjust
+from .resampling import many
+from .seeds import generator, seed_of
+from .significance import read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult, degrees_of_freedom
-
-__all__ = ["GradeTest", "GradeTests", "grade_tests", "hosmer_lemeshow_multinomial"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -23,11 +23,11 @@ from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import has_one_event, shared_name
 from ..views.view import VectorView, View
+from .cells import CellSampler
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .pair_resampling import skce_draws
 from .resampling import (
-    CellSampler,
     PredictionSampler,
     RowSampler,
     Sampler,
@@ -38,14 +38,12 @@ from .resampling import (
     not_used,
     refuse_options_of_rows,
     resample,
-    seed_of,
     value_of,
     view_keywords,
 )
+from .seeds import seed_of
 from .significance import read_source
 from .simultaneous import bootstrap_draws
-
-__all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
 Floats = NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 
-__all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of", "two_sided_quantile"]
-
 Floats = NDArray[np.float64]
 
 # With more unexpected outcomes than this one more has no influence.

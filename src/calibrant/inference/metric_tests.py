@@ -16,23 +16,6 @@ from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import Block, View
 
-__all__ = [
-    "ANY_SIDE",
-    "DEFAULT_TESTS",
-    "LEAST_TERMS",
-    "NULL_DRAWS",
-    "OWN_TESTS",
-    "OwnTest",
-    "TestInput",
-    "TestOutcome",
-    "counts_rows",
-    "effective_terms",
-    "few_events",
-    "own_test",
-    "row_variance",
-    "too_few_terms",
-]
-
 Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")

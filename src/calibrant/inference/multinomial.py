@@ -28,8 +28,6 @@ from ..views.resolve import as_predictions, views_of
 from .means import two_sided_quantile
 from .significance import refuse_rows_by_label
 
-__all__ = ["LikelihoodRatio", "MultinomialFit", "MultinomialRecalibration", "multinomial_recalibration"]
-
 Floats = NDArray[np.float64]
 
 STEPS, TOLERANCE = 100, 1e-10

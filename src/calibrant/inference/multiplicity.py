@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputError, InputTypeError, InPython
 from ..util.checks import check_fraction
 
-__all__ = ["adjust", "combine_pvalues", "e_bh", "p_to_e"]
-
 Floats = NDArray[np.float64]
 Combination = Literal["bonferroni", "fisher", "cauchy"]
 

@@ -30,9 +30,7 @@ from .asymptotic import in_units_of, normal_found, vector_view
 from .fitted import refuse_importance
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test, row_variance
 from .pvalues import critical_value
-from .resampling import generator
-
-__all__ = ["Line", "graph_variance"]
+from .seeds import generator
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

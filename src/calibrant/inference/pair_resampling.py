@@ -30,8 +30,6 @@ from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
 
-__all__ = ["skce_draws"]
-
 Floats = NDArray[np.float64]
 
 # Rows of a tile of pairs: 2 MB, large enough for efficient matrix products.

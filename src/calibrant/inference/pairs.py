@@ -30,10 +30,8 @@ from .metric_tests import (
     own_test,
     too_few_terms,
 )
-from .resampling import generator
+from .seeds import generator
 from .verdicts import degrees_of_freedom
-
-__all__ = ["bootstrap_sums", "multinomial_counts"]
 
 Floats = NDArray[np.float64]
 

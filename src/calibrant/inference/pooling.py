@@ -16,8 +16,6 @@ from ..util.results import Result, number, percent, pvalue_text
 from ..views.keywords import checks_keywords
 from .means import two_sided_quantile
 
-__all__ = ["PooledEstimate", "Trend", "back", "pool_estimates"]
-
 Floats = NDArray[np.float64]
 Method = Literal["reml", "dersimonian_laird", "fixed"]
 PoolInterval = Literal["hartung_knapp", "hartung_knapp_adhoc", "normal"]

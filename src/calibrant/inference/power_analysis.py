@@ -30,11 +30,10 @@ from .effects import (
 )
 from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
-from .resampling import generator, given_in_vain, many, not_used, seed_of
+from .resampling import given_in_vain, many, not_used
+from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
-
-__all__ = ["PowerResult", "detectable_shift", "power", "sample_size"]
 
 Floats = NDArray[np.float64]
 Method = Literal["auto", "analytic", "simulated"]

@@ -21,8 +21,6 @@ from .simulation.population import Population
 from .simulation.simulate import _distribution
 from .simulation.warps import as_warp
 
-__all__ = ["Criterion", "PrecisionResult", "expected_precision", "precision_sample_size"]
-
 Floats = NDArray[np.float64]
 Convention = Literal["exact", "pmvalsampsize"]
 

@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
+from .cells import one_view
 from .metric_tests import TestInput, TestOutcome
-from .resampling import every_outcome, one_view
-
-__all__ = [
-    "SAME",
-    "compared_with_draws",
-    "compared_with_every_outcome",
-    "critical_value",
-    "pvalues_of_draws",
-]
+from .resampling import every_outcome
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -29,7 +29,6 @@ from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
-    CellSampler,
     DistinctSampler,
     Drawn,
     Draws,
@@ -40,34 +39,8 @@ from .cells import (
     has_few_scores,
     one_view,
     shared,
-    sharing,
 )
-from .seeds import generator, seed_of
-
-__all__ = [
-    "ROW_BY_ROW",
-    "CellSampler",
-    "Draws",
-    "RowSampler",
-    "Sampler",
-    "choose_sampler",
-    "every_outcome",
-    "few_groups",
-    "generator",
-    "given_in_vain",
-    "many",
-    "multiplicities",
-    "not_used",
-    "one_view",
-    "refuse_options_of_rows",
-    "remember",
-    "resample",
-    "seed_of",
-    "sharing",
-    "simulated_labels",
-    "value_of",
-    "view_keywords",
-]
+from .seeds import generator
 
 Array = NDArray[Any]
 Generator = np.random.Generator

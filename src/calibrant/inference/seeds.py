@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..input.convert import is_number
 
-__all__ = ["generator", "seed_of"]
-
 
 def seed_of(rng: Any) -> int:
     """One integer that determines all generators: a seed, the next output of a Generator, or fresh entropy."""

@@ -33,10 +33,8 @@ from .e_values import (
     past_isotonic_rates,
     transforms,
 )
-from .resampling import generator, seed_of
+from .seeds import generator, seed_of
 from .significance import read_source, refuse_rows_by_label
-
-__all__ = ["EValue", "one_view", "pit_test", "safe_hosmer_lemeshow", "sequential_test"]
 
 Floats = NDArray[np.float64]
 

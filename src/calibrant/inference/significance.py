@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.lenses import has_one_event, shared_name, single_event
@@ -20,7 +20,7 @@ from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
@@ -31,14 +31,12 @@ from .resampling import (
     many,
     refuse_options_of_rows,
     resample,
-    seed_of,
     value_of,
     view_keywords,
 )
+from .seeds import seed_of
 from .simultaneous import null_draws
 from .verdicts import SignificanceResult, SignificanceTable
-
-__all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
 
 Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView

@@ -23,9 +23,8 @@ from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
-from .resampling import Draws, PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
-
-__all__ = ["bootstrap_draws", "null_draws", "shares_replicates"]
+from .cells import Draws
+from .resampling import PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

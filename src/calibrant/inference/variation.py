@@ -13,7 +13,8 @@ from ..metrics.bin.variation import SimulatedVariation
 from ..metrics.registry import norm_root
 from .asymptotic import vector_view
 from .metric_tests import NULL_DRAWS, TestInput
-from .resampling import ROW_BY_ROW, generator
+from .resampling import ROW_BY_ROW
+from .seeds import generator
 
 Floats = NDArray[np.float64]
 

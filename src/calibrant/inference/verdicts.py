@@ -15,8 +15,6 @@ from ..metrics.registry import catalogue
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from .resampling import not_used
 
-__all__ = ["GroupedSignificance", "SignificanceResult", "SignificanceTable", "degrees_of_freedom"]
-
 Floats = NDArray[np.float64]
 
 

@@ -13,20 +13,6 @@ from numpy.typing import NDArray
 
 from ..errors import ColumnError, InputError, InputTypeError, InPython, ShapeError
 
-__all__ = [
-    "Column",
-    "as_entries",
-    "codes_of",
-    "column",
-    "frozen",
-    "is_frame",
-    "is_number",
-    "numbers",
-    "pick_columns",
-    "rounding_of",
-    "summing_to_one",
-]
-
 Array = NDArray[Any]
 # Text that stands for a missing value, besides blanks.
 _TEXT = re.compile(r"\s*(n/?a|#n/a|nan|null|none|<na>|nat)?\s*", re.IGNORECASE)

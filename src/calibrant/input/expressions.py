@@ -9,8 +9,6 @@ from typing import Any
 
 from ..errors import ArgumentError
 
-__all__ = ["check_expression", "condition_error", "first_line", "lossless", "quoted"]
-
 
 def first_line(error: Exception) -> str:
     """The message of an error, without the lines that point into the query."""

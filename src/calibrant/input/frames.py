@@ -12,21 +12,6 @@ from numpy.typing import NDArray
 from ..errors import Argument, ArgumentError, Drop, InputError, InPython, LabelError, Use
 from .convert import is_frame, is_hashable, is_number
 
-__all__ = [
-    "CALIBRATED",
-    "PROB_PREFIXES",
-    "ColumnNames",
-    "as_booleans",
-    "check_same_rows",
-    "class_names",
-    "classes_of_columns",
-    "column_names",
-    "opposite_of",
-    "positive_last",
-    "positive_of",
-    "read_columns",
-]
-
 # Suffix of the columns that a calibrator writes.
 CALIBRATED = "_calibrated"
 PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")

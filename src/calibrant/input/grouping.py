@@ -21,23 +21,6 @@ from .expressions import check_expression, condition_error, first_line, quoted
 from .frames import column_names
 from .weights import group_values, read_groups
 
-__all__ = [
-    "Factor",
-    "GroupColumns",
-    "Grouping",
-    "as_group_columns",
-    "check_length",
-    "check_one_grouping",
-    "from_frame",
-    "group_columns",
-    "groupings_of",
-    "groups_of",
-    "parse_by",
-    "plain_columns",
-    "read_groupings",
-    "values_of_expressions",
-]
-
 Array = NDArray[Any]
 Kind = Literal["column", "quantiles", "expression"]
 # A column between double quotes, as in SQL, or the text before the slash; then the number of groups.

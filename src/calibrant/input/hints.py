@@ -21,8 +21,6 @@ from ..errors import (
 if TYPE_CHECKING:
     from .predictions import Predictions
 
-__all__ = ["hint_at_mistakes"]
-
 Array = NDArray[Any]
 
 # Size of the sample that is checked first: enough to distinguish mistakes from intended data at little cost.

@@ -22,8 +22,6 @@ from ..errors import (
 from ..util.blocks import map_blocks, rows_per_block
 from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
 
-__all__ = ["class_names", "class_order", "encode_labels", "ordered_categories", "soft_targets"]
-
 Array = NDArray[Any]
 
 SOFT = Use("soft", True, "if the labels are class proportions")
@@ -166,6 +164,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
 
 
 def is_text(y: Array) -> bool:
+    """Return whether labels are text, judged by the first."""
     return y.dtype.kind in "US" or isinstance(y.flat[0], str)
 
 

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, Use, warn_caller
 from .predictions import Predictions
 
-__all__ = ["AnswerTable", "harness_table", "openai_table", "read_lm_harness", "read_openai_logprobs"]
-
 Floats = NDArray[np.float64]
 LengthNorm = Literal["none", "characters", "bytes"]
 Target = Literal["auto", "index", "text"]

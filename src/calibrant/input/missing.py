@@ -30,22 +30,6 @@ from .grouping import GroupColumns, as_group_columns
 if TYPE_CHECKING:
     from .predictions import Predictions
 
-__all__ = [
-    "DROP",
-    "Dropped",
-    "all_missing",
-    "dropped_by",
-    "dropping",
-    "explained",
-    "is_missing_text",
-    "kept_rows",
-    "missing_error",
-    "missing_labels",
-    "missing_rows",
-    "on_same_rows",
-    "without_missing",
-]
-
 Bools = NDArray[np.bool_]
 
 DROP: Remedy = Use("missing", "drop", "to drop these rows")

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from .grouping import Grouping
     from .missing import Dropped
 
-__all__ = ["Predictions", "checked_by", "frozen"]
-
 Array = NDArray[Any]
 Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
 

@@ -13,8 +13,6 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
 from .convert import frozen, missing_values, rounding_of
 
-__all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
-
 Array = NDArray[Any]
 
 # Numbers of decimals of printed probabilities; those with fewer are as likely to miss 1 for another reason.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputError, ShapeError, Use
 from .convert import is_number
 
-__all__ = ["are_percentages", "parse_confidence", "read_confidences"]
-
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 
 

@@ -11,8 +11,6 @@ from ..errors import InputError, InputTypeError, ShapeError, UnknownArgumentErro
 from .convert import as_entries, codes_of, is_frame, pick_columns
 from .predictions import Predictions
 
-__all__ = ["join_events"]
-
 
 def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords: Any) -> Predictions:
     """Join the two rows of each event in logs whose labels were not joined to the predictions.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ..errors import Argument, GroupError, InputError, InputTypeError, InPython, Remedy, ShapeError, Use, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
 
-__all__ = ["WeightKind", "group_values", "read_features", "read_groups", "read_weights"]
-
 Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
 

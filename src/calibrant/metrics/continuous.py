@@ -13,8 +13,6 @@ from ..input.weights import read_weights
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords
 
-__all__ = ["ecd_density", "ecd_gaussian", "excess_log_loss", "nees", "squared_errors"]
-
 Floats = NDArray[np.float64]
 # A smaller eigenvalue of correlations, relative to the largest and the dimension, is a rounding error.
 LEAST_EIGENVALUE = 10 * float(np.finfo(np.float64).eps)

@@ -32,8 +32,6 @@ from ..views.selections import Selection, parse_selection, select
 from ..views.view import Summary, VectorView, View
 from .registry import Metric, catalogue
 
-__all__ = ["Decomposition", "decompose", "skill_score"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 AnyView = View | VectorView

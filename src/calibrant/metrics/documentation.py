@@ -22,23 +22,6 @@ from .signature import build_signature
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = [
-    "OPTIONS",
-    "Example",
-    "FormulaText",
-    "build_doc",
-    "certainty_of",
-    "example_of",
-    "example_values",
-    "explain_symbols",
-    "formula_texts",
-    "parameters_of",
-    "reached_by",
-    "related_to",
-    "sign_of",
-    "signature_of",
-]
-
 WIDTH = 79
 HERE = Path(__file__).parent
 

@@ -29,8 +29,6 @@ from ..views.lenses import Lens, single_event
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["GroupingLoss", "grouping_loss"]
-
 Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
+from ..binning.parse import NAMED, are_edges, several_bins
+from ..binning.rules import Edges, EqualWidth
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, InPython, Use, warn_caller
 from ..views.view import FixedRest, VectorView, View
-
-__all__ = ["hint_at_edges", "inside", "refuse_dropped", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView

@@ -19,8 +19,6 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView
 
-__all__ = ["LearnedMatrix", "learn_matrix"]
-
 Floats = NDArray[np.float64]
 # Steps of the projected gradient, and the change at which it ends.
 MOST_STEPS, SETTLED = 100_000, 1e-13

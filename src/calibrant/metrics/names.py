@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = ["FUNCTIONS", "NEAREST", "function_named", "metric_with_option", "named", "nearest", "plain", "words_of"]
-
 # Abbreviations that names are composed of; a name that is an abbreviation as a whole is an alias of its metric.
 ABBREVIATIONS = {
     "ace": "adaptive calibration error",

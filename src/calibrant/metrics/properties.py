@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = ["PROPERTIES", "Property"]
-
 # Options that select what is measured; every other number is a parameter to be tuned.
 ASPECTS = frozenset({"norm", "r", "q", "k"})
 # Orders of growth beyond N log N for each class.

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Reference", "references"]
-
 
 class Reference(NamedTuple):
     """A publication; `doi` and `arxiv` are empty if unknown."""

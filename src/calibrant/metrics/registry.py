@@ -44,23 +44,6 @@ from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
 from .use_cases import USE_CASES
 
-__all__ = [
-    "OWN_TESTS",
-    "SIDES",
-    "Above",
-    "Catalogue",
-    "Combine",
-    "Facts",
-    "IdealFor",
-    "Metric",
-    "SignOf",
-    "Takes",
-    "catalogue",
-    "metric",
-    "norm_root",
-    "preset",
-]
-
 Takes = Literal["View", "VectorView", "Block"]
 Combine = Literal["mean", "sum", "max", "prevalence"]
 IdealFor = Literal["calibrated", "sure", "nothing"]

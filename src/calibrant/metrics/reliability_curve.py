@@ -19,8 +19,6 @@ from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
 from .hints import hint_at_edges
 
-__all__ = ["CalibrationCurve", "calibration_curve", "one_question"]
-
 Floats = NDArray[np.float64]
 
 

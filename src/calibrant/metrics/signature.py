@@ -16,14 +16,6 @@ from ..views.keywords import PREDICTION_KEYWORDS
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = [
-    "build_signature",
-    "check_class_weight",
-    "check_norm",
-    "check_option",
-    "formula_options",
-]
-
 
 def formula_options(formula: Callable[..., Any]) -> dict[str, Any]:
     """Return the options of a formula and their defaults."""

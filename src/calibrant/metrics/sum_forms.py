@@ -19,8 +19,6 @@ from ..util.blocks import map_blocks
 from ..util.cached import cached_property
 from ..views.view import Block, VectorView, View
 
-__all__ = ["Binned", "Linear", "OneTable", "Sums", "predicted", "sums_by_bin"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["USE_CASES", "UseCase"]
-
 
 class UseCase(NamedTuple):
     """A question about a model, and the metrics that answer it."""

@@ -24,8 +24,6 @@ from .settings import Settings
 OOD = "ood:"
 """Prefix of the kind of an alarm of an out-of-distribution score in the store; its name follows."""
 
-__all__ = ["drift_alarms", "fingerprint", "judged", "settle", "start_stream"]
-
 
 def start_stream(settings: Settings, name: str, group_number: int, declared: bool) -> Stream:
     """Initial sequential tests of all rows, or of a group with its share of the level."""

@@ -15,8 +15,6 @@ from ..sketches.sketch import Sketch
 from ..util.results import Record, number
 from .labelfree import top_view
 
-__all__ = ["WindowCalibration", "find_calibration", "gap_interval"]
-
 LEVEL = 0.95
 RESAMPLES = 200
 

@@ -18,8 +18,6 @@ from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, window_of
 
-__all__ = ["ChangePoint", "EDetector", "check_detector", "goes_on", "locate_change", "start_detector"]
-
 Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
 # Used for infinity in sums, to avoid differences of two infinities.

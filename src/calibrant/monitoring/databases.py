@@ -17,8 +17,6 @@ from urllib.parse import quote, unquote, urlencode
 
 from ..errors import ArgumentError, FileError, MissingDependencyError
 
-__all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
-
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 300.0
 """Seconds that a writer waits while the others commit nothing."""

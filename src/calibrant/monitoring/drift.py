@@ -32,8 +32,6 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from ..views.view import View
 
-__all__ = ["DriftReport", "DriftResult", "Sample", "as_sample", "mean_shift_pvalue", "restored_report", "score_drift"]
-
 Floats = NDArray[np.float64]
 NAMES = {
     "psi": "population stability index",

@@ -19,17 +19,6 @@ from .monitor import Monitor
 from .status import Alarm, MonitorStatus, stories_of, story_text
 from .windows import SECOND, read_duration, read_time, time_text
 
-__all__ = [
-    "SOURCES",
-    "FleetModel",
-    "FleetStatus",
-    "ModelStatus",
-    "fleet_status",
-    "load_fleet",
-    "model_error",
-    "patience_of",
-]
-
 SOURCES = ("predictions", "labels")
 """Entries of a model that name its files; each may be a table, so that no model can have such a name."""
 

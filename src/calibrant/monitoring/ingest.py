@@ -30,22 +30,6 @@ from .queries import Known, Part, Stream, Texts, Transaction
 from .settings import Settings
 from .windows import read_times
 
-__all__ = [
-    "Arrivals",
-    "Taken",
-    "balance",
-    "balance_text",
-    "delete",
-    "group_key",
-    "group_name",
-    "known_keys",
-    "put_labels",
-    "read_arrivals",
-    "reconcile",
-    "some_names",
-    "take_in",
-]
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 # Above this, floats cannot represent all integers.

@@ -24,16 +24,6 @@ from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_r
 from .ood import OodFindings, OodScale, restored, summarize
 from .sequential import require_labels
 
-__all__ = [
-    "ScoreFindings",
-    "confidence_summary",
-    "estimate_accuracy",
-    "find_ood",
-    "find_scores",
-    "read_change",
-    "top_view",
-]
-
 Floats = NDArray[np.float64]
 Method = Literal["average_confidence", "doc", "atc"]
 STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")

@@ -57,8 +57,6 @@ from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, ex
 from .store import Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, time_text
 
-__all__ = ["Monitor", "some_names"]
-
 # Windows compared with the reference data per transaction.
 TOGETHER = 16
 

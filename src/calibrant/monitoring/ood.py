@@ -17,8 +17,6 @@ from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent
 from .drift import DriftReport, DriftResult, Sample, as_sample, restored_report
 
-__all__ = ["OodFindings", "OodScale", "read_ood", "restored", "scales_of", "summarize", "watched_ood"]
-
 Floats = NDArray[np.float64]
 LENS = "score"
 NAME = "ood"

@@ -12,8 +12,6 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from .status import MonitorStatus
 
-__all__ = ["exposed"]
-
 Rows = list[tuple[dict[str, Any], float | int | None]]
 OWN_LABELS = ("group", "kind", "method", "score", "statistic")
 

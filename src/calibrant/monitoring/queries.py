@@ -15,9 +15,6 @@ from ..errors import FileError
 from ..sketches.sketch import Sketch
 from .databases import Connection
 
-__all__ = ["Known", "Part", "Stream", "Transaction", "Window"]
-
-
 Whole = NDArray[np.int64]
 Texts = NDArray[np.object_]
 ALL = 2**62

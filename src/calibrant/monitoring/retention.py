@@ -17,8 +17,6 @@ from .settings import Settings
 from .store import Store
 from .windows import read_duration
 
-__all__ = ["Plan", "Pruned", "plan_retention", "prune_rows"]
-
 PORTION, LEAST = 100_000, 10
 """Rows that are removed together: at first, and on a full disk, where their journal fits into the reserve."""
 

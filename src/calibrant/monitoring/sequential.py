@@ -32,8 +32,6 @@ from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
-__all__ = ["Alternatives", "Counted", "EProcess", "Memory", "as_counted", "start_eprocess", "window_of"]
-
 Floats = NDArray[np.float64]
 FORMAT = 1
 SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)

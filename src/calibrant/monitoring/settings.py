@@ -14,8 +14,6 @@ from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration
 
-__all__ = ["Settings", "check_columns", "check_watched", "read_horizon", "read_keep"]
-
 # What a monitor can remember of the files that it is updated from.
 COLUMNS = ("label", "prob", "probs", "logits", "confidence", "time", "id")
 

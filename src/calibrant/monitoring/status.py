@@ -31,8 +31,6 @@ from .settings import Settings
 from .store import Store, is_unwritable
 from .windows import time_text
 
-__all__ = ["Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus", "build_status"]
-
 SHOWN_ALARMS = 8
 
 

@@ -19,8 +19,6 @@ from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
 
-__all__ = ["FORMAT", "Store", "is_unwritable"]
-
 FORMAT = 4
 """Format of new stores. Those before compare ids as they were written; the third has pruned rows or windows of a time zone, the second
 out-of-distribution scores."""

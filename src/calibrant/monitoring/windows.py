@@ -17,8 +17,6 @@ from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPyth
 from ..input.convert import as_entries
 from ..util.checks import check_whole
 
-__all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
-
 Whole = NDArray[np.int64]
 SECOND = 1_000_000
 UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}

@@ -21,14 +21,6 @@ from .coefficients import LinearCurves, LinearLogits
 from .scores import Floats, Scores, TrainingData, as_rows, named_as, normalised
 from .softmax_regression import minimised, softmax
 
-__all__ = [
-    "OffsetAdjustment",
-    "PriorEstimate",
-    "PriorShift",
-    "ProbabilityAdjustment",
-    "prior_shift_em",
-]
-
 Prior = float | Sequence[float]
 STEPS, TOLERANCE = 10_000, 1e-10
 # Relative deviation of the mean from the observed rate above which clipping is reported.

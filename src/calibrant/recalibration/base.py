@@ -30,8 +30,6 @@ from ..util.results import plain_value
 from ..views.keywords import check_fields
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
-__all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
-
 Input = Literal["prob", "logit"]
 # Every registered calibrator by the name of its class, and every method by its name.
 TYPES: dict[str, type[Calibrator]] = {}

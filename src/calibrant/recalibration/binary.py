@@ -18,17 +18,6 @@ from .base import CountingCalibrator, Input, Method
 from .coefficients import KnotCurves, LinearCurves
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
-__all__ = [
-    "BetaCalibration",
-    "CenteredIsotonicCalibration",
-    "IsotonicCalibration",
-    "KernelCalibration",
-    "PlattScaling",
-    "QuadraticLogit",
-    "ScoreCalibrator",
-    "SplineCalibration",
-]
-
 Curve = Callable[[Any], Floats]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]

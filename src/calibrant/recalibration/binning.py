@@ -32,14 +32,6 @@ from .binary import Curve, Multiclass, ScoreCalibrator, plain_logistic, with_top
 from .coefficients import KnotCurves, StepCurves
 from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
-__all__ = [
-    "BayesianBinning",
-    "HistogramBinning",
-    "NearIsotonicEnsemble",
-    "ScalingBinning",
-    "TopLabelHistogramBinning",
-]
-
 Starts = NDArray[np.intp]
 # Distinct scores beyond this number are pooled into as many groups of equal weight before the near-isotonic path is computed.
 MOST_GROUPS = 1000

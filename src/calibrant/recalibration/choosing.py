@@ -41,8 +41,6 @@ from .safe import SafeCalibration
 from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
 from .targets import carried_over, induced, owners, read_target
 
-__all__ = ["Candidate", "Recalibration", "recalibrate"]
-
 Loss = Literal["nll", "brier"]
 # Lower bound of the probability of a held-out label in the negative log-likelihood.
 FLOOR = 1e-12

@@ -12,8 +12,6 @@ from .base import Calibrator, Input, Method
 from .scores import Floats, Scores, TrainingData
 from .softmax_regression import softmax
 
-__all__ = ["MiscalibrationAwareTemperature"]
-
 # The grids of the authors' code: temperatures, and the factor of the class miscalibration.
 TEMPERATURES = np.arange(50, 200) / 100
 FACTORS = np.arange(-2000, 2000) / 1000

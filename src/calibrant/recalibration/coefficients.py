@@ -13,8 +13,6 @@ import numpy as np
 from ..curves import curves
 from .scores import Floats
 
-__all__ = ["KnotCurves", "LinearCurves", "LinearLogits", "StepCurves"]
-
 
 class LinearCurves:
     """Mixin of calibrators whose curves are linear in features of the score."""

@@ -21,8 +21,6 @@ from ..views.view import View
 from .base import Calibrator, Input
 from .scores import Array, Floats, Scores, TrainingData, named_as, names_array, normalised
 
-__all__ = ["PlattScalingWithFeatures"]
-
 STEPS, TOLERANCE, HALVINGS = 100, 1e-11, 40
 # Quantiles closer than this are one edge, as in scikit-learn's KBinsDiscretizer.
 NARROW = 1e-8

@@ -22,8 +22,6 @@ from ..util.progress import track
 from .base import Calibrator, CountingCalibrator, Input
 from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content, read_rows
 
-__all__ = ["GroupCalibration", "MultiCalibration"]
-
 Masks = NDArray[np.bool_]
 
 

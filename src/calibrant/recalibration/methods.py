@@ -9,9 +9,6 @@ from ..errors import ArgumentError
 from .base import METHODS as METHODS
 from .base import TYPES, Calibrator, Method
 
-__all__ = ["METHODS", "calibrator_types", "find_method", "method_elsewhere"]
-
-
 # The modules that hold calibrators, in the order in which these are listed.
 _MODULES = (
     "base",

@@ -21,8 +21,6 @@ from .base import Calibrator, CountingCalibrator, Input, Method
 from .scores import Floats, Scores, TrainingData, on_scale, order_of_content, scale_of
 from .softmax_regression import softmax
 
-__all__ = ["ConsistencyCalibration", "IntraOrderPreserving"]
-
 Noise = Literal["gaussian", "uniform"]
 # Lower bound of the slopes: a flat piece would make distinct classes equal; this bound separates them in single precision too.
 LEAST_SLOPE = 1e-3

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..binning.parse import NAMED, Edges, Levels
+from ..binning.parse import NAMED
+from ..binning.rules import Edges, Levels
 from ..binning.table import BinTable
 from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
@@ -24,8 +25,6 @@ from .choosing import Recalibration
 from .grouped import GroupedScores
 from .methods import calibrator_types
 from .scores import names_array
-
-__all__ = ["load", "save"]
 
 SCHEMA = 1
 ARRAYS = "biufU"

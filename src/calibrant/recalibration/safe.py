@@ -20,8 +20,6 @@ from .scaling import TemperatureScaling
 from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts
 from .softmax_regression import softmax
 
-__all__ = ["SafeCalibration"]
-
 # Shrunk completely, probabilities would be tied and the predicted class arbitrary.
 MOST_SHRUNK = 1 - 1e-6
 # Bisections of the strength and of the bound: a resolution of about 1e-7.

@@ -26,15 +26,6 @@ from .softmax_regression import (
     some_rows,
 )
 
-__all__ = [
-    "BiasCorrectedTemperature",
-    "DirichletCalibration",
-    "EnsembleTemperature",
-    "MatrixScaling",
-    "TemperatureScaling",
-    "VectorScaling",
-]
-
 Floats = NDArray[np.float64]
 
 # Smallest total share of the two components of an ensemble that distinguish the classes.

@@ -31,29 +31,6 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block
 
-__all__ = [
-    "SMALLEST",
-    "Scores",
-    "TrainingData",
-    "absent_classes",
-    "as_rows",
-    "dealt",
-    "fingerprint",
-    "fold_of_rows",
-    "in_order",
-    "named_as",
-    "names_array",
-    "normalised",
-    "on_scale",
-    "order_of_content",
-    "random_parts",
-    "read_rows",
-    "row_hashes",
-    "scale_of",
-    "scale_of_odds",
-    "with_weight",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

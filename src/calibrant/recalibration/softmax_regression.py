@@ -13,24 +13,6 @@ from ..errors import warn_caller
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from .scores import TrainingData
 
-__all__ = [
-    "LEAST",
-    "MOST",
-    "LinearSoftmax",
-    "best_matrix",
-    "best_penalty",
-    "best_scale",
-    "best_vector",
-    "bias_corrected",
-    "bounded",
-    "by_newton",
-    "minimised",
-    "newton",
-    "searched_scale",
-    "softmax",
-    "some_rows",
-]
-
 Floats = NDArray[np.float64]
 
 # Parameters beyond this bound are treated as divergent.

@@ -17,8 +17,6 @@ from .base import Calibrator, FitRecord, Input
 from .binary import AHEAD
 from .scores import Floats, Scores, TrainingData, names_array
 
-__all__ = ["LensCalibration", "Target", "carried_over", "induced", "owners", "read_target"]
-
 Masks = NDArray[np.bool_]
 KNOWN = (
     "choose 'class:NAME', 'top_label', 'within_top:K', 'band:LOW,HIGH' or groups of classes, for example 'within_top:5'"

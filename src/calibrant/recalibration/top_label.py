@@ -15,8 +15,6 @@ from .base import Calibrator, CountingCalibrator, Input, Method
 from .binary import IsotonicCalibration, PlattScaling, with_top
 from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
-__all__ = ["TopLabelCalibration"]
-
 
 @dataclass(eq=False, repr=False)
 class TopLabelCalibration(CountingCalibrator):

@@ -18,8 +18,6 @@ from .base import Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator
 from .scores import Floats, TrainingData, dealt, on_scale, order_of_content, with_weight
 
-__all__ = ["CrossVennAbers", "VennAbers"]
-
 Rule = Literal["log", "brier"]
 Points = tuple[list[float], list[float]]
 

@@ -18,8 +18,8 @@ from ..errors import (
     LensError,
 )
 from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Evaluation, Inference, choose_metrics
-from ..evaluation.result import Header
+from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.result import Evaluation, Header
 from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -61,8 +61,6 @@ from .summary import summarize
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
-
-__all__ = ["Options", "Report", "build", "cells_of", "diagram_of", "report"]
 
 BINS = 15
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.

@@ -21,8 +21,6 @@ from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
 from .tripod_items import tripod
 
-__all__ = ["PURPOSES", "clinical_part"]
-
 PURPOSES = ("clinical",)
 # Statistics of each subgroup.
 BRIEF = ("c", "intercept", "slope", "oe")

@@ -13,14 +13,14 @@ import numpy as np
 from ..errors import Argument, ArgumentError, CalibrantError, InPython, ShapeError, Use
 from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
-from ..inference.significance import adjust
+from ..inference.multiplicity import adjust
 from ..input.convert import summing_to_one
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from ..util.files import check_writable
-from ..util.results import number
+from ..util.results import number, percent
 from ..views.keywords import checks_keywords
 from .building import Options, Report, build, read_options
 from .content import ComparedDifference, ComparedMetric
@@ -29,17 +29,7 @@ from .html import SIGNIFICANCE, render_comparison
 from .plain import chance_cell, escaped, line, metadata_lines, points, provenance_lines, span, table_of
 from .recalibration import most_rows, sampled_rows
 from .verdict import ALPHA, chance, rounded_up
-from .wording import lens_text, level_text, mean_name, percent, percents, rate_name
-
-__all__ = [
-    "ComparedDifference",
-    "ComparedMetric",
-    "ReportComparison",
-    "Side",
-    "compare_parts",
-    "compare_reports",
-    "compared_metric",
-]
+from .wording import lens_text, level_text, mean_name, percents, rate_name
 
 Kind = Literal["models", "periods", "before-after"]
 KINDS = ("models", "periods", "before-after")

@@ -13,31 +13,6 @@ if TYPE_CHECKING:
     from .interactive import Interactive
     from .tripod_items import Tripod
 
-__all__ = [
-    "BeforeAfter",
-    "BenefitPoint",
-    "CalibratorRow",
-    "CalibratorTable",
-    "Change",
-    "Clinical",
-    "ComparedDifference",
-    "ComparedMetric",
-    "CurvePoint",
-    "Diagram",
-    "DiagramBin",
-    "MetricGroup",
-    "MetricRow",
-    "Metrics",
-    "Point",
-    "Provenance",
-    "RiskBin",
-    "Subgroup",
-    "Threshold",
-    "Verdict",
-    "Weakness",
-    "Weaknesses",
-]
-
 Direction = Literal["over", "under", "mixed", "none", "unknown"]
 MetricGroup = Literal["calibration", "proper score", "discrimination"]
 

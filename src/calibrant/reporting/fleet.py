@@ -7,12 +7,9 @@ from pathlib import Path
 
 from ..monitoring.fleet import FleetStatus
 from ..util.files import write_atomic
-from ..util.results import number
+from ..util.results import number, percent
 from ..util.version import __version__
 from .html import environment
-from .wording import percent
-
-__all__ = ["write_fleet"]
 
 STATES = {
     "alarm": "calibration alarm",

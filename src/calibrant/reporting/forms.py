@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from ..util.results import Result, format_of
 
-__all__ = ["Document", "Form", "form_of"]
-
 Form = Literal["html", "md", "json"]
 # Shows the conclusion and the diagram, with room on a laptop for the cell itself.
 FRAME_HEIGHT = 760

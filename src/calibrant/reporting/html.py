@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
 from ..util.files import cached_text
+from ..util.results import percent
 from .content import (
     BenefitPoint,
     ComparedDifference,
@@ -58,25 +59,11 @@ from .specs import (
     trend_spec,
 )
 from .stills import compared_image, diagram_image
-from .wording import (
-    ABOVE,
-    BELOW,
-    event_of,
-    lens_text,
-    level_text,
-    mean_name,
-    percent,
-    plain_id,
-    rate_name,
-    sentence,
-    signed,
-)
+from .wording import ABOVE, BELOW, event_of, lens_text, level_text, mean_name, plain_id, rate_name, sentence, signed
 
 if TYPE_CHECKING:
     from .building import Report
     from .comparing import ReportComparison
-
-__all__ = ["SIGNIFICANCE", "embedded_json", "environment", "render_comparison", "render_report"]
 
 SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 

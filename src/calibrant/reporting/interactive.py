@@ -20,8 +20,6 @@ from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 
-__all__ = ["CELLS", "STOPS", "CellSums", "Interactive", "Series", "cell_sums", "interactive", "named_left_out", "shown"]
-
 # The edges of the cells are among those of a sketch, so rows and sketches give the same cells.
 CELLS = 300
 STOPS = tuple(count for count in range(1, CELLS + 1) if CELLS % count == 0)

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
-from ..evaluation.measure import Evaluation, evaluate, resampled_alike, with_direction
-from ..evaluation.result import Header, MetricResult, side_note
+from ..evaluation.measure import evaluate, resampled_alike, with_direction
+from ..evaluation.result import Evaluation, Header, MetricResult, side_note
+from ..inference.cells import CellSampler, Draws, sharing
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
-from ..inference.resampling import CellSampler, Draws, choose_sampler, remember, sharing
+from ..inference.resampling import choose_sampler, remember
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.properties import PAIRED_ROWS, compares_pairs, is_slow_to_resample
@@ -26,8 +27,6 @@ from ..util.progress import track
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
-
-__all__ = ["evaluate_cells", "measure"]
 
 T = TypeVar("T")
 

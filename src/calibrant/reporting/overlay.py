@@ -17,8 +17,6 @@ from .interactive import CELLS, CellSums, Series, named_left_out, shown
 if TYPE_CHECKING:
     from .building import Report
 
-__all__ = ["FEW", "Overlay", "PageSide", "compared_sides", "overlay", "report_sides"]
-
 FEW = 6
 """Up to this many sides are drawn at once; of more, a small diagram of each is shown, and some are drawn at the start."""
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
+from ..util.results import percent
 from .content import (
     BeforeAfter,
     CalibratorTable,
@@ -24,22 +25,11 @@ from .content import (
 )
 from .interactive import shown
 from .verdict import chance
-from .wording import lens_text, level_text, mean_name, percent, rate_name
+from .wording import lens_text, level_text, mean_name, rate_name
 
 if TYPE_CHECKING:
     from .building import Report
     from .tripod_items import Tripod
-
-__all__ = [
-    "changes_table",
-    "escaped",
-    "markdown_of",
-    "metadata_lines",
-    "summary_markdown",
-    "table_of",
-    "tripod_markdown",
-    "with_interval",
-]
 
 MOST_PLACES = 15
 TRIPOD_NOTE = (

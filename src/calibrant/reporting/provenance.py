@@ -15,8 +15,6 @@ from ..input.predictions import Predictions
 from ..recalibration.scores import fingerprint
 from .content import Provenance
 
-__all__ = ["data_fingerprint", "time_stamp", "trace"]
-
 
 def trace(
     p: Predictions,

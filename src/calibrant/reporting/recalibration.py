@@ -23,14 +23,6 @@ from ..recalibration.methods import METHODS
 from ..recalibration.scores import Scores
 from .content import CalibratorRow, CalibratorTable
 
-__all__ = [
-    "calibrators_of",
-    "compare_calibrators",
-    "no_calibrators",
-    "row_count",
-    "sampled_rows",
-]
-
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
 MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 2_000_000, 5_000

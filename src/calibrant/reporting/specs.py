@@ -9,21 +9,6 @@ from typing import Any, NamedTuple
 
 from .wording import ABOVE, BELOW
 
-__all__ = [
-    "ON_PAGE",
-    "ON_PAPER",
-    "Palette",
-    "benefit_spec",
-    "curve_spec",
-    "data_address",
-    "histogram_spec",
-    "image_of",
-    "reliability_spec",
-    "risks_spec",
-    "threshold_spec",
-    "trend_spec",
-]
-
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
 

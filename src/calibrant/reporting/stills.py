@@ -13,8 +13,6 @@ from typing import Any
 from .specs import ON_PAPER, SHARE
 from .wording import ABOVE, BELOW
 
-__all__ = ["compared_image", "diagram_image"]
-
 Values = Sequence[Mapping[str, Any]]
 
 WIDTH, HEIGHT, BARS = 420, 400, 80

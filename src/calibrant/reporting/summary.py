@@ -13,8 +13,6 @@ from ..sketches.grid import EQUAL
 from ..sketches.sketch import Sketch
 from .recalibration import row_count
 
-__all__ = ["MOST_ROWS", "Summary", "summarize"]
-
 # Two classes with more rows are reported from a sketch, since the steps of a report need up to a kilobyte for each row.
 MOST_ROWS = 1_000_000
 

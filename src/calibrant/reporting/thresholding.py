@@ -13,8 +13,6 @@ from ..errors import CalibrantError, WeightsNotSupportedError
 from ..input.predictions import Predictions
 from .content import Point, Threshold
 
-__all__ = ["find_threshold", "with_choice"]
-
 # Coverages at which the curve is tabulated.
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25)
 NOTES = (

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 from ..monitoring.ood import OodFindings
 from ..monitoring.status import Alarm, MonitorStatus, WindowStatus, stories_of
 from ..util.files import write_atomic
-from ..util.results import number
+from ..util.results import number, percent
 from ..util.version import __version__
 from .html import environment
 from .specs import image_of
 from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
-from .wording import lens_text, mean_name, percent, rate_name
-
-__all__ = ["render_timeline", "write_timeline"]
+from .wording import lens_text, mean_name, rate_name
 
 HEADINGS = (
     "window", "state", "rows", "labels", "mean confidence", "median", "p90", "p99", "drift p", "PSI", "KS", "Wasserstein", "JS",

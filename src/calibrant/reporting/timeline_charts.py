@@ -9,8 +9,6 @@ from ..monitoring.status import MonitorStatus, WindowStatus
 from .specs import COLUMN_ROOM, ON_PAPER
 from .wording import ABOVE, BELOW
 
-__all__ = ["LINES", "NARROW", "WIDE", "timeline_spec"]
-
 WIDE, NARROW = 820, 300
 OVER, UNDER, PAPER, INK = ON_PAPER.over, ON_PAPER.under, ON_PAPER.paper, "#333333"
 QUIET, MARK = "#7a7a80", "#b2560d"

@@ -14,8 +14,6 @@ from ..util.version import __version__
 from .plain import tripod_markdown
 from .provenance import time_stamp
 
-__all__ = ["Tripod", "TripodItem", "tripod"]
-
 # Rows of the summary that a sentence quotes, and those of the table of item 23a.
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
 

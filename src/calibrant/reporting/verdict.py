@@ -14,15 +14,13 @@ from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
-from ..util.results import number
+from ..util.results import number, percent
 from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
 from .content import CalibratorTable, Direction, Verdict
 from .weaknesses import gap_pvalues, sums_by
-from .wording import event_of, lens_text, percent, percents, sentence
-
-__all__ = ["ALPHA", "TEST", "chance", "judge"]
+from .wording import event_of, lens_text, percents, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.

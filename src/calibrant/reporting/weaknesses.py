@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.table import BinTable, binomial_interval
-from ..inference.significance import adjust
+from ..inference.multiplicity import adjust
 from ..input.grouping import groupings_of
 from ..input.predictions import Predictions
 from ..util.results import number
@@ -17,8 +17,6 @@ from ..views.lenses import shared_name, single_event
 from ..views.view import View
 from .content import Weakness, Weaknesses
 from .wording import event_of, lens_text
-
-__all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -5,21 +5,6 @@ from __future__ import annotations
 from ..evaluation.result import NOTHING
 from ..util.results import decimals, percent
 
-__all__ = [
-    "ABOVE",
-    "BELOW",
-    "event_of",
-    "lens_text",
-    "level_text",
-    "mean_name",
-    "percent",
-    "percents",
-    "plain_id",
-    "rate_name",
-    "sentence",
-    "signed",
-]
-
 # The side of the diagonal on which a point lies; whether the difference is significant is another question.
 ABOVE, BELOW = "predicted > observed", "predicted < observed"
 LENSES = {

@@ -22,18 +22,17 @@ from ..errors import (
     WeightError,
 )
 from ..input.convert import _native, is_frame, missing_values
+from ..input.expressions import quoted
 from ..input.frames import opposite_of
 from ..input.missing import DROP, Dropped, all_missing
 from ..util.checks import check_choice
-from .files.columns import names_as_written, quoted
+from .files.columns import names_as_written
 from .files.reading import common_kind, open_rows, paths_of
 from .grid import CELLS, grid
 from .group_names import plain_name
 from .row_sums import RowSums
 from .sketch import MOST_ROWS, Sketch
 from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
-
-__all__ = ["Cells", "read_cells"]
 
 Counts = NDArray[np.int64]
 # Doubles represent every integer up to this one.

@@ -28,13 +28,12 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Summary, VectorView, View
 from .cells import read_cells
+from .grid import CELLS
 from .group_names import common_names, finder, plain_name
 from .grouped import MOST_GROUPS, GroupCells
 from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
-from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
-
-__all__ = ["ALL", "GroupSketch", "GroupSums", "Sketches", "default_lenses", "row_metric"]
+from .sketch import NARROW_ROWS, Sketch, checked_cells, written_as
 
 # Up to this number of classes each has a sketch of its own by default.
 FEW_CLASSES = 50

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ..binning.exact_sums import CellSums
 from ..views.view import View
 
-__all__ = ["most_moved", "spread_views"]
-
 Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 STREWN = 6

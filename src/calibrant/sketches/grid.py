@@ -13,8 +13,6 @@ from ..binning.exact_sums import BinSums, Totals, slot_sums, uniform_slots
 from ..util.blocks import map_blocks
 from ..util.kernels import compiled, fill_cells, read_cells
 
-__all__ = ["CELLS", "EQUAL", "Grid", "cell_sums", "grid", "slots"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -15,8 +15,6 @@ import numpy as np
 from ..input.convert import is_missing
 from .files.columns import WHOLE
 
-__all__ = ["common_names", "finder", "plain_name"]
-
 
 def plain_name(name: Any) -> Any:
     """A name as text, a number or a truth value, which can be serialized; dates and other objects as text."""

@@ -13,8 +13,6 @@ from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_cells, fill_groups
 from .grid import CELLS, grid, shortcuts, slots
 from .sketch import Sketch
 
-__all__ = ["MOST_GROUPS", "GroupCells"]
-
 Array = NDArray[Any]
 
 # Rows that are sorted at once; the lowest bits of a key are their number.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import ROW_UNIT, add_rows, compiled
 
-__all__ = ["LOG_UNIT", "TERMS", "GroupRows", "RowSums", "log_table", "minus_log", "row_sums"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

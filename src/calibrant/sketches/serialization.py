@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ..errors import CalibrantError, FileError, InputTypeError
 
-__all__ = ["pack", "unpack", "well_formed"]
-
 MAGIC, VERSION = b"CALIBRANT\0", 2
 _HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32

@@ -33,8 +33,6 @@ from .error_bound import most_moved, spread_views
 from .grid import CELLS, EQUAL, cell_sums, grid, slots
 from .serialization import pack, unpack, well_formed
 
-__all__ = ["CELLS", "Sketch", "cell_view"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

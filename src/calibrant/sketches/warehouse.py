@@ -18,8 +18,6 @@ from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
 from .row_sums import LN2, TERMS, log_table
 
-__all__ = ["DIALECTS", "FAULTS", "KEYS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
-
 # Version of the columns that a query returns.
 VERSION = 1
 HALF = 1 << 31

@@ -15,8 +15,6 @@ from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
 from ..views.keywords import documents_keywords, unknown_keyword
 from .responses import check_classifier, label_names, scores_of
 
-__all__ = ["ReliabilityDisplay"]
-
 # Keywords of the curve, and of its drawing.
 CURVE = tuple(inspect.signature(calibration_curve).parameters)[2:]
 DRAWING = tuple(word for word in inspect.signature(ReliabilityDiagram.plot).parameters if word not in ("self", "ax"))

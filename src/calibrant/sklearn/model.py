@@ -36,8 +36,6 @@ try:
 except ImportError:  # scikit-learn before 1.6
     FrozenEstimator = ()
 
-__all__ = ["CalibratedModel", "CalibratedPair"]
-
 _Made = TypeVar("_Made", bound=Calibrator)
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

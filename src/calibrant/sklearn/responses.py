@@ -11,8 +11,6 @@ from ..errors import ArgumentError, LabelError, Use
 from ..input.convert import column
 from ..input.labels import class_names, encode_labels
 
-__all__ = ["Kind", "Wanted", "check_classifier", "class_codes", "label_names", "scores_of"]
-
 Kind = Literal["prob", "logit"]
 # "raw" are the scores that scikit-learn calibrates: the decision function, else the probabilities as they are.
 Wanted = Literal["prob", "logit", "raw"]

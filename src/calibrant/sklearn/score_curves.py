@@ -12,8 +12,6 @@ from ..curves.curves import Interpolated, isotonic_of_groups
 from ..curves.logistic_regression import Groups, fit_logistic
 from ..errors import InputError
 
-__all__ = ["ScoreCurves", "Sigmoid", "fit_sigmoid"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,6 @@ from ..metrics.registry import Metric, catalogue
 from ..views.keywords import checks_keywords
 from .responses import label_names, scores_of
 
-__all__ = ["Scorer", "scorer", "scorers"]
-
 
 @dataclass(frozen=True)
 class Scorer:

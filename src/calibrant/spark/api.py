@@ -41,8 +41,6 @@ from ..util.version import __version__
 from .executors import Columns, Partial, added, calibrator_text
 from .grouping import grouped, not_in_sql
 
-__all__ = ["apply", "sketch"]
-
 # Number of tasks that merge the sketches of the partitions, and thus the largest number of rows that reach the driver.
 MERGERS = 16
 PARTIAL = "partition int, state binary, error string"

@@ -33,8 +33,6 @@ from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
 from ..util.temporary import temporary_folder
 
-__all__ = ["Columns", "Partial", "added", "calibrate", "calibrator_text", "fill", "merge"]
-
 Array = NDArray[Any]
 
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.

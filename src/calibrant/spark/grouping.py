@@ -11,8 +11,6 @@ from ..sketches.collection import Sketches
 from ..sketches.warehouse import DIALECTS, KEYS, Plan, quoted, row_steps, sums_of
 from .executors import Columns
 
-__all__ = ["grouped", "not_in_sql"]
-
 OWN = DIALECTS["spark"]
 NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 

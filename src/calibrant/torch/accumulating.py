@@ -36,8 +36,6 @@ from .metric_base import GATHER, REAL, MetricBase
 from .metric_inputs import as_rows, check_arguments, check_lenses, fault_error
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
-__all__ = ["SketchMetric", "SyncError"]
-
 Input = Literal["prob", "logit"]
 # Entries of `state_dict`.
 KEPT = ("sums", "first_fault")

@@ -16,8 +16,6 @@ from ..recalibration.binary import BetaCalibration, _view
 from .modules import CountingModule, Input, documents_module
 from .rows import TrainingRows, absent_classes, host
 
-__all__ = ["BetaModule"]
-
 SMALL, LARGE = math.log(CLIP), math.log1p(-CLIP)
 # Least curvature, relative to that at even odds; below it the labels may be separated, which is decided on the CPU.
 FLAT = 1e-7

@@ -24,16 +24,6 @@ from .ensembles import Moments, dropout_active, groups_of, is_several, read_gene
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
 
-__all__ = [
-    "Collected",
-    "CollectedArrays",
-    "UnstableOutputsWarning",
-    "collect",
-    "evaluating",
-    "named_labels",
-    "without_input",
-]
-
 # Number of rows of a dataset that are read twice.
 LOOKED_AT = 4
 # Parameters of `collect` and `evaluate`, for their docstrings.

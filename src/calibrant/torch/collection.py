@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, InputTypeError
 from .accumulating import SketchMetric, documents_metric, untraced
 
-__all__ = ["MetricCollection"]
-
 
 class MetricCollection(nn.Module):
     """Several metrics with the interface of one; results are dictionaries by name.

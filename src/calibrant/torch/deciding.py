@@ -20,8 +20,6 @@ from .collecting import evaluating
 from .outputs import Output, arguments, chosen_output, row_counts
 from .rows import as_classes, as_numbers, host, read_labels, wide
 
-__all__ = ["ThresholdedPrediction", "predict_with_threshold"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThresholdedPrediction(Result):

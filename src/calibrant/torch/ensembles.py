@@ -15,8 +15,6 @@ from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..util.checks import check_whole
 from .rows import at_least_single
 
-__all__ = ["Moments", "dropout_active", "groups_of", "is_several", "read_generator", "read_samples", "weights_in_turn"]
-
 Draw = Mapping[str, Any] | Callable[[Any], Any]
 
 

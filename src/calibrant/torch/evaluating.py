@@ -9,15 +9,13 @@ import torch
 from torch import nn
 
 from ..errors import ArgumentError, InputError, InSampleWarning, warn_caller
-from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
+from ..evaluation.result import Evaluation
 from ..recalibration.scores import fingerprint
 from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
 from .collecting import PARAMETERS, Collected, collect, evaluating, named_labels, without_input
 from .modules import CalibratorModule
 from .outputs import Output, Unpack
-
-__all__ = ["COMPACT", "evaluate"]
 
 # In addition to accuracy and mean confidence, which every evaluation has.
 COMPACT = ("nll", "brier", "ece")

@@ -16,8 +16,6 @@ from ..util.files import write_atomic
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
 
-__all__ = ["export_onnx", "export_program"]
-
 documents_export = documents_keywords(
     table={
         "module": (

@@ -33,8 +33,6 @@ def jit(function: Any) -> Any:
     return triton.jit(function, do_not_specialize=[name for name in CHANGING if name in names])
 
 
-__all__ = ["add_fused", "can_fuse"]
-
 # Up to this many classes a thread reads a row; with more, the threads of a program share one.
 FEW = 32
 # Rows per program in the first case, entries at a time in the second; fewer where each entry is added.

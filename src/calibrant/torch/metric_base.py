@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import torch.distributed as dist
 from torch import Tensor, nn
 
-__all__ = ["GATHER", "REAL", "MetricBase"]
-
 
 def _distributed() -> bool:
     return dist.is_available() and dist.is_initialized()

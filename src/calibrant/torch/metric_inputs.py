@@ -24,8 +24,6 @@ from ..errors import (
 from ..util.checks import check_whole
 from .sketching import NEVER, Block, Plan
 
-__all__ = ["as_rows", "check_arguments", "check_lenses", "fault_error"]
-
 
 def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
     """Tensors as rows, without copying where their strides allow it and without reading from the device."""

@@ -24,14 +24,6 @@ from . import sketching
 from .accumulating import PARAMETERS, SketchMetric
 from .sketching import Cells, cells_of
 
-__all__ = [
-    "BinaryCalibrationError",
-    "CalibrationError",
-    "CalibrationMetric",
-    "MulticlassCalibrationError",
-    "MultilabelCalibrationError",
-]
-
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass", "multilabel"]
 Arithmetic = Literal["exact", "linspace", "torch", "torch64"]

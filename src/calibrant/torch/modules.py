@@ -46,16 +46,6 @@ from .rows import (
 )
 from .softmax_regression import DeviceSoftmax, best_scale, chosen_penalty
 
-__all__ = [
-    "BiasCorrectedTemperatureModule",
-    "CalibratedModule",
-    "CalibratorModule",
-    "DirichletModule",
-    "MatrixModule",
-    "TemperatureModule",
-    "VectorModule",
-]
-
 Input = Literal["logit", "prob"]
 documents_module = documents_keywords(
     table={

@@ -25,17 +25,6 @@ from ..util.checks import check_choice, check_positive
 from ..views.keywords import documents_keywords
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
-__all__ = [
-    "OodKnn",
-    "OodMahalanobis",
-    "ood_energy",
-    "ood_entropy",
-    "ood_max_logit",
-    "ood_msp",
-    "ood_mutual_information",
-    "ood_variance",
-]
-
 Input = Literal["logit", "prob"]
 documents_score = documents_keywords(
     table={

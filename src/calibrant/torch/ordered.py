@@ -32,8 +32,6 @@ from .rows import (
 )
 from .softmax_regression import best_scale
 
-__all__ = ["IntraOrderPreservingModule", "OrderPreservingNetwork"]
-
 LOG_CLIP = math.log(CLIP)
 # Least factor of a gap: a factor of 0 would tie classes that differ.
 LEAST_FACTOR = 1e-3

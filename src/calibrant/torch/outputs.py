@@ -11,18 +11,6 @@ from torch import Tensor
 
 from ..errors import ArgumentError, Drop, InputError, InputTypeError
 
-__all__ = [
-    "Output",
-    "Unpack",
-    "arguments",
-    "chosen_output",
-    "label_tensor",
-    "moved",
-    "own_copy",
-    "row_counts",
-    "unpacked",
-]
-
 Output = int | str | Callable[[Any], Tensor] | None
 Unpack = Callable[[Any], tuple[Any, Any]] | None
 LABEL_KEYS = ("labels", "label", "targets", "target", "y")

@@ -17,28 +17,6 @@ from ..input.weights import WeightKind, read_weights
 from ..recalibration import scores
 from ..recalibration.scores import SMALLEST
 
-__all__ = [
-    "LOG_SMALLEST",
-    "TrainingRows",
-    "absent_classes",
-    "as_classes",
-    "as_given",
-    "as_numbers",
-    "at_least_single",
-    "blocks",
-    "check_flat",
-    "check_logits",
-    "classes_last",
-    "host",
-    "of_probabilities",
-    "read_labels",
-    "ruled_out_read",
-    "softmax_of_classes",
-    "warn_of_absent",
-    "wide",
-    "without_autocast",
-]
-
 # Entries per block: enough to occupy a device, few enough for several copies.
 BLOCK = 1 << 24
 LOG_SMALLEST = math.log(SMALLEST)

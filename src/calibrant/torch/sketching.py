@@ -18,24 +18,6 @@ from ..sketches.grid import CELLS, EQUAL, grid
 from ..util.kernels import LOW_BITS
 from .rows import at_least_single
 
-__all__ = [
-    "FAULTS",
-    "IGNORED",
-    "LANES",
-    "Block",
-    "Cells",
-    "Plan",
-    "add_block",
-    "blocks_of",
-    "carry",
-    "cells_of",
-    "new_sums",
-    "section_sums",
-    "tables",
-    "tallies",
-    "tolerance_of",
-]
-
 # Causes of invalid rows. Each has many counters, because atomic additions at one address are serialized.
 IGNORED, NOT_A_NUMBER, OUT_OF_RANGE, WRONG_SUM, WRONG_LABEL, WRONG_GROUP = range(6)
 FAULTS = 6

@@ -12,8 +12,6 @@ from torch import Tensor
 from ..recalibration.softmax_regression import MOST, LinearSoftmax, best_penalty, bounded, newton
 from .rows import TrainingRows, blocks, host
 
-__all__ = ["DeviceSoftmax", "best_scale", "chosen_penalty"]
-
 Floats = NDArray[np.float64]
 FOLDS = 5
 

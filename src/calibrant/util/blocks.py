@@ -8,17 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = [
-    "LARGE_BLOCK",
-    "cores",
-    "keep_freed_memory",
-    "map_blocks",
-    "rows_per_block",
-    "sort_in_place",
-    "stable_order",
-    "using_cores",
-]
-
 T = TypeVar("T")
 
 BLOCK_ENTRIES = 1 << 17

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 
-__all__ = ["check_choice", "check_fraction", "check_positive", "check_whole", "least_resamples", "weight_per_class"]
-
 
 def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
     """Check that a value is one of a few strings or None.

@@ -11,8 +11,6 @@ from typing import Any
 from ..errors import FileError
 from .files import read_limited
 
-__all__ = ["OWN", "PROJECT", "Configuration", "find_configuration", "read_configuration"]
-
 OWN, PROJECT = "calibrant.toml", "pyproject.toml"
 # A configuration has a few hundred bytes; other tools fill pyproject.toml.
 MAX_BYTES = 1 << 20

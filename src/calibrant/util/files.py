@@ -15,20 +15,6 @@ from typing import Any, BinaryIO
 from ..errors import FileError
 from .temporary import claim, remove_leftovers
 
-__all__ = [
-    "atomic_file",
-    "cache_folder",
-    "cached_text",
-    "check_unpacked",
-    "check_writable",
-    "make_folder",
-    "read_arrays",
-    "read_limited",
-    "read_npz",
-    "read_start",
-    "write_atomic",
-]
-
 # The share of the memory of queries that an archive may unpack to; a small one can expand to a thousand times its size.
 UNPACKED_SHARE = 0.5
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..errors import warn_caller
 
-__all__ = ["COUNT_UNIT", "FEW_ROWS", "LOW_BITS", "LOW_MASK", "compiled", "loaded"]
-
 # Importing numba and loading the compiled loops takes about a second. As in the ski rental problem, a process does so once it
 # has processed this many entries without.
 MIN_ENTRIES = 40_000_000

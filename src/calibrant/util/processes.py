@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 from .blocks import cores
 from .progress import loop, show_nothing, track
 
-__all__ = ["beside", "in_processes", "run_all"]
-
 T = TypeVar("T")
 
 # Each process needs memory for what it computes; what was computed before is shared.

@@ -17,24 +17,6 @@ from ..errors import ArgumentError, MissingDependencyError, Use
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "Record",
-    "Result",
-    "decimals",
-    "format_of",
-    "frame_of",
-    "html_lines",
-    "html_table",
-    "json_values",
-    "markdown_table",
-    "number",
-    "percent",
-    "plain_value",
-    "pvalue_text",
-    "several",
-    "text_table",
-]
-
 
 class Result:
     """Base of results. Subclasses are ``@dataclass(frozen=True, repr=False)``; their fields give every export.

@@ -18,8 +18,6 @@ from ..errors import FileError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["claim", "process_folder", "remove_leftovers", "temporary_folder"]
-
 # The folder of this process in each folder for temporary files that it has used.
 _folders: dict[str, Path] = {}
 

@@ -1,5 +1,3 @@
 """The version of the package: the one place where it is written; the build, the documentation and the citation follow."""
 
-__all__ = ["__version__"]
-
 __version__ = "1.0.0rc1"

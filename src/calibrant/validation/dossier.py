@@ -21,8 +21,6 @@ from .references import GROUPS, Compared, Reference, compare, load, stored_json
 from .timing import timings
 from .traceability import trace, without_outside_source
 
-__all__ = ["Dossier", "validate"]
-
 # Of the stored values of other kinds, which take long, the default evaluates one of each topic.
 QUICK = ("metric", "calibrator", "decision")
 NEAR = ("nominal", "few runs")

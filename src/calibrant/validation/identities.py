@@ -24,8 +24,6 @@ from ..util.database import connect
 from ..util.temporary import temporary_folder
 from .references import Compared, Reference, evaluate
 
-__all__ = ["compare_identity", "has_spark", "identities", "problem"]
-
 # Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
 ROWS, FILE_ROWS = 600_000, 20_000
 BINARY = "[cal.ece(y, p), cal.rmsce(y, p), cal.mce(y, p), cal.ece(y, p, binning='equal_mass')]"

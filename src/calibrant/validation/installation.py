@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from ..util.version import __version__
 
-__all__ = ["Origin", "changed_files", "checksums", "installation", "origin"]
-
 PACKAGE = Path(__file__).parent.parent
 REQUIRED = ("numpy", "scipy", "narwhals", "duckdb", "jinja2", "vl-convert-python", "click", "rich", "lazy-loader")
 OPTIONAL = ("numba", "pyarrow", "pandas", "polars", "scikit-learn", "matplotlib", "torch", "pyspark")

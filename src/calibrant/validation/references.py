@@ -17,8 +17,6 @@ import calibrant as cal
 
 from ..errors import FileError
 
-__all__ = ["GROUPS", "Compared", "Reference", "compare", "evaluate", "load", "stored_json"]
-
 # What each file compares with, in the order of the dossier.
 GROUPS = {
     "definitions": "definitions, by independent code",

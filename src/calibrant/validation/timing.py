@@ -9,8 +9,6 @@ from typing import Any
 from .identities import ROWS, problem
 from .references import evaluate
 
-__all__ = ["timings"]
-
 # The first is what the others are compared with.
 CALLS = (
     "[y.sum(), p.sum()]",

@@ -12,8 +12,6 @@ import calibrant as cal
 from ..metrics.registry import catalogue
 from .references import Compared, Reference
 
-__all__ = ["spans", "trace", "without_outside_source"]
-
 # Groups whose values come from this package itself.
 INSIDE = ("stored", "identities", "installation")
 

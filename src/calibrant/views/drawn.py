@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..input.predictions import Predictions, frozen
+from ..input.convert import frozen
+from ..input.predictions import Predictions
 from ..util.cached import cached_property
 from .view import ClassColumns, Prefix, RestOfRows, Rows, View
-
-__all__ = ["Draw", "DrawnView", "draw_views"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -16,20 +16,6 @@ from .view import Summary
 if TYPE_CHECKING:
     from ..metrics.registry import Metric
 
-__all__ = [
-    "PREDICTION_KEYWORDS",
-    "SHARED",
-    "VIEW_KEYWORDS",
-    "check_fields",
-    "check_keywords",
-    "checks_keywords",
-    "documents_keywords",
-    "noting_dropped",
-    "parameter_lines",
-    "shared_entry",
-    "unknown_keyword",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Table = Mapping[str, tuple[str, str]]

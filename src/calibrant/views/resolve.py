@@ -15,8 +15,6 @@ from .lenses import FLATTENED, AnyView, Lens, parse_lens
 from .selections import parse_selection
 from .view import Summary, VectorView, View
 
-__all__ = ["Source", "are_kept", "as_predictions", "combine_values", "resolve", "views_of"]
-
 Source = Predictions | View | VectorView | Summary
 
 # Views of several classes are cached for the next metric up to this many entries.

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..input.predictions import Predictions, frozen
+from ..input.convert import frozen
+from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
-
-__all__ = ["Block", "ClassColumns", "Prefix", "Rows", "Summary", "Ties", "VectorView", "View"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

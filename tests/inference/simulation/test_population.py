@@ -11,18 +11,8 @@ import pytest
 from mpmath import mp, mpf
 
 import calibrant as cal
-from calibrant.inference.simulation.simulate import (
-    bias,
-    bump,
-    confusion,
-    function,
-    label_noise,
-    make_miscalibrated,
-    prior_shift,
-    temperature,
-    true_calibration_error,
-    true_value,
-)
+from calibrant.inference.simulation.simulate import make_miscalibrated, true_calibration_error, true_value
+from calibrant.inference.simulation.warps import bias, bump, confusion, function, label_noise, prior_shift, temperature
 
 WARPS = {
     "temperature": temperature(1.5),

@@ -13,19 +13,21 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.simulation.simulate import (
+    make_calibrated,
+    make_miscalibrated,
+    true_calibration_error,
+    true_value,
+)
+from calibrant.inference.simulation.warps import (
     bias,
     bump,
     by_group,
     confusion,
     function,
     label_noise,
-    make_calibrated,
-    make_miscalibrated,
     prior_shift,
     softmax_map,
     temperature,
-    true_calibration_error,
-    true_value,
 )
 
 WARPS = {

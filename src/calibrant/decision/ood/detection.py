@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.means import two_sided_quantile
-from ...inference.resampling import generator, seed_of
+from ...inference.seeds import generator, seed_of
 from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
 from ..rows import finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
-
-__all__ = ["OodDetector", "OodEvaluation", "OodResult", "ood_evaluate"]
 
 Floats = NDArray[np.float64]
 PENALTY = 1.0

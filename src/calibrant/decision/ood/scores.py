@@ -18,17 +18,6 @@ from ...util.checks import check_choice, check_positive, check_whole
 from ...views.keywords import documents_keywords
 from ..rows import DISTRIBUTION_KEYWORDS, read_distributions
 
-__all__ = [
-    "OodKnn",
-    "OodMahalanobis",
-    "ood_energy",
-    "ood_entropy",
-    "ood_max_logit",
-    "ood_msp",
-    "ood_mutual_information",
-    "ood_variance",
-]
-
 Floats = NDArray[np.float64]
 # Up to this many features a k-d tree is faster than a search of all rows.
 TREE_FEATURES = 15

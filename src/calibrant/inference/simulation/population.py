@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError, InPython
 from .warps import Beta, Warp, sign_changes
 
-__all__ = ["Population"]
-
 Floats = NDArray[np.float64]
 Integrand = Callable[["Points"], Floats]
 

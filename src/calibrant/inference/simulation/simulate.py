@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Edges, check_bins
+from ...binning.rules import Edges, check_bins
 from ...errors import ArgumentError
-from ...input.convert import is_number
-from ...input.predictions import Predictions, frozen
+from ...input.convert import frozen, is_number
+from ...input.predictions import Predictions
 from ...metrics.signature import check_norm
 from ...util.checks import check_whole
 from ...util.results import Record, number
@@ -21,34 +21,8 @@ from .population import Population, true_values
 from .warps import (
     Warp,
     as_warp,
-    bias,
-    bump,
     by_group,
-    confusion,
-    function,
-    label_noise,
-    prior_shift,
-    softmax_map,
-    temperature,
 )
-
-__all__ = [
-    "Simulation",
-    "Warp",
-    "bias",
-    "bump",
-    "by_group",
-    "confusion",
-    "function",
-    "label_noise",
-    "make_calibrated",
-    "make_miscalibrated",
-    "prior_shift",
-    "softmax_map",
-    "temperature",
-    "true_calibration_error",
-    "true_value",
-]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -14,21 +14,6 @@ from ...errors import ArgumentError
 from ...input.convert import is_number
 from ...util.checks import check_positive
 
-__all__ = [
-    "Warp",
-    "as_warp",
-    "bias",
-    "bump",
-    "by_group",
-    "confusion",
-    "function",
-    "label_noise",
-    "prior_shift",
-    "sign_changes",
-    "softmax_map",
-    "temperature",
-]
-
 Floats = NDArray[np.float64]
 Beta = tuple[float, float, float]
 """A component of a mixture of scores: its share, and the a and b of Beta(a, b)."""

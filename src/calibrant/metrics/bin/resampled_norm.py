@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 
-__all__ = ["mean_norm"]
-
 Floats = NDArray[np.float64]
 # Beyond this many standard deviations a normal variable has no weight in double precision.
 REACH = 9.0

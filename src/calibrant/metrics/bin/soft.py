@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, Edges, are_edges, check_bins, several_bins
-from ...binning.rules import edge_values
+from ...binning.parse import Binning, Bins, are_edges, several_bins
+from ...binning.rules import Edges, check_bins, edge_values
 from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["bridge_survival", "maximum_survival", "range_survival", "upper_quantile"]
-
 # Terms beyond these are negligible wherever the series is used, and the upper tail of a normal variable is 0 beyond the second.
 TERMS, NO_TAIL = 60, 39.0
 # Up to here the survival function is 1 in double precision, and the square of a smaller number may underflow.

@@ -13,8 +13,6 @@ from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
 from .neighbours import SAME_DISTANCE, distinct_rows
 
-__all__ = ["AnchorTest", "anchor_tests", "centres_of", "neighbours_for_power"]
-
 Floats = NDArray[np.float64]
 
 SAME = 1e-12

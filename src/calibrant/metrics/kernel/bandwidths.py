@@ -14,8 +14,6 @@ from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import View
 
-__all__ = ["RULES", "Ties", "first_best", "group_rows", "rule_width", "spread", "tie_groups", "width_of", "window_mean"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 

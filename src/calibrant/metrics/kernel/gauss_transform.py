@@ -7,8 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["gauss_transform", "is_dense"]
-
 Floats = NDArray[np.float64]
 
 # A Gaussian is below 1e-31 of its peak at this many bandwidths, and boxes are one bandwidth wide.

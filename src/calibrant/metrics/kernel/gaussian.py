@@ -16,22 +16,6 @@ from ...views.view import View
 from .bandwidths import RULES, Floats, Indices, Ties, first_best, rule_width, width_of
 from .gauss_transform import gauss_transform, is_dense
 
-__all__ = [
-    "DIRECT",
-    "SEARCHED",
-    "TILE",
-    "Lattice",
-    "Others",
-    "adaptive_widths",
-    "check_company",
-    "convolved",
-    "gaussian_sums",
-    "gaussian_width",
-    "left_out",
-    "other_sums",
-    "without_own",
-]
-
 # Up to this many distinct scores all pairs are summed; a bandwidth search, which does so 20 or 30 times, has a smaller limit.
 DIRECT = 2048
 SEARCHED = 1024

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["laplace_pair_sum", "laplace_pair_sums", "laplace_sums"]
-
 Floats = NDArray[np.float64]
 
 # exp(range / width) must not overflow, with room for sums of many.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ...util.kernels import compiled, lipschitz_loop
 
-__all__ = ["largest_lipschitz_sum"]
-
 Floats = NDArray[np.float64]
 
 # Cost of a row in the plain implementation, in entries of a compiled loop.

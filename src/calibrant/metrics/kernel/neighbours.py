@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ...util.blocks import map_blocks, rows_per_block
 
-__all__ = ["SAME_DISTANCE", "distinct_rows", "median_distance", "neighbour_products", "standardised", "weighted_median"]
-
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 

@@ -20,22 +20,6 @@ from ...views.view import VectorView
 from .laplace import laplace_pair_sums
 from .neighbours import weighted_median
 
-__all__ = [
-    "Cloud",
-    "Distance",
-    "Kernel",
-    "Shape",
-    "all_pairs",
-    "as_points",
-    "choose_kernel",
-    "cloud_of",
-    "evenly_spaced",
-    "kernel_sums",
-    "medians_of_selections",
-    "one_column",
-    "own_order",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Shape = Literal["exponential", "gaussian"]

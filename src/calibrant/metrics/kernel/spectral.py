@@ -9,8 +9,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NARROWEST", "self_consistent_width", "smoothed_error"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["batches"]
-
 Array = NDArray[Any]
 
 # Types of columns by their format in an Arrow schema: numbers without a unit, and last a column that is missing altogether.

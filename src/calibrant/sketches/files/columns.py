@@ -10,32 +10,8 @@ from typing import Any
 
 from ...errors import ArgumentError, ColumnError, Use
 from ...input.convert import match_columns
-from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
-from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
+from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, positive_last
 from ...input.grouping import plain_columns
-
-__all__ = [
-    "CALIBRATED",
-    "LABEL_NAMES",
-    "PREDICTION_NAMES",
-    "PROB_NAMES",
-    "WHOLE",
-    "Columns",
-    "as_booleans",
-    "check_class_order",
-    "check_expression",
-    "class_names",
-    "condition_error",
-    "find_columns",
-    "first_line",
-    "is_guessed",
-    "like_classes",
-    "lossless",
-    "names_as_written",
-    "no_probabilities",
-    "quoted",
-    "score_options",
-]
 
 LABEL_NAMES = (
     "label",

@@ -18,8 +18,6 @@ from ...util.files import check_unpacked
 from ...util.temporary import process_folder
 from .remote import address_of
 
-__all__ = ["as_tables", "original_of"]
-
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
 # Converted files by path and time of change; the folder of each is removed with its entry.

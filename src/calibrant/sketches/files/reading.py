@@ -15,9 +15,9 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
+from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...util.database import connect, is_interrupt
 from ...util.files import read_start
-from .columns import check_expression, condition_error, first_line, lossless, quoted
 from .converting import as_tables, original_of
 from .remote import fetched, is_remote
 

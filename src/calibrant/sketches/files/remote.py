@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 from ...errors import FileError, MissingDependencyError
 from ...util.temporary import process_folder
 
-__all__ = ["ALLOW", "address_of", "fetched", "is_remote"]
-
 ALLOW = "CALIBRANT_ALLOW_REMOTE"
 """Environment variable that must be 1 before an address is read: without it no request leaves the machine."""
 SECONDS = 30

@@ -8,22 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ArgumentError, CalibrantError, FileError, GroupError, LabelError, ProbabilityError, Use
-from ...input.convert import SUM_TOLERANCE, missing_values, rounding_of
-from ...input.frames import opposite_of, positive_of
+from ...input.convert import SUM_TOLERANCE, is_missing_text, missing_values, rounding_of
+from ...input.expressions import lossless, quoted
+from ...input.frames import as_booleans, class_names, opposite_of, positive_of
 from ...input.grouping import Factor, parse_by
-from ...input.missing import DROP, Dropped, all_missing, is_missing_text
-from .columns import (
-    WHOLE,
-    Columns,
-    as_booleans,
-    check_class_order,
-    class_names,
-    find_columns,
-    is_guessed,
-    lossless,
-    no_probabilities,
-    quoted,
-)
+from ...input.missing import DROP, Dropped, all_missing
+from .columns import WHOLE, Columns, check_class_order, find_columns, is_guessed, no_probabilities
 from .converting import original_of
 from .reading import FILE, NO_VALUE, NUMBERS, Rows, text, text_value
 from .sql import Group, Scores, bad_rows, label_code

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...binning.exact_sums import BinSums
+from ...input.frames import as_booleans
 from ...util.kernels import LOW_BITS, LOW_MASK
 from ..collection import ALL, GroupSketch
 from ..grid import CELLS, EQUAL, FINEST, NEAR, PER_OCTAVE, grid
 from ..row_sums import LN2, TERMS, RowSums, log_table
 from ..sketch import Sketch
-from .columns import as_booleans
 
 FIXED = 2.0**62
 # A key of 16 bits lets DuckDB count in an array instead of a hash table.

@@ -27,19 +27,6 @@ from ...errors import (
 from ...util.checks import check_choice
 from ...views.keywords import documents_keywords, parameter_lines
 
-__all__ = [
-    "LEAST_LOG",
-    "LossModule",
-    "Rows",
-    "check_number",
-    "documents_batch_loss",
-    "documents_loss",
-    "gather_rows",
-    "in_full_precision",
-    "lowest",
-    "safe_power",
-]
-
 LEAST_LOG = -1e4
 # Parameters that the losses share, for their docstrings; with them the sections that all losses have.
 PARAMETERS = {

@@ -10,8 +10,6 @@ from torch import Tensor
 from ...util.checks import check_choice, check_whole
 from .base import LossModule, Rows, check_number, documents_batch_loss, gather_rows, in_full_precision, safe_power
 
-__all__ = ["DECELoss", "SoftBinnedECELoss", "dece_loss", "soft_binned_ece_loss"]
-
 # Bins with less mass than this are treated as empty.
 EMPTY = 1e-20
 

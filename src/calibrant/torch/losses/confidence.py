@@ -7,15 +7,6 @@ from torch import Tensor
 
 from .base import LossModule, check_number, documents_batch_loss, documents_loss, gather_rows, in_full_precision, lowest
 
-__all__ = [
-    "AvUCLoss",
-    "ConfidencePenaltyLoss",
-    "LogitNormLoss",
-    "avuc_loss",
-    "confidence_penalty_loss",
-    "logit_norm_loss",
-]
-
 # Added to the denominator, so that the value is finite for every batch.
 COUNT = 1e-10
 

@@ -10,8 +10,6 @@ from torch import Tensor
 from ...util.checks import check_choice
 from .base import LossModule, documents_batch_loss, documents_loss, gather_rows, in_full_precision
 
-__all__ = ["DCALoss", "ECDLoss", "MDCALoss", "dca_loss", "ecd_loss", "mdca_loss"]
-
 
 @documents_batch_loss
 @in_full_precision

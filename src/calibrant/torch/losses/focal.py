@@ -7,8 +7,6 @@ from torch import Tensor
 
 from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 
-__all__ = ["DualFocalLoss", "FLSDLoss", "FocalLoss", "dual_focal_loss", "flsd_loss", "focal_loss"]
-
 # FLSD-53: the cut, and the exponents below it and from it on.
 CUT, LOW, HIGH = 0.2, 5.0, 3.0
 

@@ -24,17 +24,6 @@ from .base import (
     safe_power,
 )
 
-__all__ = [
-    "KDEECELoss",
-    "MMCELoss",
-    "SECELoss",
-    "WeightedMMCELoss",
-    "kde_ece_loss",
-    "mmce_loss",
-    "sece_loss",
-    "weighted_mmce_loss",
-]
-
 # Entries of a kernel matrix kept in memory; larger ones are computed in tiles, and again in the backward pass.
 TILE = 1 << 22
 

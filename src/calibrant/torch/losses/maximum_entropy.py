@@ -14,8 +14,6 @@ from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 from .focal import _focal
 
-__all__ = ["MaxEntLoss", "max_ent_loss"]
-
 STEPS, HALVINGS, EXACT = 100, 40, 1e-12
 
 

@@ -16,8 +16,6 @@ from ...errors import ArgumentError, InputTypeError, LabelError, ShapeError
 from ...util.checks import check_whole
 from .base import check_number
 
-__all__ = ["MixedBatch", "MixedLoss", "cutmix", "mixed_loss", "mixup"]
-
 
 @dataclass(frozen=True, eq=False)
 class MixedBatch:

@@ -12,8 +12,6 @@ from ...errors import ArgumentError
 from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 
-__all__ = ["LabelSmoothingLoss", "MarginLabelSmoothingLoss", "label_smoothing_loss", "margin_label_smoothing_loss"]
-
 # The largest valid smoothing with spread="others" depends on the number of classes, unknown before the first batch.
 MANY = 1 << 16
 
