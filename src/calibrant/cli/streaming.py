@@ -28,7 +28,7 @@ SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
-# Rows by which a column of text is told to hold numbers.
+# Rows that show whether a column of text holds numbers.
 FIRST_ROWS = 1000
 # Options that a stream does not support, and what replaces them.
 NOT_STREAMED = {
