@@ -13,6 +13,7 @@ from ..input.convert import match_columns
 from ..input.expressions import lossless
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
+from ..monitoring.ingest import id_text
 from .language_models import is_log
 from .rows import kind_of_all, on_disk, open_rows
 from .streaming import is_sketch
@@ -124,5 +125,6 @@ def _ids(files: Sequence[str], column: str | None, source: Mapping[str, Any]) ->
         for rows, name in zip(opened, columns, strict=True):
             sql = f"nullif(CAST({lossless(name, rows.types[name])} AS VARCHAR), '')"
             query = f"SELECT {sql} AS id FROM {rows.sql}"  # noqa: S608 - a quoted name
-            values.append(rows.connection.execute(query).fetchnumpy()["id"].tolist())
+            ids = rows.connection.execute(query).fetchnumpy()["id"].tolist()
+            values.append([None if id is None else id_text(id) for id in ids])
         return column, values

@@ -384,20 +384,11 @@ def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Columns as one array; rows of a column of lists that differ in length as lists."""
+    """Columns as one array."""
     import numpy as np
 
-    if len(parts) > 1:
-        return (
-            np.ma.column_stack(parts)
-            if any(np.ma.is_masked(part) for part in parts)
-            else np.column_stack([np.asarray(part) for part in parts])
-        )
-    only = parts[0]
-    if only.dtype.kind == "O" and len(only) and isinstance(only[0], (list, np.ndarray)):
-        return (
-            [list(row) for row in only]
-            if len({len(row) for row in only}) > 1
-            else np.stack([np.asarray(row) for row in only])
-        )
-    return only
+    if len(parts) == 1:
+        return parts[0]
+    if any(np.ma.is_masked(part) for part in parts):
+        return np.ma.column_stack(parts)
+    return np.column_stack([np.asarray(part) for part in parts])

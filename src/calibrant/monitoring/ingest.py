@@ -232,7 +232,7 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
     hole = _holes(array)
     if hole.any():
         raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
-    names = [_id_text(str(value)) for value in array.tolist()] if by_value else [str(value) for value in array.tolist()]
+    names = [id_text(str(value)) for value in array.tolist()] if by_value else [str(value) for value in array.tolist()]
     for row, name in enumerate(names):
         try:
             name.encode()
@@ -242,7 +242,8 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
     return names
 
 
-def _id_text(text: str) -> str:
+def id_text(text: str) -> str:
+    """Return the one spelling of an id: whole numbers without a fraction of zeros, UUIDs in small letters."""
     if number := WHOLE.fullmatch(text):
         return number[1]
     return text.lower() if UUID.fullmatch(text) else text

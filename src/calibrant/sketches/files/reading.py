@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
-from ...input.convert import is_frame
+from ...input.convert import is_frame, is_missing_text
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...util.database import connect, is_interrupt
 from ...util.files import read_start
@@ -51,13 +51,15 @@ READERS: dict[str, tuple[str, ...]] = {
 QUOTES = ("quote = '\"'", "escape = '\"'")
 PACKED = (".gz", ".zst")
 
+# The SQL condition for digits that are not a number: a code such as 01123, or an id with more digits than an integer has.
+_CODE = "regexp_matches({0}, '^\\s*[+-]?(0\\d|\\d{{19}})')"
 # The SQL condition for a time of a stated zone.
 _ZONED = "regexp_matches({0}, '\\d(Z|[+-]\\d\\d(:?\\d\\d)?)\\s*$')"
 # Types of the values of a text column, with the SQL condition that each of them meets; the first that fits is the type of the column.
 VALUE_TYPES = {
     "BOOLEAN": "regexp_full_match({}, 'true|false', 'i')",
-    "BIGINT": "regexp_full_match({0}, '\\s*[+-]?\\d+\\s*') AND TRY_CAST({0} AS BIGINT) IS NOT NULL",
-    "DOUBLE": "TRY_CAST({} AS DOUBLE) IS NOT NULL",
+    "BIGINT": f"NOT {_CODE} AND regexp_full_match({{0}}, '\\s*[+-]?\\d+\\s*') AND TRY_CAST({{0}} AS BIGINT) IS NOT NULL",
+    "DOUBLE": f"NOT {_CODE} AND TRY_CAST({{0}} AS DOUBLE) IS NOT NULL",
     "DATE": "regexp_full_match({0}, '\\d{{4}}-\\d\\d-\\d\\d') AND TRY_CAST({0} AS DATE) IS NOT NULL",
     "TIMESTAMPTZ": f"{_ZONED} AND TRY_CAST({{0}} AS TIMESTAMPTZ) IS NOT NULL",
     "TIMESTAMP": f"NOT {_ZONED} AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL",
@@ -165,11 +167,10 @@ class Rows:
         for name in casts:
             if name not in written or _are_read(written[name], arrays[name]):
                 arrays[name] = _whole(arrays[name])
-            elif _is_list(written[name]):
-                arrays |= self._arrays({name: text_value(name, "DOUBLE[]")})
             else:
-                arrays[name] = written[name]
-        return arrays
+                lists = self._arrays({name: text_value(name, "DOUBLE[]")})[name]
+                arrays[name] = lists if _are_lists(written[name], lists) else written[name]
+        return {name: _as_matrix(name, values) for name, values in arrays.items()}
 
     def _number(self, name: str) -> str:
         """A column as a number, as SQL."""
@@ -403,15 +404,22 @@ def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
 
 def _quotes(connection: Any, kind: str, path: str) -> tuple[str, ...]:
     """The options that set the quotes of a text file; empty where DuckDB has to detect them."""
+    detected, ours = _sniff(connection, kind, path), _sniff(connection, kind, path, *QUOTES)
+    others = detected is not None and detected[0] in "'\\"
+    same = ours is not None and (detected is None or detected[1:] == ours[1:])
+    return QUOTES if same and not others else ()
+
+
+def _sniff(connection: Any, kind: str, path: str, *options: str) -> tuple[str, list[str]] | None:
+    """The quote and the columns that DuckDB detects in the first rows of a text file; None if it cannot."""
     import duckdb
 
-    function, *options = READERS[kind]
+    call = f"sniff_csv({', '.join((_literal(path), *READERS[kind][1:], *options))})"
     try:
-        call = f"{function}({', '.join((_literal(path), *options, *QUOTES))})"
-        columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {call}").fetchall()]  # noqa: S608
+        quote, columns = connection.execute(f"SELECT Quote, Columns FROM {call}").fetchone()  # noqa: S608 - quoted
     except duckdb.Error:
-        return ()
-    return () if is_cut(columns) else QUOTES
+        return None
+    return quote, [column["name"] for column in columns]
 
 
 def _reason(error: Exception) -> str:
@@ -439,10 +447,32 @@ def _are_read(texts: Any, numbers: Any) -> bool:
     return same and _are_exact(np.ma.compressed(numbers))
 
 
-def _is_list(texts: Any) -> bool:
-    """Whether the first text of a column is a list."""
-    first = next((text for text in texts.tolist() if text is not None), "")
-    return first.lstrip().startswith("[")
+def _are_lists(texts: Any, lists: Any) -> bool:
+    """Whether each text of a column is a list of numbers, or missing."""
+    missing, unread = np.ma.getmaskarray(texts), np.ma.getmaskarray(lists)
+    if unread.all() or not all(map(is_missing_text, np.ma.getdata(texts)[unread & ~missing].tolist())):
+        return False
+    # An entry that is not a number is null, too.
+    read = zip(np.ma.getdata(texts)[~unread].tolist(), np.ma.getdata(lists)[~unread].tolist(), strict=True)
+    return not any(np.ma.is_masked(row) and "n" not in text.lower() for text, row in read)
+
+
+def _as_matrix(name: str, values: Any) -> Any:
+    """A column of lists as an array with a row for each, NaN where an entry or the list is missing; other values unchanged."""
+    if values.dtype.kind != "O":
+        return values
+    missing = np.ma.getmaskarray(values)
+    lists = [row for row in np.ma.getdata(values)[~missing].tolist() if row is not None]
+    if not lists or not all(isinstance(row, (list, np.ndarray)) for row in lists):
+        return values
+    lengths = sorted({len(row) for row in lists})
+    if len(lengths) > 1:
+        problem = f"has lists of {lengths[0]} to {lengths[-1]} entries"
+        raise ColumnError(name, problem, "give every row one entry per class")
+    single = all(isinstance(row, np.ndarray) and row.dtype == np.float32 for row in lists)
+    matrix = np.full((len(values), lengths[0]), np.nan, np.float32 if single else np.float64)
+    matrix[~missing] = [np.ma.filled(np.ma.asarray(row, matrix.dtype), np.nan) for row in lists]
+    return matrix
 
 
 def _whole(numbers: Any) -> Any:

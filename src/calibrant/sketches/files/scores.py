@@ -170,7 +170,7 @@ def _begins_with_list(rows: Rows, name: str) -> bool:
     if rows.types[name] != "VARCHAR":
         return False
     column = quoted(name)
-    query = f"SELECT {column} FROM {rows.sql} WHERE {column} IS NOT NULL LIMIT 1"  # noqa: S608 - quoted
+    query = f"SELECT {column} FROM {rows.sql} WHERE NOT {NO_VALUE.format(column)} LIMIT 1"  # noqa: S608 - quoted
     value = rows.connection.execute(query).fetchone()
     return value is not None and value[0].lstrip().startswith("[")
 
@@ -272,7 +272,8 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
             problem = f"probabilities must be in [0, 1]; got {value:g} in {quoted(name)}"
             return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < scores.k:
-        if is_missing_text(label_text) and label_text not in map(str, scores.classes):
+        is_name = label_text in map(str, scores.classes) or label_text.strip().lower() == "none"
+        if is_missing_text(label_text) and not is_name:
             return _missing_error(rows, scores, where)
         known = ", ".join(map(str, scores.classes[:10]))
         problem = f"labels must be among the classes {known}; got {label_text[:40]!r}"
