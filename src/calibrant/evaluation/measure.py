@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -58,6 +59,8 @@ SETS = ("recommended", "all")
 PAIRS = f"they compare all pairs of more than {PAIRED_ROWS:,} rows (name them to compute them)"
 SLOW = "resampling it is slow (name the metric to do so)"
 RESAMPLES = 200
+# Groups that a process evaluates before it takes the next ones.
+GROUPS_AT_ONCE = 256
 NOT_RESAMPLED = "in closed form, so the number of resamples had no effect"
 
 
@@ -375,7 +378,9 @@ def _evaluated_sketches(
     """Evaluate sketches and their groups."""
     results = _results(sketches, chosen, given, infer)
     groups, heads = sketches.groups, partial(sketched_header, outcome=outcome)
-    measured = _grouped([sketches.group(name) for name in groups], chosen, given, infer, heads)
+    # What a sketch does not keep, no group has: the reason is that of all rows.
+    unknown = {result.metric: result for result in results if isinstance(result.error, InputTypeError)}
+    measured = _grouped([sketches.group(name) for name in groups], chosen, given, infer, heads, unknown)
     parts = {
         name: Evaluation(header, found, {}, grouping="group", group=name)
         for name, (header, found) in zip(groups, measured, strict=True)
@@ -434,23 +439,31 @@ def _grouped(
     given: Mapping[str, Any],
     infer: Inference | None,
     header: Callable[[Source], Header],
+    known: Mapping[str, MetricResult] = MappingProxyType({}),
 ) -> list[tuple[Header, tuple[MetricResult, ...]]]:
     """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other.
 
-    The p-values of a metric are adjusted by Holm for all groups.
+    The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
     """
     options = [_taken(m, given) for m in plan]
 
     def directed(results: list[MetricResult], part: Source) -> list[MetricResult]:
         return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
 
-    rows, headers = [], []
-    for part in track(parts, "groups"):
-        results = _values(part, plan, options)
-        rows.append(directed(results, part) if infer is None else results)
-        headers.append(header(part))
-        if isinstance(part, Sketches):
-            part.clear_cache()
+    def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
+        measured = []
+        for part in track(some, "groups"):
+            results = _values(part, plan, options, known)
+            measured.append((header(part), directed(results, part) if infer is None else results))
+            if isinstance(part, Sketches):
+                part.clear_cache()
+        return measured
+
+    # Resamples use what the views of rows have cached, which another process would keep for itself.
+    step = max(1, len(parts)) if infer is not None else GROUPS_AT_ONCE
+    tasks = [partial(measure, parts[start : start + step]) for start in range(0, len(parts), step)]
+    done = [pair for task in run_all(tasks, sum(part.n for part in parts)) for pair in task]
+    headers, rows = [header for header, _ in done], [results for _, results in done]
     if infer is None:
         return list(zip(headers, map(tuple, rows), strict=True))
     for place, m in enumerate(track(plan, "metrics") if parts else ()):
@@ -478,10 +491,18 @@ def _adjust(rows: list[list[MetricResult]], place: int) -> None:
         results[place] = replace(results[place], adjusted=adjusted, direction=direction)
 
 
-def _values(p: Predictions | Sketches, plan: list[Metric], options: list[dict[str, Any]]) -> list[MetricResult]:
-    """Return the values of the metrics, each with its options."""
+def _values(
+    p: Predictions | Sketches,
+    plan: list[Metric],
+    options: list[dict[str, Any]],
+    known: Mapping[str, MetricResult] = MappingProxyType({}),
+) -> list[MetricResult]:
+    """Return the values of the metrics, each with its options; results that are `known` are not computed again."""
     results: list[MetricResult] = []
     for m, own in zip(track(plan, "metrics"), options, strict=True):
+        if m.id in known:
+            results.append(known[m.id])
+            continue
         try:
             value, lens = m.of(p, **own)
         except ArgumentError as error:
