@@ -134,7 +134,7 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
         if count == 1:
             return True
         starts = starts_of(count)
-        return bool((_between(size, starts) >= least).all()) and _rising(prefix, starts)
+        return _between(size, starts).min() >= least and _rising(prefix, starts)
 
     low, high, now = 1, most, min(10 if practical else 15, most)
     while not low == high == now:

@@ -396,7 +396,7 @@ def _results(
 ) -> list[MetricResult]:
     """Return one result per metric: first all values, then intervals and p-values."""
     options = [_taken(m, given) for m in plan]
-    results = _values(p, plan, options)
+    results = _values(p, track(plan, "metrics"), options)
     if infer is not None:
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
 
@@ -493,13 +493,13 @@ def _adjust(rows: list[list[MetricResult]], place: int) -> None:
 
 def _values(
     p: Predictions | Sketches,
-    plan: list[Metric],
+    plan: Iterable[Metric],
     options: list[dict[str, Any]],
     known: Mapping[str, MetricResult] = MappingProxyType({}),
 ) -> list[MetricResult]:
     """Return the values of the metrics, each with its options; results that are `known` are not computed again."""
     results: list[MetricResult] = []
-    for m, own in zip(track(plan, "metrics"), options, strict=True):
+    for m, own in zip(plan, options, strict=True):
         if m.id in known:
             results.append(known[m.id])
             continue

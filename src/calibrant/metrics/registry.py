@@ -521,17 +521,17 @@ class Metric(Facts):
                 "is not defined for soft labels",
                 "use a metric that is linear in the label, such as ece or nll",
             )
-        if view.weight is not None and not (view.weight == 1).all():
-            if view.weight_kind == "counts" and not self.counts:
+        supported = {"unit": True, "counts": self.counts, "importance": self.importance}[view.weight_kind]
+        if not supported and view.weight is not None and not (view.weight == 1).all():
+            if view.weight_kind == "counts":
                 raise WeightsNotSupportedError(
                     "counts", f"{self.id} does not support counts", "repeat the rows instead"
                 )
-            if view.weight_kind == "importance" and not self.importance:
-                raise WeightsNotSupportedError(
-                    "sample_weight",
-                    f"{self.id} does not support real weights",
-                    Use("counts", None, "for integer counts"),
-                )
+            raise WeightsNotSupportedError(
+                "sample_weight",
+                f"{self.id} does not support real weights",
+                Use("counts", None, "for integer counts"),
+            )
         reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}

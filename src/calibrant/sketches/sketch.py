@@ -507,7 +507,9 @@ def cell_view(sums: BinSums | CellSums, low: Floats, high: Floats, lens: str) ->
     counts = np.column_stack([rows - positives, positives]).ravel()
     kept = counts > 0
     outcome = np.tile(np.array([0, 1], np.uint8), len(score))[kept]
-    return View(np.repeat(score, 2)[kept], outcome, counts[kept], "counts", lens=lens)
+    view = View(np.repeat(score, 2)[kept], outcome, counts[kept], "counts", lens=lens)
+    view.sorted_rows = view.score, view.outcome, view.weight  # in the order of the cells
+    return view
 
 
 def _counted(view: View, weight: Counts) -> Sketch:

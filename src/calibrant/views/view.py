@@ -561,7 +561,7 @@ class View(_Weighted):
     def ties(self) -> Ties:
         """Sums over the rows of each distinct score."""
         score, outcome, weight = self.sorted_rows
-        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+        starts = self.ends[:-1]
 
         def sums(values: Floats) -> Floats:
             return values if len(starts) == len(score) else np.add.reduceat(values, starts)
