@@ -131,6 +131,12 @@ def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str)
         cal.Interval  # noqa: B018
     with pytest.raises(AttributeError, match=r"use calibrant\.sklearn\.CalibratedModel"):
         cal.CalibratedClassifierCV  # noqa: B018
+    with pytest.raises(AttributeError, match=r"calibrant has no 'hosmer'; use hosmer_lemeshow$"):
+        cal.hosmer  # noqa: B018
+    with pytest.raises(AttributeError, match=r"calibrant has no 'plot'; use reliability_diagram$"):
+        cal.plot  # noqa: B018
+    with pytest.raises(AttributeError, match=r"calibrant has no 'score'$"):  # three letters of smce are not a hint
+        cal.score  # noqa: B018
 
 
 def test_ids_are_the_only_names_of_metrics() -> None:

@@ -15,8 +15,10 @@ sklearn = pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
 from sklearn.datasets import load_breast_cancer, load_digits  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.metrics import log_loss  # noqa: E402
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC, LinearSVC  # noqa: E402
@@ -111,6 +113,21 @@ def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     assert scorer("ece")(text, test, names[labels]) == -cal.ece(labels, probs)
     with pytest.raises(cal.ArgumentError, match="metric: pce requires groups, which scorers do not receive"):
         scorer("pce")
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
+def test_an_infinite_loss_is_that_of_clipped_probabilities_as_in_scikit_learn() -> None:
+    train, test, y, labels = CANCER
+    sure = KNeighborsClassifier(3).fit(train, y)  # many of its probabilities are 0 or 1
+    probs = sure.predict_proba(test)
+    assert cal.nll(labels, probs[:, 1]) == np.inf
+    assert scorer("nll")(sure, test, labels) == pytest.approx(-log_loss(labels, probs), rel=1e-12)
+    for id in ("focal_loss", "hosmer_lemeshow"):
+        assert np.isinf(cal.catalogue[id](labels, probs[:, 1]))
+        assert np.isfinite(scorer(id)(sure, test, labels))
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3, 25]}, scoring=scorer("nll"), cv=3).fit(train, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == {"n_neighbors": 25}
 
 
 def three_kinds(seed: int = 0, n: int = 300) -> tuple[Any, Any]:

@@ -30,6 +30,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("binary_calibration_error", "multiclass_calibration_error"), "ece"),
     "get_calibration_error": "drmsce",
     "dca": "decision_curve",
+    **dict.fromkeys(("hosmer", "hl_test"), "hosmer_lemeshow"),
+    **dict.fromkeys(("plot", "reliability_plot", "plot_reliability", "plot_calibration_curve"), "reliability_diagram"),
     "CalibratedClassifierCV": "calibrant.sklearn.CalibratedModel",
     "CalibrationDisplay": "calibrant.sklearn.ReliabilityDisplay",
     "METHODS": "calibrant.recalibration.methods.METHODS",
@@ -67,7 +69,7 @@ def _hint(name: str) -> str:
     elif method:
         near = [method.calibrator.__name__]
     else:
-        near = sorted(get_close_matches(name, __all__, 3), key=lambda other: abs(len(other) - len(name)))
+        near = sorted(get_close_matches(name, __all__, 3, 0.75), key=lambda other: abs(len(other) - len(name)))
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -70,6 +71,31 @@ def fitted(tmp_path: Path, validation: Path, run: Run) -> Path:
 def calibrated(path: Path, columns: int = 3) -> np.ndarray:
     read = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
     return read.select([f"p_{k}_calibrated" for k in range(columns)]).to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("label", "names", "options"),
+    [
+        ("y", ["0", "1"], "--label y"),
+        ("churn", ["0", "1"], "--label churn"),
+        ("has left", ["stays", "leaves"], "--label 'has left' --classes stays,leaves"),
+    ],
+)
+def test_the_next_step_after_apply_runs_as_printed(
+    tmp_path: Path, run: Run, label: str, names: list[str], options: str
+) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    path, fitted, out = tmp_path / "rows.csv", tmp_path / "c.json", tmp_path / "calibrated.csv"
+    pl.DataFrame({label: np.array(names)[(rng.random(300) < p).astype(int)], "p": p}).write_csv(path)
+    named = ("--label", label, "--classes", ",".join(names))
+    assert run("fit", path, *named, "--method", "platt", "--out", fitted)[0] == 0
+    said = run("apply", fitted, path, "--label", label, "--out", out)[1]
+    command = said.partition("evaluate it: calibrant ")[2]
+    assert command.strip() == f"evaluate {out} --probs '*_calibrated' {options}"
+    assert run(*shlex.split(command), "--metrics", "brier")[0] == 0
+    said = run("apply", fitted, path, "--prob", "p", "--out", out)[1]
+    assert ("--label COLUMN" in said) == (label != "y")
 
 
 # fit

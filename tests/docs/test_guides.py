@@ -44,6 +44,13 @@ class TestWhichMetric:
         named = first_column(sections(self.page)[use_case])
         assert named == list(cal.recommend(use_case).metrics)
 
+    def test_the_hint_for_an_unknown_name_is_the_one_shown(self) -> None:
+        shown = re.search(r'catalogue\["smooth"\]\nexcept .*\n +error\.remedy  # "(.+)"$', self.page, re.MULTILINE)
+        with pytest.raises(cal.UnknownMetricError) as raised:
+            cal.catalogue["smooth"]
+        assert shown is not None
+        assert shown[1] == raised.value.remedy
+
     def test_tables_name_metrics_that_exist(self) -> None:
         families = self.page[self.page.index("## Limitations of each family") : self.page.index("## What to report")]
         rows = [row.split("|") for row in re.findall(r"^\|.*\|$", families, re.MULTILINE)]
@@ -278,3 +285,17 @@ class TestProbcal:
 def test_relplot_smooths_as_we_do(two: tuple[Any, Any]) -> None:
     y, p = two
     assert peer("relplot").smECE(p, y) == pytest.approx(cal.smece(y, p), abs=2e-4)
+
+
+def test_the_prior_shift_of_a_sample_is_the_offset_of_its_odds() -> None:
+    page = (DOCS / "guides" / "rare-events.md").read_text(encoding="utf-8")
+    code = page[page.index("p_sample = ") :].partition("```")[0]
+    assert "the same" in code
+    sampled = re.search(r"^sampled = ([0-9. /+*()]+)  #", code, re.MULTILINE)
+    assert sampled is not None
+    assert "PriorShift(before=sampled, after=0.01)" in code
+    p = np.array([0.05, 0.3, 0.8])
+    shift = cal.PriorShift(before=eval(sampled[1]), after=0.01).fit(p)
+    offset = cal.OffsetAdjustment(offset=float(np.log(0.1))).fit(p)
+    new = [0.05, 0.3, 0.8, 0.9]
+    assert shift.predict_proba(new) == pytest.approx(offset.predict_proba(new), rel=1e-12)

@@ -96,7 +96,7 @@ def test_github_actions(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixt
     """Every `run:` step in the shell of the runner, but the installation."""
     steps = [step["run"] for step in read_yaml("github_actions.yml")["jobs"]["calibration"]["steps"] if "run" in step]
     install, *rest = steps
-    assert install == "pip install calibrant"
+    assert install == "pip install ./calibrant"
     p = RNG.beta(1, 3, 600)
     script = "import shutil, sys; shutil.copy('../made.parquet', sys.argv[sys.argv.index('--out') + 1])"
     Path("predict.py").write_text(script)

@@ -493,3 +493,20 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
     near = 0.06 if method in ("bootstrap", "632") else 0.2
     assert abs(bias[0]) < (near if deep else 0.75 * before[0])
     assert abs(bias[1]) < (0.035 if deep else before[1])
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "cross_validation"])
+def test_linear_algebra_of_the_refits_uses_one_thread(method: str) -> None:
+    threads = pytest.importorskip("threadpoolctl")
+    seen: list[set[int]] = []
+
+    class Watched(Logistic):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Logistic:
+            seen.append({each["num_threads"] for each in threads.threadpool_info() if each["user_api"] == "blas"})
+            return super().fit(X, y, sample_weight)
+
+    with threads.threadpool_limits(2, "blas"):
+        count: dict[str, int] = {"n_resamples": 3} if method == "bootstrap" else {"folds": 3}
+        cal.internal_validation(Watched(), X, Y, method=method, metrics=["auroc"], curve=None, **count)  # type: ignore[arg-type]
+    assert len(seen) == 4
+    assert all(each == {1} for each in seen[1:])

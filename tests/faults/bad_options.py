@@ -627,6 +627,8 @@ WORDS = [
     word("num_classes", 2, "inferred from y_prob"),
     word("sample_wieght", Y, "did you mean 'sample_weight'?"),
     word("bin", 5, "did you mean 'bins'?"),
+    word("ci", 0.9, "use the function interval for confidence intervals"),
+    word("ci", 0.9, "use interval", metric=cal.evaluate),
     word("intervall", 0.9, "did you mean 'interval'?", metric=cal.calibration_curve),
     word("zzz", 1, "ece accepts bins, binning, norm, lens"),
     word("n_bins", 10, "brier accepts scale", metric=cal.brier),
@@ -661,6 +663,12 @@ EVALUATE = [
         lambda: cal.recommend("fast"),
         "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got 'fast'",
+    ),
+    option(
+        "use_case",
+        "no use case",
+        lambda: cal.recommend(),
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
     ),
     option(
         "use_case",

@@ -176,3 +176,18 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
     whole = lambda metric, words, sampler: lambda draw: sampler.bootstrap(draw).value(metric, words)  # noqa: E731
     monkeypatch.setattr(comparison, "_replicate_of", whole)
     assert short == found()
+
+
+def test_errors_name_the_model() -> None:
+    y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+    fewer = "y_prob: has 30 rows and y_true has 40 in model 'new'; one label per row is required"
+    with pytest.raises(cal.ShapeError, match=fewer):
+        cal.compare(y, {"old": p, "new": p[:30]})
+    above = r"y_prob: .* in row 3 of model 'new'"
+    with pytest.raises(cal.ProbabilityError, match=above):
+        cal.compare(y, {"old": p, "new": np.where(np.arange(40) == 3, 1.5, p)})
+    with pytest.raises(cal.ShapeError, match=fewer):
+        cal.murphy_diagram(y, {"old": p, "new": p[:30]})
+    with pytest.raises(cal.LabelError) as labels:
+        cal.compare([*y[:-1], 7], {"old": p, "new": p})
+    assert "model" not in str(labels.value)

@@ -258,3 +258,21 @@ def test_a_torch_model_that_ends_in_a_softmax() -> None:
         collect(torch.nn.Softmax(dim=1), batches).predictions()
     found = evaluate(torch.nn.Softmax(dim=1), batches, output=lambda p: p.log())
     assert found["nll"] == pytest.approx(evaluate(torch.nn.Identity(), batches)["nll"])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("input", ["logit", "prob"])
+def test_a_module_is_fitted_to_logits(classes: int, input: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from calibrant.torch import TemperatureModule
+
+    y, probs = several(classes)
+    weight = np.arange(len(y)) % 3
+    for dtype in (torch.float64, torch.float32):
+        values = torch.as_tensor(probs, dtype=dtype)
+        with pytest.warns(
+            ProbabilitiesAsLogitsWarning, match="^logits: these values look like .*; pass their logarithms$"
+        ):
+            TemperatureModule(input=input).fit(values, y, weight)
+        with no_warning():
+            TemperatureModule(input=input).fit((values + 1e-6).log(), y, weight)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError, InputError, LabelError, LensError, ShapeError
+from calibrant.errors import ArgumentError, GroupError, InputError, InputTypeError, LabelError, LensError, ShapeError
 from calibrant.monitoring.calibration import find_calibration, gap_interval
 from calibrant.monitoring.changepoint import start_detector
 from calibrant.monitoring.drift import score_drift
@@ -751,3 +751,10 @@ def test_rows_are_removed_with_their_labels_and_scores(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ids: unknown id '7'"):
         whole.remove([6, 7])
     assert whole.status().n == kept.sum()
+
+
+@pytest.mark.parametrize(("arguments", "keywords"), [((), {}), (("m.db",), {}), (("m.db",), {"every": "1d"})])
+def test_a_monitor_is_created_or_opened(arguments: Any, keywords: Any) -> None:
+    remedy = "use Monitor.create for a new monitor or Monitor.open for an existing one"
+    with pytest.raises(InputTypeError, match=f"^Monitor: has no public constructor; {remedy}$"):
+        cal.Monitor(*arguments, **keywords)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
-from ..sketches.files.columns import check_class_order, like_classes
+from ..sketches.files.columns import check_class_order, like_classes, usual_labels
 from ..util.files import read_limited
 from ..util.version import __version__
 from .config import is_configured
@@ -143,8 +144,11 @@ def apply_calibrator(
     file: str,
     out: str,
     **source: Any,
-) -> tuple[Path, int, Dropped | None]:
-    """Write the rows of a file with calibrated columns; returns the path, the number of rows, and those dropped for missing scores."""
+) -> tuple[Path, int, Dropped | None, str]:
+    """Write the rows of a file with calibrated columns.
+
+    Returns the path, the number of rows, those dropped for missing scores, and the options with which they are evaluated.
+    """
     _check_not_grouped(calibrator)
     check_target(out)
     columns, given = split(source)
@@ -166,7 +170,13 @@ def apply_calibrator(
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
         _check_kind(calibrator, p)
-        return opened.write(out, calibrated(p, calibrator).probs), rows, dropped
+        path = opened.write(out, calibrated(p, calibrator).probs)
+        label = columns.label or next(iter(usual_labels(opened.names, columns)), "COLUMN")
+        options = ["--probs", f"*{CALIBRATED}", "--label", label]
+        known = calibrator.classes_.tolist()
+        if classes is None and len(opened.scores) == 1 and known != list(range(len(known))):
+            classes = ",".join(map(str, known))  # the name of one column does not tell them
+        return path, rows, dropped, shlex.join([*options, *([] if classes is None else ["--classes", classes])])
 
 
 def _check_not_grouped(calibrator: Calibrator) -> None:
@@ -206,14 +216,14 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
-        path, rows, dropped = apply_calibrator(fitted, file, out, **source)
+        path, rows, dropped, more = apply_calibrator(fitted, file, out, **source)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines(
         [
             f"Wrote {path}: {rows:,} row{'' if rows == 1 else 's'} with probabilities calibrated by {type(fitted).__name__}."
         ]
     )
-    print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
+    print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
 def run_select(

@@ -32,7 +32,15 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import View
 from .discrimination import auroc, average_precision
-from .refitting import TrainingRows, check_estimator, cross_validation_folds, fit_of, given_resamples, resampled_rows
+from .refitting import (
+    TrainingRows,
+    check_estimator,
+    cross_validation_folds,
+    fit_of,
+    given_resamples,
+    one_blas_thread,
+    resampled_rows,
+)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -351,6 +359,8 @@ def internal_validation(
 
     The curve is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
 
+    The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
+
     References
     ----------
     .. [1] Harrell, F. E., Lee, K. L. and Mark, D. B. (1996). Multivariable prognostic models: issues in developing models, evaluating
@@ -406,13 +416,13 @@ def internal_validation(
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
     refits = _Refits(data, fit, statistics, smooth)
-    if cross and pooled:
-        held_out = refits.pooled(plan, start)
-    else:
-        refits.run(
-            plan, "all" if method == "bootstrap" else "outside", training=method in ("bootstrap", "cross_validation")
-        )
-        held_out = None
+    held_out = None
+    with one_blas_thread():
+        if cross and pooled:
+            held_out = refits.pooled(plan, start)
+        else:
+            training = method in ("bootstrap", "cross_validation")
+            refits.run(plan, "all" if method == "bootstrap" else "outside", training)
     if refits.worked == 0:
         raise UndefinedMetricError(
             "internal_validation",

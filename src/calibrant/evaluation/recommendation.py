@@ -97,7 +97,7 @@ class Recommendation(Result):
         return (self.why, *([f"Functions: {', '.join(self.functions)}."] if self.functions else []))
 
 
-def recommend(use_case: str) -> Recommendation:
+def recommend(use_case: str | None = None) -> Recommendation:
     """Recommend metrics for a use case, the best first.
 
     Each use case is a question about a model; the answer names metrics of the catalogue and the reasons for them. The first five are
@@ -106,7 +106,7 @@ def recommend(use_case: str) -> Recommendation:
     Parameters
     ----------
     use_case : {"classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar", "clinical"}
-        Use case.
+        Use case; without one, the error lists them.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,6 +185,15 @@ def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any,
         return model, np.ascontiguousarray(probs[:, 1]) if data.k == 2 else probs
 
     return fit
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """A context in which linear algebra uses one thread: on the small matrices of many refits, several mostly wait for each other."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # installed with scikit-learn
+        return nullcontext()
+    return threadpool_limits(1, "blas")
 
 
 def resampled_rows(data: TrainingRows, stratify: bool, rng: np.random.Generator) -> Indices:

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError, UndefinedMetricError
-from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import paired_models, views_of
 from ..views.view import VectorView, View
 from .base import Function, legend, none_for_nan, only_view, plain, source_of
 from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
@@ -56,13 +55,10 @@ def read_models(
         raise ArgumentError(
             argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
         )
-    if models is y_prob and words.get("missing") == "drop":
-        check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
-        parts = on_same_rows({str(name): as_predictions(y_true, probs, words) for name, probs in models.items()})
-        return {name: source_of(who, part, None, where, {}) for name, part in parts.items()}
-    if models is y_prob:
-        return {str(name): source_of(who, y_true, probs, where, words, more) for name, probs in models.items()}
     check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
+    if models is y_prob:
+        parts = paired_models(y_true, models, words)
+        return {name: source_of(who, part, None, where, {}) for name, part in parts.items()}
     if y_prob is not None or words:
         given = "y_prob" if y_prob is not None else next(iter(words))
         raise InputTypeError(given, "cannot be combined with Predictions", InPython("pass the Predictions alone"))

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
-from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
+from ..views.resolve import paired_models
 from ..views.selections import Selection, parse_selection
 from ..views.view import View
 from .resampling import PredictionSampler, RowSampler, choose_sampler, many, refuse_options_of_rows, view_keywords
@@ -219,7 +219,7 @@ def compare(
     prediction_keywords = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
     options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
     refuse_options_of_rows(chosen, options)
-    given = on_same_rows({str(name): Predictions(y_true, p, **prediction_keywords) for name, p in models.items()})
+    given = paired_models(y_true, models, prediction_keywords)
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))

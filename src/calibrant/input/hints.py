@@ -34,17 +34,20 @@ FEWEST_LOGITS = 4
 LIKELIER = 10.0
 # Number of standard errors by which an accuracy must be below another number.
 FAR = 4.0
+LIKE_PROBABILITIES = (
+    "these values look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and "
+    "fits the labels better that way); as logits they pass through a softmax or sigmoid once more"
+)
 
 
 def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
     """Warn of probabilities passed as logits, of hard predictions, or of reversed classes; at most one warning."""
     if p.logits is not None:
-        if _are_probabilities(p.logits, p, tolerance):
+        if are_probabilities(p.logits, p.labels, tolerance, multilabel=p.kind == "multilabel"):
             warn_caller(
                 ProbabilitiesAsLogitsWarning(
                     "y_prob",
-                    "these values look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and "
-                    "fits the labels better that way); as logits they pass through a softmax or sigmoid once more",
+                    LIKE_PROBABILITIES,
                     (
                         Drop("input", "logit"),
                         InPython(
@@ -79,8 +82,9 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
             )
 
 
-def _are_probabilities(logits: Array, p: Predictions, tolerance: float) -> bool:
-    if logits.ndim == 2 and p.kind != "multilabel":
+def are_probabilities(logits: Array, labels: Array | None, tolerance: float, *, multilabel: bool = False) -> bool:
+    """Whether logits look like probabilities: their rows sum to 1, or they fit the labels better that way."""
+    if logits.ndim == 2 and not multilabel:
         if _sum_to_one(logits[:1], tolerance) and len(logits) >= FEWEST_LOGITS:
             fractions = bool(((logits > 0) & (logits < 1)).any())
             return (fractions or len(logits) >= FEWEST_HARD) and _sum_to_one(logits, tolerance)
@@ -88,9 +92,9 @@ def _are_probabilities(logits: Array, p: Predictions, tolerance: float) -> bool:
             return False
         logits = logits[:, 1]  # one output z is equivalent to the columns 0 and z
     first = logits[:FIRST_ROWS]
-    if not (first.min() >= 0 and first.max() <= 1) or len(logits) < FEWEST_HARD or p.labels is None:
+    if not (first.min() >= 0 and first.max() <= 1) or len(logits) < FEWEST_HARD or labels is None:
         return False
-    return bool(logits.min() >= 0 and logits.max() <= 1) and _fit_better_as_probabilities(logits, p.labels)
+    return bool(logits.min() >= 0 and logits.max() <= 1) and _fit_better_as_probabilities(logits, labels)
 
 
 def _sum_to_one(rows: Array, tolerance: float) -> bool:

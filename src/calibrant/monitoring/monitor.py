@@ -75,8 +75,8 @@ class Monitor:
 
     Parameters
     ----------
-    store : Store
-        Storage, as opened by `create` or `open`.
+    *arguments, **keywords
+        Not accepted: monitors are returned by `create` and `open`.
 
     See Also
     --------
@@ -115,17 +115,29 @@ class Monitor:
     (2, 0, 2, 2)
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    settings: Settings
+    """Settings, fixed at creation."""
+    reference: Sketches
+    """Reference data as sketches."""
+    _store: Store
+    _ood: Any
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        remedy = "use Monitor.create for a new monitor or Monitor.open for an existing one"
+        raise InputTypeError("Monitor", "has no public constructor", remedy)
+
+    @classmethod
+    def _read(cls, store: Store) -> Monitor:
+        monitor = cls.__new__(cls)
+        monitor._store = store
         with store.read() as db:
-            stored, content, self._ood = db.meta("settings"), db.reference(), db.ood_reference()
+            stored, content, monitor._ood = db.meta("settings"), db.reference(), db.ood_reference()
         try:
-            self.settings = Settings.of_dict(stored)
-            """Settings, fixed at creation."""
-            self.reference = Sketches.from_bytes(content, str(store.path))
-            """Reference data as sketches."""
+            monitor.settings = Settings.of_dict(stored)
+            monitor.reference = Sketches.from_bytes(content, str(store.path))
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(str(store.path), f"is corrupt: {error}", "restore it from a backup") from error
+        return monitor
 
     @classmethod
     def create(
@@ -255,7 +267,7 @@ class Monitor:
             [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
             references,
         )
-        return cls(store)
+        return cls._read(store)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -276,7 +288,7 @@ class Monitor:
         FileError
             If the file is missing, damaged or no monitor.
         """
-        return cls(Store.open(path))
+        return cls._read(Store.open(path))
 
     def check(self) -> None:
         """Check the whole store for damage, which takes about a second for 300 MB.

@@ -258,6 +258,8 @@ class PriorShift(UnlabelledCalibrator):
     -----
     .. math:: q_k \propto p_k \, \frac{\pi^{\text{after}}_k}{\pi^{\text{before}}_k}.
 
+    For two classes the odds are multiplied by the ratio of the prior odds: from a prevalence of 0.5 to 0.01, by 1 / 99.
+
     References
     ----------
     .. [1] Saerens, M., Latinne, P., Decaestecker, C. (2002). Adjusting the outputs of a classifier to new a priori probabilities: a simple

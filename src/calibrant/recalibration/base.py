@@ -365,7 +365,7 @@ class Calibrator:
             If the scores are those the calibrator was fitted on, so that any metric of the result is optimistic.
         """
         data = self._read(scores)
-        if data.fingerprint == self.fit_record_.fingerprint:
+        if self.fitted and data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
                 f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
                 InSampleWarning,

@@ -15,13 +15,13 @@ from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
 from ..inference.multiplicity import adjust
 from ..input.convert import summing_to_one
-from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from ..util.files import check_writable
 from ..util.results import number, percent
 from ..views.keywords import checks_keywords
+from ..views.resolve import paired_models
 from .building import Options, Report, build, read_options
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
@@ -388,7 +388,7 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
     if kind != "periods":
-        return on_same_rows({str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()})
+        return paired_models(y_true, y_prob, keywords)
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
         raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
     return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}

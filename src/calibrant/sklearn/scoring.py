@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import ArgumentError, UnknownArgumentError
 from ..metrics.registry import Metric, catalogue
 from ..views.keywords import checks_keywords
 from .responses import label_names, scores_of
+
+PRECISION = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,11 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         found = catalogue[self.metric]
         values, kind = scores_of(estimator, X)
-        keywords = {"input": kind, "sample_weight": sample_weight, **dict(self.options)}
-        value = found(label_names(estimator, y), values, classes=estimator.classes_, **keywords)
+        keywords = {"input": kind, "sample_weight": sample_weight, "classes": estimator.classes_, **dict(self.options)}
+        names = label_names(estimator, y)
+        value = found(names, values, **keywords)
+        if math.isinf(value) and kind == "prob":  # one such fold would leave a grid search without a mean
+            value = found(names, np.clip(values, PRECISION, 1 - PRECISION), **keywords)
         return -_badness(found, value)
 
     def set_score_request(self, **requests: Any) -> Self:
@@ -97,7 +104,8 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     """Create the scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and similar functions.
 
     Scorers follow the convention that larger is better: the score is the negative distance of the metric from its ideal value, or the
-    negative value of a proper score. Of a classifier without ``predict_proba`` the decision function is read as logits, where the scorers of
+    negative value of a proper score. Where the metric is infinite, as ``"nll"`` is if an observed class has probability 0, it is computed of
+    probabilities clipped to [eps, 1 - eps] with eps = 2.2e-16, as by ``log_loss`` of scikit-learn. Of a classifier without ``predict_proba`` the decision function is read as logits, where the scorers of
     scikit-learn raise an error.
 
     Parameters

@@ -15,7 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, InputTypeError, NotFittedError
+from ..errors import ArgumentError, InputTypeError, NotFittedError, ProbabilitiesAsLogitsWarning, warn_caller
+from ..input.convert import SUM_TOLERANCE
+from ..input.hints import LIKE_PROBABILITIES, are_probabilities
 from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -160,9 +162,17 @@ class CalibratorModule(nn.Module):
         -------
         CalibratorModule
             The module itself.
+
+        Warns
+        -----
+        ProbabilitiesAsLogitsWarning
+            If the logits look like probabilities.
         """
         check_flat(logits)
         rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
+        tolerance = SUM_TOLERANCE.get(str(logits.dtype).removeprefix("torch."), 1e-6)
+        if are_probabilities(host(rows.logits), host(rows.labels), tolerance):
+            warn_caller(ProbabilitiesAsLogitsWarning("logits", LIKE_PROBABILITIES, "pass their logarithms"))
         self.to(rows.logits.device)
         with torch.no_grad():
             self._fit(rows if self.input == "logit" else of_probabilities(rows))

@@ -287,7 +287,7 @@ OTHER_USES = {
     **dict.fromkeys(("y_pred", "y_proba", "y_score", "preds", "probs"), "use y_prob (the second argument)"),
     **dict.fromkeys(("target", "targets", "y"), "use y_true (the first argument)"),
     **dict.fromkeys(
-        ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "confidence_level"),
+        ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "confidence_level", "ci"),
         "use the function interval for confidence intervals",
     ),
     "debias": "drop it; ece_db and drmsce are debiased",
@@ -310,15 +310,15 @@ BINNINGS = {
 """Values of `strategy`, and those of `equal_intervals`."""
 
 
-# Four keywords for related ideas; functions differ in which of them they accept.
-LEVELS = ("level", "interval", "confidence_level", "alpha")
+# Keywords for related ideas; functions differ in which of them they accept.
+LEVELS = ("level", "interval", "confidence_level", "alpha", "ci")
 
 
 def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
     """Build the error for an unknown keyword, with the keyword that was probably intended."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, 1)
+    near = get_close_matches(word, known, 1, 0.75)
     counterpart = OTHER_SPELLINGS.get(word, "")
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:

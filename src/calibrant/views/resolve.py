@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
+from ..errors import Argument, ArgumentError, CalibrantError, Drop, InputTypeError, InPython, LensError, Use
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions, checked_by
 from ..util.checks import weight_per_class
 from .lenses import FLATTENED, AnyView, Lens, parse_lens
@@ -69,6 +70,17 @@ def as_predictions(
     else:
         predictions = Predictions(y_true, y_prob, **keywords)
     return predictions if where is None else parse_selection(where, predictions)
+
+
+def paired_models(y_true: Any, models: Mapping[Any, Any], keywords: Mapping[str, Any]) -> dict[str, Predictions]:
+    """Checked predictions of models by name, on the rows that none of them dropped; errors name the model."""
+    parts: dict[str, Predictions] = {}
+    for name, y_prob in models.items():
+        try:
+            parts[str(name)] = as_predictions(y_true, y_prob, keywords)
+        except CalibrantError as error:
+            raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
+    return on_same_rows(parts)
 
 
 def _kind(source: Any) -> str:

@@ -119,16 +119,12 @@ def find_columns(
     Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last. Without `labelled` there need
     not be a label, whose name is then empty.
     """
-    lower = {name.lower(): name for name in reversed(existing)}
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
     given = [(option, name) for option, name in score_options(columns, dashes) if name]
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
-        common = [lower[name] for name in LABEL_NAMES if name in lower]
-        usual = [name for name in common if not _has_other_use(name, columns)]
-        # Groups by the label itself, or with the name of the label in theirs.
-        usual = usual or [name for name in common if not _has_other_use(name, replace(columns, by=None))]
+        usual = usual_labels(existing, columns)
         if len(usual) > 1 and labelled:
             problem = f"could be any of the columns {', '.join(usual)}"
             raise ColumnError(f"{dashes}label", problem, Use("label", usual[0], "or another"))
@@ -151,6 +147,15 @@ def find_columns(
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
     # Groups by the score itself, such as p/4, where no other column is a score.
     return label, positive_last(_usual_scores(others, existing, dashes, scores), "")
+
+
+def usual_labels(existing: list[str], columns: Columns) -> list[str]:
+    """Columns with a common name for labels, if no other option names them."""
+    lower = {name.lower(): name for name in reversed(existing)}
+    common = [lower[name] for name in LABEL_NAMES if name in lower]
+    usual = [name for name in common if not _has_other_use(name, columns)]
+    # Groups by the label itself, or with the name of the label in theirs.
+    return usual or [name for name in common if not _has_other_use(name, replace(columns, by=None))]
 
 
 def _has_other_use(name: str, columns: Columns) -> bool:
