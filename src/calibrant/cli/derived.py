@@ -22,7 +22,7 @@ def with_expressions(rows: Rows, columns: Columns) -> Rows:
             check_expression(rows.connection, text, option)
             type = "BOOLEAN" if option == "--label" else "DOUBLE"
             equality = _equality(text, rows.names)
-            rows = rows.computed(text, equality or text, type, option, of_texts=equality is not None)
+            rows = rows.add_column(text, equality or text, type, option, of_texts=equality is not None)
     return rows
 
 

@@ -31,10 +31,11 @@ from .conditions import (
 from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import label_column
-from .screen import note_positive, print_json, print_lines, print_table, warnings_as_lines
+from .rows import is_sketch
+from .screen import note_positive, print_json, print_lines, print_table
 from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
-from .streaming import is_sketch, streamed
+from .streaming import read_stream
 from .wording import in_options
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _evaluate(
     assess = assess or needs_test(conditions)
     cells = cell_options(chosen, gamma=gamma, distance=distance)
     where = selection_of(selections)
-    sketches = streamed(file, stream, *split(source))
+    sketches = read_stream(file, stream, *split(source))
     if sketches is not None and where is not None:
         raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
     if sketches is not None and calibrator is not None:
@@ -172,16 +173,15 @@ def _evaluate(
         **cells,
         **draws,
     }
-    with warnings_as_lines():
-        result = evaluate(
-            keywords.pop("y_true"),
-            keywords.pop("y_prob", None),
-            metrics=names,
-            where=where,
-            **options,
-            **keywords,
-        )
-        pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
+    result = evaluate(
+        keywords.pop("y_true"),
+        keywords.pop("y_prob", None),
+        metrics=names,
+        where=where,
+        **options,
+        **keywords,
+    )
+    pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
     result = _spoken(result, None if sketches is None else file)
     plain = result.to_dict()
     given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells, **further}
@@ -231,18 +231,17 @@ def _clinical(
     )
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
-    with warnings_as_lines():
-        found = clinical_summary(
-            keywords.pop("y_true"),
-            keywords.pop("y_prob"),
-            level=0.95 if interval is None else interval,
-            n_resamples=resamples,
-            rng=seed,
-            lens=lens or "auto",
-            where=selection_of(selections),
-            outcome=outcome,
-            **keywords,
-        )
+    found = clinical_summary(
+        keywords.pop("y_true"),
+        keywords.pop("y_prob"),
+        level=0.95 if interval is None else interval,
+        n_resamples=resamples,
+        rng=seed,
+        lens=lens or "auto",
+        where=selection_of(selections),
+        outcome=outcome,
+        **keywords,
+    )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
     title = f"calibrant evaluate {named_file(file)} --for clinical"
     gates.stop(checked, title)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, FileError, InputError
+from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
 from ..input.expressions import check_expression
 from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
@@ -187,17 +187,10 @@ def _from_table(
         arrays = rows.fetch([name for name in wanted if name not in named], named)
         groups = typed_groups(by, rows)
     if len(arrays[label]) == 0:
-        raise no_rows(shown, where)
+        raise rows.no_rows()
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
     return _Read(arrays | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
-
-
-def no_rows(shown: str, where: str | None) -> FileError:
-    """The error for a file without rows, or without selected ones."""
-    if where is not None:
-        return FileError(shown, "has no rows that satisfy --where", "relax --where")
-    return FileError(shown, "has no rows", "check the program that wrote it")
 
 
 def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
@@ -206,7 +199,7 @@ def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     if not factors:
         return {}
     used = [name for factor in factors for name in expression_columns(rows, factor)]
-    return values_of_expressions(rows.connection, rows.typed(used)[0], factors, rows.names, "--by")
+    return values_of_expressions(rows.connection, rows.typed_table(used)[0], factors, rows.names, "--by")
 
 
 def expression_columns(rows: Rows, factor: Factor) -> list[str]:
@@ -230,7 +223,7 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     label, names = find_columns(read.existing, chosen)
     remember_label(label.removesuffix(".npy"))
     # A space or a plus sign makes a column of numbers one of text.
-    scores = stacked([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
+    scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
@@ -383,7 +376,7 @@ def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
     )
 
 
-def stacked(parts: list[Any]) -> Any:
+def stack_columns(parts: list[Any]) -> Any:
     """Columns as one array; rows of a column of lists that differ in length as lists."""
     import numpy as np
 

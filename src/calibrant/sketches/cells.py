@@ -125,7 +125,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
         paths = paths_of(table)
         with open_rows(paths, common_kind(paths, None)) as rows:
             group = next((name for name in rows.names if name.lower() == "group_name"), None)
-            typed, _ = rows.typed(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
+            typed, _ = rows.typed_table(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
             listed = ", ".join(map(quoted, rows.names))
             found = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:

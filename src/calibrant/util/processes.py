@@ -108,7 +108,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
         return [task() for task in track(tasks, "parts")]
     token = _allowed.set(False)
     try:
-        found: list[Any] = _distributed(every, processes)
+        found: list[Any] = _distribute(every, processes)
     finally:
         _allowed.reset(token)
     if waiting is not None and others:
@@ -116,7 +116,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     return found[: len(tasks)]
 
 
-def _distributed(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
+def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
     # Each process reads the number of its next task from the same pipe.
     waiting, given = os.pipe()
     os.write(given, b"".join(number.to_bytes(WIDTH, "big") for number in range(len(tasks))))

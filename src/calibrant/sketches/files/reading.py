@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
+from ...errors import (
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    ColumnError,
+    Drop,
+    FileError,
+    InputTypeError,
+    InPython,
+    Use,
+)
 from ...input.convert import is_frame
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...util.database import connect, is_interrupt
@@ -97,7 +107,7 @@ class Rows:
         """Whether numbers were printed, so that rows of probabilities sum to 1 only roughly."""
         return self.kind in PRINTED
 
-    def typed(self, names: Iterable[str]) -> tuple[str, str]:
+    def typed_table(self, names: Iterable[str]) -> tuple[str, str]:
         """A table in which text columns have the type of all their values, and the columns to select for their text."""
         lower = {name.lower() for name in names}
         texts = [name for name, type in self.types.items() if type == "VARCHAR" and name.lower() in lower]
@@ -128,18 +138,18 @@ class Rows:
         fitting = {name: [type for type in VALUE_TYPES if next(row)] for name in names}
         return {name: types[0] for name, types in fitting.items() if types}
 
-    def filtered(self, condition: str) -> Rows:
+    def select(self, condition: str) -> Rows:
         """The rows that satisfy an SQL expression."""
-        table, columns = self.typed(check_expression(self.connection, condition, self.argument))
+        table, columns = self.typed_table(check_expression(self.connection, condition, self.argument))
         sql = f"(SELECT {columns} FROM {table} WHERE (\n{condition}\n))"  # noqa: S608 - one expression
         return replace(self, sql=sql, where=condition)
 
-    def computed(self, name: str, expression: str, type: str, argument: str, *, of_texts: bool = False) -> Rows:
+    def add_column(self, name: str, expression: str, type: str, argument: str, *, of_texts: bool = False) -> Rows:
         """The rows with a further column, the value of an SQL expression of values or, with `of_texts`, of the text of text files."""
         import duckdb
 
         used = check_expression(self.connection, expression, argument)
-        table, columns = self.typed([] if of_texts else used)
+        table, columns = self.typed_table([] if of_texts else used)
         sql = f"(SELECT {columns}, (\n{expression}\n) AS {quoted(name)} FROM {table})"  # noqa: S608 - one expression
         try:
             self.connection.execute(f"DESCRIBE SELECT * FROM {sql}")  # noqa: S608 - one expression
@@ -165,7 +175,7 @@ class Rows:
         for name in casts:
             if name not in written or _are_read(written[name], arrays[name]):
                 arrays[name] = _whole(arrays[name])
-            elif _is_list(written[name]):
+            elif self.begins_with_list(name):
                 arrays |= self._arrays({name: text_value(name, "DOUBLE[]")})
             else:
                 arrays[name] = written[name]
@@ -185,8 +195,24 @@ class Rows:
         """The values of SQL expressions by name."""
         if not cells:
             return {}
-        listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
-        return dict(self.connection.execute(f"SELECT {listed} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
+        selected = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
+        return dict(self.connection.execute(f"SELECT {selected} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
+
+    def begins_with_list(self, name: str) -> bool:
+        """Whether the first text of a column is a list."""
+        if self.types[name] != "VARCHAR":
+            return False
+        column = quoted(name)
+        query = f"SELECT {column} FROM {self.sql} WHERE {column} IS NOT NULL LIMIT 1"  # noqa: S608 - quoted
+        first = self.connection.execute(query).fetchone()
+        return first is not None and first[0].lstrip().startswith("[")
+
+    def no_rows(self) -> FileError:
+        """The error for files without rows, or without selected ones."""
+        name = self.shown or original_of(self.paths[0])
+        if self.where is not None:
+            return FileError(name, ("has no rows that satisfy ", Argument(self.argument)), "relax the condition")
+        return FileError(name, "has no rows", "check the program that wrote it")
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
         """The error that names the condition, or the file that cannot be read and the part of it."""
@@ -202,7 +228,7 @@ class Rows:
             return condition_error(error, self.names, self.argument)
         name, part = place or (self.paths[0], "")
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
-        if not_read_as_utf8(error, name):
+        if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
         if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
             return mixed
@@ -336,15 +362,23 @@ def open_rows(
             raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
         rows = Rows(connection, shown, kind, tuple(paths), "", {}, None, argument)
         try:
-            sql = attached(connection, list(paths), table) if kind == "duckdb" else read_call(connection, kind, paths)
+            sql = (
+                _attach_table(connection, list(paths), table)
+                if kind == "duckdb"
+                else read_call(connection, kind, paths)
+            )
             described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
             types = {row[0]: row[1] for row in described if row[0] != FILE}
             if kind == "parquet" and ROW not in types:
                 sql = read_call(connection, kind, paths, f"{ROW} = true")
-            check_cut(shown or original_of(paths[0]), types)
+            if is_cut(list(types)):
+                only = next(iter(types))[:80]
+                problem = f"cannot be split into columns: a row does not match the header {only!r}"
+                remedy = "look for rows with more or fewer fields, such as comments"
+                raise FileError(shown or original_of(paths[0]), problem, remedy)
             sql = sql if numbered is None else number_rows(sql, numbered)
             rows = replace(rows, sql=sql, types=types)
-            rows = rows if where is None else rows.filtered(where)
+            rows = rows if where is None else rows.select(where)
             yield rows
         except CalibrantError:
             raise
@@ -382,12 +416,12 @@ def read_call(connection: Any, kind: str, paths: Sequence[str], *more: str) -> s
         options.append("union_by_name = true")
     if kind in ("csv", "tsv"):
         options += _quotes(connection, kind, paths[0])
-    return f"{function}({', '.join((listed(paths), *options))})"
+    return f"{function}({', '.join((_path_list(paths), *options))})"
 
 
 def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
     """The keys of all records of JSON files, in the order of the first records."""
-    keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({listed(paths)}, format = 'auto')"  # noqa: S608
+    keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({_path_list(paths)}, format = 'auto')"  # noqa: S608
     first = connection.execute(f"{keys} LIMIT 1000").fetchall()
     every = connection.execute(f"SELECT DISTINCT key FROM ({keys})").fetchall()  # noqa: S608 - quoted
     names = list(dict.fromkeys(row[0] for row in [*first, *sorted(every)]))
@@ -439,12 +473,6 @@ def _are_read(texts: Any, numbers: Any) -> bool:
     return same and _are_exact(np.ma.compressed(numbers))
 
 
-def _is_list(texts: Any) -> bool:
-    """Whether the first text of a column is a list."""
-    first = next((text for text in texts.tolist() if text is not None), "")
-    return first.lstrip().startswith("[")
-
-
 def _whole(numbers: Any) -> Any:
     """Numbers as integers if all are whole."""
     entries = np.ma.filled(numbers, 0)
@@ -471,11 +499,6 @@ def mixed_line_ends(path: str) -> FileError | None:
     shown = ("CRLF", "LF") if ends[0] else ("LF", "CRLF")
     problem = f"has different line ends: {shown[0]} above line {first + 1:,}, {shown[1]} there"
     return FileError(path, problem, "convert them, for example with dos2unix")
-
-
-def not_read_as_utf8(error: Exception, path: str) -> bool:
-    """Whether a file could not be read because of its encoding."""
-    return "not utf-8" in str(error) or _is_utf16(path)
 
 
 def not_utf8(shown: str) -> FileError:
@@ -515,18 +538,7 @@ def is_cut(columns: Sequence[str]) -> bool:
     return len(columns) == 1 and any(sign in columns[0] for sign in ",;\t|")
 
 
-def check_cut(shown: str, columns: Iterable[str]) -> None:
-    """Raise for a text file that was read as one column because its rows do not match its header."""
-    only = list(columns)
-    if is_cut(only):
-        raise FileError(
-            shown,
-            f"cannot be split into columns: a row does not match the header {only[0][:80]!r}",
-            "look for rows with more or fewer fields, such as comments",
-        )
-
-
-def attached(connection: Any, paths: list[str], table: str | None) -> str:
+def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
     """A table of a database, opened for reading, as SQL; a view raises an error, since it can read any other file."""
     import duckdb
 
@@ -592,7 +604,7 @@ def _literal(path: str) -> str:
     return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
 
 
-def listed(paths: Sequence[str]) -> str:
+def _path_list(paths: Sequence[str]) -> str:
     """Paths as an SQL list."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
