@@ -36,7 +36,7 @@ from .conditions import (
 from .config import used_configuration
 from .fitting import read
 from .gate_results import Checked
-from .options import check_kind
+from .options import check_replaceable
 from .pairing import pair_rows
 from .places import label_column
 from .screen import clean, print_lines, say
@@ -80,7 +80,7 @@ def run(
     shape = _shape(target, form)
     if out is None:  # the others are checked with the options
         check_writable(target)
-        check_kind("--out", target, "a document")
+        check_replaceable("--out", target, "a document")
     several = kind is not None
     names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
     settings = read_options(
@@ -104,7 +104,7 @@ def run(
     if kind is None:
         data = _read(files[0], source)
         found = build(data, settings, more)
-        measured = _measured(data, on_metrics, lens, interval, resamples, seed) if conditions else None
+        measured = _measure_gates(data, on_metrics, lens, interval, resamples, seed) if conditions else None
     else:
         parts = _parts(files, calibrator, source, kind, id_column)
         more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
@@ -135,7 +135,7 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
     say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
 
 
-def _measured(
+def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
     lens: str | None,

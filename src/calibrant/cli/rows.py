@@ -117,7 +117,7 @@ def open_rows(
     table: str | None = None,
     numbered: str | None = None,
 ) -> Iterator[Rows]:
-    """Files as one table, as for the function of the same name that reads them; errors that follow name their lines."""
+    """Open files as `reading.open_rows` does, and note them, so that later errors name their lines."""
     remember_read(paths, kind, where)
     with reading.open_rows(paths, kind, shown, where=where, table=table, argument="--where", numbered=numbered) as rows:
         yield rows

@@ -78,15 +78,15 @@ def load_each(
     together = {name: values for own in read for name, values in own.arrays.items()}
     used = {name: argument for parts in roles for name, argument in parts.items()}
     together, dropped = complete(together, used, drop=drop_missing, known=known)
-    found = []
+    results = []
     for own, columns in zip(read, several, strict=True):
         arrays = {name: together[name] for name in own.arrays}
         for factor in (factor for each in own.by for factor in each):
             if factor.kind == "column" and kind in PRINTED:
                 arrays[factor.column] = named_as_written(arrays[factor.column])
-        words = _from_arrays(own._replace(arrays=arrays), columns)
-        found.append(words if dropped is None else {**words, "missing": dropped})
-    return found
+        keywords = _from_arrays(own._replace(arrays=arrays), columns)
+        results.append(keywords if dropped is None else {**keywords, "missing": dropped})
+    return results
 
 
 Factors = tuple[tuple[Factor, ...], ...]
@@ -117,25 +117,25 @@ def complete(
     """
     import numpy as np
 
-    found: dict[str, tuple[str, Any]] = {}
+    missing: dict[str, tuple[str, Any]] = {}
     for name, argument in roles.items():
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
         if argument == "y_true":
-            words = missing_labels(arrays[name], mask, known)
+            absent = missing_labels(arrays[name], mask, known)
             # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
-            mask = words if drop or _plain_labels(arrays[name][~words]) else mask
+            mask = absent if drop or _plain_labels(arrays[name][~absent]) else mask
         if mask.any():
-            found[name] = (argument, mask)
-    masks = [mask for _, mask in found.values()]
+            missing[name] = (argument, mask)
+    masks = [mask for _, mask in missing.values()]
     if len({len(mask) for mask in masks}) != 1:  # none, or arrays of different lengths, which are compared later
         return arrays, None
     if not drop:
-        raise missing_error(found)
-    dropped = Dropped.of({name: mask for name, (_, mask) in found.items()}, applied=True)
+        raise missing_error(missing)
+    dropped = Dropped.of({name: mask for name, (_, mask) in missing.items()}, applied=True)
     if dropped.n == dropped.rows:
-        raise all_missing(dropped, next(iter(found.values()))[0])
+        raise all_missing(dropped, next(iter(missing.values()))[0])
     kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
-    for name, (argument, _) in found.items():
+    for name, (argument, _) in missing.items():
         read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(
             argument, numbers_of_text
         )
@@ -170,7 +170,7 @@ def _from_npz(path: str, columns: Columns) -> _Read:
             "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
         )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
+    values = {} if groups is None else {factor_key(factor): array for factor, array in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
@@ -217,7 +217,7 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
 
 
 def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
-
+    """Arguments for `Predictions` from the arrays of one choice of columns."""
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
@@ -226,36 +226,36 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
-    words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
+    keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
-        words["input"] = "logit"
+        keywords["input"] = "logit"
     if columns.confidence:
-        words["input"] = "confidence"
-    words["y_prob"] = scores = (
+        keywords["input"] = "confidence"
+    keywords["y_prob"] = scores = (
         _confidences(scores, "--confidence-column") if columns.confidence and scores.ndim == 1 else percentages(scores)
     )
     several = scores.ndim == 2 and len(names) > 1
     of_columns = class_names(names, columns.probs or columns.logits or "") if several else None
     if several or (scores.ndim == 1 and not columns.confidence):
-        words["y_true"], classes = label_classes(arrays[label], of_columns)
-        if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
-            words["classes"] = classes
+        keywords["y_true"], classes = label_classes(arrays[label], of_columns)
+        if classes is not None and (keywords["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
+            keywords["classes"] = classes
             # A list of columns is in the intended order.
             if several and "," not in (columns.probs or columns.logits or ""):
-                words["classes"] = ColumnNames(classes)
+                keywords["classes"] = ColumnNames(classes)
                 if len(classes) == 2:
-                    words["by_place"] = True
+                    keywords["by_place"] = True
     elif columns.confidence:
-        words["y_true"] = _truth_values(arrays[label])
-    for word, option, name in (
+        keywords["y_true"] = _truth_values(arrays[label])
+    for keyword, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
     ):
         if name:
-            words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
+            keywords[keyword] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
     if by:
-        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
-    return words
+        keywords["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
+    return keywords
 
 
 def are_classes(scores: Any) -> bool:
@@ -278,7 +278,7 @@ def _confidences(values: Any, option: str) -> Any:
     if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
         return values
     try:
-        found, note = read_confidences(values, argument=option)
+        probs, note = read_confidences(values, argument=option)
     except InputError as error:
         if "scale is ambiguous" in str(error.problem):
             column = f"{option} 'COLUMN / 100'"
@@ -286,7 +286,7 @@ def _confidences(values: Any, option: str) -> Any:
         raise
     if note:
         say(clean(f"note: confidences were read as {note}"), err=True)
-    return found
+    return probs
 
 
 def numbers_of_text(values: Any) -> Any:

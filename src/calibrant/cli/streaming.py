@@ -27,7 +27,7 @@ from .source import split
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
-# Rows by which a column of text is told to hold numbers.
+# Rows that show whether a column of text holds numbers.
 FIRST_ROWS = 1000
 # Options that a stream does not support, and what replaces them.
 NOT_STREAMED = {
@@ -154,7 +154,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     paths, kind = paths_of(files), keywords.get("format")
     remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
     try:
-        found = scan(
+        sketches = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
@@ -173,8 +173,8 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
         problem = f"an expression such as {text!r} cannot be used with a stream"
         raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
-        note_positive(found.classes)
-    return found
+        note_positive(sketches.classes)
+    return sketches
 
 
 def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
@@ -241,6 +241,6 @@ def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size
-    said = [] if sketches.dropped is None else [str(sketches.dropped)]
-    print_lines([repr(sketches), *said, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    notes = [] if sketches.dropped is None else [str(sketches.dropped)]
+    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))

@@ -44,7 +44,7 @@ from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, n
 from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .gate_results import markdown_table, results_of
-from .options import check_kind
+from .options import check_replaceable
 from .rows import is_log
 from .screen import _finite, print_json, print_lines, print_table
 
@@ -196,7 +196,7 @@ def run(
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name, kind in WRITTEN.items():
         check_apart(Path(out) / name, validation, test)
-        check_kind("--out", Path(out) / name, kind)
+        check_replaceable("--out", Path(out) / name, kind)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     given |= used_configuration()
     asked = read_options(

@@ -194,7 +194,7 @@ def evaluate(
         resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
         if calibrator is not None:
             raise InputTypeError("calibrator", "cannot be applied to sketches", PASS_ROWS)
-        return _evaluated_sketches(y_true, chosen, given, infer, outcome)
+        return _evaluate_sketches(y_true, chosen, given, infer, outcome)
     checked = read_grouped(y_true, y_prob, by, keywords)
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
@@ -211,7 +211,7 @@ def evaluate(
     if by is not None and predictions.groups is not None:
         parts = list(groups_of(predictions))
         heads = partial(header_of, outcome=outcome)
-        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
+        measured = _evaluate_groups([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
         for (g, place, _), (header, own) in zip(parts, measured, strict=True):
             groups[g.labels[place]] = Evaluation(header, own, {}, grouping=g.name, group=g.groups[place])
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
@@ -370,7 +370,7 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
     return list(chosen.values())
 
 
-def _evaluated_sketches(
+def _evaluate_sketches(
     sketches: Sketches,
     chosen: list[Metric],
     given: Mapping[str, Any],
@@ -380,7 +380,7 @@ def _evaluated_sketches(
     """Evaluate sketches and their groups."""
     results = _results(sketches, chosen, given, infer)
     groups, heads = sketches.groups, partial(sketched_header, outcome=outcome)
-    measured = _grouped([sketches.group(name) for name in groups], chosen, given, infer, heads)
+    measured = _evaluate_groups([sketches.group(name) for name in groups], chosen, given, infer, heads)
     parts = {
         name: Evaluation(header, found, {}, grouping="group", group=name)
         for name, (header, found) in zip(groups, measured, strict=True)
@@ -395,7 +395,7 @@ def _results(
     infer: Inference | None = None,
 ) -> list[MetricResult]:
     """Return one result per metric: first all values, then intervals and p-values."""
-    options = [_taken(m, given) for m in plan]
+    options = [_options_of(m, given) for m in plan]
     results = _values(p, plan, options)
     if infer is not None:
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
@@ -433,7 +433,7 @@ def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _grouped(
+def _evaluate_groups(
     parts: Sequence[Source],
     plan: list[Metric],
     given: Mapping[str, Any],
@@ -444,7 +444,7 @@ def _grouped(
 
     The p-values of a metric are adjusted by Holm for all groups.
     """
-    options = [_taken(m, given) for m in plan]
+    options = [_options_of(m, given) for m in plan]
 
     def add_directions(results: list[MetricResult], part: Source) -> list[MetricResult]:
         return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
@@ -518,7 +518,7 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
     return replace(result, direction=shown_direction(m, result, evidence))
 
 
-def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+def _options_of(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options that this metric has; those of this metric alone come first."""
     taken = {
         name: value
@@ -653,7 +653,7 @@ class Inference(NamedTuple):
             assert level is not None
             has_formula = m.is_row_mean or m.id in OWN_INTERVALS
             too_slow = is_slow and (not has_formula or result.lens in ("classwise", "ordinal"))
-            found = _drawn("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
+            found = _try_inference("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
             if found is None:
                 additions.append(Addition({}, notes))
             else:
@@ -661,11 +661,11 @@ class Inference(NamedTuple):
         if "p-value" in asked:
             notes = []
             too_slow = is_slow and m.id not in DEFAULT_TESTS
-            tested = _drawn("p-value", lambda: assess(source, **draws), notes, too_slow)
+            tested = _try_inference("p-value", lambda: assess(source, **draws), notes, too_slow)
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
                 draws["n_resamples"] = self.simulations
-                tested = _drawn("p-value", lambda: assess(source, **draws), []) or tested
+                tested = _try_inference("p-value", lambda: assess(source, **draws), []) or tested
             if tested is None:
                 additions.append(Addition({}, notes))
             else:
@@ -683,7 +683,7 @@ class Inference(NamedTuple):
         return replace(result, **changes, note="; ".join(notes))
 
 
-def _drawn(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
+def _try_inference(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
     """Return the interval or test; None, with the reason in `notes`, where it is undefined or too slow."""
     if too_slow:
         notes.append(f"no {what}: {SLOW}")

@@ -595,6 +595,16 @@ def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
     assert {name for name in cal.scan(tmp_path / "t.csv", by="a").parts if name is not None} == {1, 2}
 
 
+def test_lenses_may_be_an_iterator_where_labels_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the first labels, which are numbers, one is a name: the file is read again, with the same lenses."""
+    monkeypatch.setattr("calibrant.sketches.files.scanning.FIRST_LABELS", 2)
+    (tmp_path / "t.csv").write_text("y,p_1,p_x\n1,0.9,0.1\n1,0.8,0.2\nx,0.3,0.7\n")
+    lenses = ["top_label", "binary"]
+    found = cal.scan(tmp_path / "t.csv", prob="p_*", lenses=iter(lenses))
+    assert set(found.lenses) == set(lenses)
+    assert found == cal.scan(tmp_path / "t.csv", prob="p_*", lenses=lenses)
+
+
 def test_constants_of_the_sql_engine_are_doubles() -> None:
     """As decimals, which DuckDB 1.1 converts with a rounding error, they change the last unit of sums of logarithms."""
     for values in (*log_table(), (1 / 3, 0.6931471805599453)):

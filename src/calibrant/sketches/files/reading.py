@@ -28,6 +28,7 @@ from ...input.convert import is_frame
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...util.database import connect, is_interrupt
 from ...util.files import read_start
+from .columns import EXACT
 from .converting import as_tables, original_of
 from .remote import fetched, is_remote
 
@@ -108,7 +109,7 @@ class Rows:
         return self.kind in PRINTED
 
     def typed_table(self, names: Iterable[str]) -> tuple[str, str]:
-        """A table in which text columns have the type of all their values, and the columns to select for their text."""
+        """A table in which the text columns `names` have the type of all their values, and what to select from it for their text."""
         lower = {name.lower() for name in names}
         texts = [name for name, type in self.types.items() if type == "VARCHAR" and name.lower() in lower]
         types = self.value_types(texts) if self.printed else {}
@@ -223,7 +224,7 @@ class Rows:
         if self.where is not None and isinstance(error, duckdb.ConversionException):
             remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
             return ArgumentError(self.argument, f"cannot be evaluated: {first_line(error)}", remedy)
-        place = next((found for path in self.paths if (found := self._broken(path))), None)
+        place = next(filter(None, map(self._broken, self.paths)), None)
         if place is None and self.where is not None:
             return condition_error(error, self.names, self.argument)
         name, part = place or (self.paths[0], "")
@@ -287,19 +288,19 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
 
     A file counts once, whatever paths, links and patterns name it.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for name in _names_of(source):
         if name == "-":
             raise FileError(name, "standard input cannot be read here", "write it to a file first")
         if is_remote(name):
-            found += fetched(name)
+            paths += fetched(name)
             continue
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
             raise FileError(name, "no file matches", "check the pattern")
-        found += matched
-    for name in found:
+        paths += matched
+    for name in paths:
         path = Path(name)
         if not path.exists():
             raise FileError(name, "no such file", "check the path")
@@ -309,10 +310,10 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(name, "is a pipe or a device; expected a file", "write its content to a file first")
         if path.stat().st_size == 0:
             raise FileError(original_of(name), "is empty (0 bytes)", "check the program that wrote it")
-    if not found:
+    if not paths:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
     once: dict[tuple[int, int], str] = {}
-    for name in found:
+    for name in paths:
         status = Path(name).stat()
         once.setdefault((status.st_dev, status.st_ino), name)
     return as_tables(list(once.values()))
@@ -456,10 +457,6 @@ def _reason(error: Exception) -> str:
     reasons = r"^(Expected Number of Columns: .*|Maximum line size .*|.*unterminated quote.*|Invalid unicode .*)$"
     reason = re.search(reasons, str(error), re.MULTILINE)
     return f"line {int(line[1]):,}" + (f": {reason[1].rstrip('.')}" if reason else "")
-
-
-# Above this, floats cannot represent all integers.
-EXACT = 2.0**53
 
 
 def _are_exact(numbers: Any) -> bool:
@@ -617,12 +614,12 @@ def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], i
 
     options = (*READERS[kind][1:], *_quotes(connection, kind, path))
     try:
-        found = connection.execute(
+        dialect = connection.execute(
             f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
         ).fetchone()
     except duckdb.Error:
         return None
-    delimiter, quote, escape, skipped = found
+    delimiter, quote, escape, skipped = dialect
     if len(delimiter) != 1:
         return None
     quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))

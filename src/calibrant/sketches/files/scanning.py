@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError, Use
 from ...input.predictions import Predictions
-from ...util.progress import loop, switched
+from ...util.progress import allow_bars, loop
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
 from .columns import names_as_written
@@ -127,7 +127,7 @@ def scan(
                 columns, dropped = drop_missing(rows, columns)
             kind = "binary" if columns.k == 2 else "multiclass"
             chosen = _lens_names(default_lenses(kind, columns.k) if lenses is None else lenses, columns.classes)
-            with switched(progress), loop("rows read") as show:
+            with allow_bars(progress), loop("rows read") as show:
                 sketches = _fill_sketches(rows, columns, kind, chosen, scores, engine, show)
             if sketches is None or not sketches.n:
                 raise rows.no_rows()

@@ -141,13 +141,13 @@ def _two_classes(rows: Rows, label: str, first: int | None) -> list[str] | None:
     return None if place is None else [seen[1 - place], seen[place]]
 
 
-def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
-    """The classes as given, or as named by the columns; 0, 1, ... if the labels are of a type that cannot match those names."""
+def _classes(label: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+    """The classes of the option, or those that the columns are named after; 0, 1, ... if the labels are of a type that cannot match those names."""
     text = label == "VARCHAR" or label.startswith("ENUM")
-    named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    named: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
     if label == "BOOLEAN" and as_booleans(named) is not None:
         return tuple(named)  # which label_code reads as booleans
-    if given is None and not text and any(isinstance(name, str) for name in named):
+    if classes is None and not text and any(isinstance(name, str) for name in named):
         named = list(range(k))
     return tuple(str(name) for name in named) if text else tuple(named)
 
