@@ -112,7 +112,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("union", GOOD, ["--where", "true) UNION ALL SELECT 1, 1 WHERE (true"], ["--where"]),
     ("unknown column in SQL", GOOD, ["--where", "regoin = 'a'"], ["--where", "the columns are"]),
     ("another type in SQL", GOOD, ["--where", "prob > 'x'"], ["--where: cannot be evaluated", "empty fields are NULL"]),
-    ("nothing fits", GOOD, ["--where", "prob > 2"], ["has no rows that satisfy --where; relax --where"]),
+    ("nothing fits", GOOD, ["--where", "prob > 2"], ["has no rows that satisfy --where; relax the condition"]),
     ("unknown metric", GOOD, ["--metrics", "ecee"], ["--metrics: unknown metric 'ecee'", "'ece'"]),
     ("no gate", GOOD, ["--fail-if", "ece"], ["--fail-if", "ece > 0.05"]),
     ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "expected a number, got nan"]),

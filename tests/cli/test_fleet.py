@@ -316,26 +316,6 @@ def test_messages_about_the_command(run: Run, fleet: Path) -> None:
     assert run("config")[0] == 0  # the tables of models are not options
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ('[alerts]\ncommand = ["tell"]\n', "alerts (line"),
-        ("[models.quiet.alerts]\ntimeout = 2\n", "[models.quiet] alerts (line"),
-        ("[models.more]\nalerts = false\n", "[models.more] alerts (line"),
-        ("[monitor.serve]\nport = 8765\n", "[monitor] serve (line"),
-        ("[monitor.run]\nno-alerts = true\n", "[monitor.run] no-alerts (line"),
-    ],
-)
-def test_entries_of_senders_name_the_recipe(run: Run, fleet: Path, text: str, place: str) -> None:
-    add(fleet, text)
-    for arguments in (("monitor", "run", "--all"), ("config",)):
-        code, out, err = run(*arguments)
-        assert (code, out) == (2, "")
-        assert err.startswith(f"error: calibrant.toml: {place}")
-        assert "docs/guides/deployment.md" in err
-        assert err.count("\n") == 1
-
-
 def test_a_store_with_tables_of_alerts_opens(run: Run, fleet: Path) -> None:
     """Earlier versions kept messages about alarms in the store."""
     with closing(sqlite3.connect("wrong.db", isolation_level=None)) as old:

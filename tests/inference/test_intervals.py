@@ -422,9 +422,6 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
 
 
-CALM = cal.make_calibrated(997, rng=4)
-
-
 def unfriendly(kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Scores and outcomes on which plain intervals fail: no bin count divides their number, ties, rare events, exact 0 and 1."""
     rng = np.random.default_rng(len(kind))

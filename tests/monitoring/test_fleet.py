@@ -43,7 +43,6 @@ class TestConfiguration:
             ('[models.labels]\nstore = "a"\n', "cannot be the name"),
             ('[models.a]\nstore = "a"\n[models.b]\nstore = "./a"\n', "same store"),
             ('[models.a]\nstore = "a"\nowner = 3\n', r"owner \(line 3\)"),
-            ('[models.a]\nstore = "a"\nalerts = "x"\n', r"alerts \(line 3\): .*deployment\.md"),
             ('[models.a\nstore = "a"\n', "not valid TOML"),
         ],
     )

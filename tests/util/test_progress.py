@@ -17,7 +17,7 @@ import pytest
 import calibrant as cal
 from calibrant.inference.resampling import many
 from calibrant.util import progress
-from calibrant.util.progress import hide, loop, switched, track
+from calibrant.util.progress import allow_bars, hide, loop, track
 
 
 class Terminal(io.StringIO):
@@ -97,7 +97,7 @@ def test_nobody_watches(silence: str, terminal: Terminal, monkeypatch: pytest.Mo
     seen: list[int] = []
 
     def run() -> None:
-        with switched(silence != "switch"):
+        with allow_bars(silence != "switch"):
             for _ in track(range(3), "passes"):
                 seen.append(len(progress._display.loops))
 

@@ -108,11 +108,11 @@ def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, An
     own = like_classes(list(keywords.pop("classes", ())), classes)
     if keywords.get("y_true") is not None:
         keywords["y_true"] = labels_like(keywords["y_true"], classes)
-    found, wanted = [str(name) for name in own], [str(name) for name in classes]
-    if set(found) == set(wanted):
-        keywords["y_prob"] = keywords["y_prob"][:, [found.index(name) for name in wanted]]
-    elif set(found) & set(wanted) and not all(name.isdigit() for name in found):
-        problem = f"the columns are {', '.join(found[:10])}, and the classes of the reference {', '.join(wanted[:10])}"
+    names, wanted = [str(name) for name in own], [str(name) for name in classes]
+    if set(names) == set(wanted):
+        keywords["y_prob"] = keywords["y_prob"][:, [names.index(name) for name in wanted]]
+    elif set(names) & set(wanted) and not all(name.isdigit() for name in names):
+        problem = f"the columns are {', '.join(names[:10])}, and the classes of the reference {', '.join(wanted[:10])}"
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
     return keywords
 

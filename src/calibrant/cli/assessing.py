@@ -16,10 +16,10 @@ from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
 from .gate_results import Checked, fenced, results_of
 from .listing import metric_named
-from .screen import clean, print_json, print_lines, say, warnings_as_lines
+from .screen import clean, print_json, print_lines, say
 from .selecting import cell_options, lens_of, selection_of
 from .source import load_each, split
-from .streaming import streamed
+from .streaming import read_stream
 
 
 def run(
@@ -53,20 +53,19 @@ def run(
         _check_groups(asked)
     cells = cell_options(asked, gamma=gamma, distance=distance) | _own_options(further, asked)
     where = selection_of(selections)
-    sketches = streamed(file, False, *split(source))
+    sketches = read_stream(file, False, *split(source))
     if sketches is not None and where is not None:
         raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
     keywords: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
     positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
     keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed}
     keywords |= {**cells, **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where)}
-    with warnings_as_lines():
-        result: Any
-        if metrics is None:
-            result = assess(**keywords, metric=chosen[0], method=method or "auto")
-            result = result._replaced(unused=_in_vain(result.unused, seed))
-        else:
-            result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
+    result: Any
+    if metrics is None:
+        result = assess(**keywords, metric=chosen[0], method=method or "auto")
+        result = result._replaced(unused=_in_vain(result.unused, seed))
+    else:
+        result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
         plain = {**result.to_dict(), "rejected": result.rejected}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **plain})
@@ -197,8 +196,7 @@ def run_compare(
         **cells,
         **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where),
     }
-    with warnings_as_lines():
-        result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
+    result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
     title = f"calibrant compare {named_file(file)}"
     gates.stop(checked, title)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..input.expressions import check_expression, quoted
+from ..input.expressions import quoted
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import Rows
 
@@ -19,10 +19,9 @@ def with_expressions(rows: Rows, columns: Columns) -> Rows:
     options = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
     for option, text in options:
         if text is not None and text not in rows.names and is_expression(text):
-            check_expression(rows.connection, text, option)
             type = "BOOLEAN" if option == "--label" else "DOUBLE"
             equality = _equality(text, rows.names)
-            rows = rows.computed(text, equality or text, type, option, of_texts=equality is not None)
+            rows = rows.add_column(text, equality or text, type, option, of_texts=equality is not None)
     return rows
 
 

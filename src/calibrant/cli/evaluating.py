@@ -31,10 +31,11 @@ from .conditions import (
 from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import label_column
-from .screen import note_positive, print_json, print_lines, print_table, warnings_as_lines
+from .rows import is_sketch
+from .screen import note_positive, print_json, print_lines, print_table
 from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
-from .streaming import is_sketch, streamed
+from .streaming import read_stream
 from .wording import in_options
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ CLINICAL_REMEDIES = {
     "--pool": "drop --for clinical",
     "--trend": "drop --for clinical",
 }
+# Options that a validation study does not have.
+NOT_CLINICAL = (
+    *("metrics", "pool", "trend", "by", "assess", "calibrator", "stream"),
+    *("bins", "binning", "gamma", "distance", "class_groups", "further"),
+)
 
 
 def run(
@@ -70,7 +76,16 @@ def run(
     for option, value in (("--cause", cause), ("--link", link)):
         if value is not None:
             raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
-    return _evaluate(file, gates=gates, **options)
+    if options.pop("purpose", None) is None:
+        return _evaluate(file, gates=gates, **options)
+    for name in NOT_CLINICAL:
+        value = options.pop(name, None)
+        unset = value is None or value is False or value == {} or (name == "metrics" and value == "recommended")
+        if not unset and not is_configured(name):
+            option = "--option" if name == "further" else f"--{name.replace('_', '-')}"
+            remedy = CLINICAL_REMEDIES.get(option, f"drop {option}")
+            raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
+    return _clinical(file, gates=gates, **options)
 
 
 def _evaluate(
@@ -94,33 +109,10 @@ def _evaluate(
     calibrator: str | None = None,
     stream: bool | None = None,
     outcome: str | None = None,
-    purpose: str | None = None,
     pool: bool = False,
     trend: bool = False,
     **source: Any,
 ) -> bool:
-    if purpose is not None:
-        without = {
-            "--metrics": metrics != "recommended",
-            "--pool": pool,
-            "--trend": trend,
-            "--by": source.get("by") is not None,
-            "--assess": assess,
-            "--calibrator": calibrator is not None,
-            "--stream": bool(stream),
-            "--bins": bins is not None,
-            "--binning": binning is not None,
-            "--gamma": gamma is not None,
-            "--distance": distance is not None,
-            "--class-groups": class_groups is not None,
-            "--option": bool(further),
-        }
-        for option, present in without.items():
-            if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
-                remedy = CLINICAL_REMEDIES.get(option, f"drop {option}")
-                raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
-        source = {**source, "by": None}
-        return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)
     if trend and not pool:
         raise ArgumentError("--trend", "requires --pool", "add --pool")
     if pool and source.get("by") is None:
@@ -132,20 +124,9 @@ def _evaluate(
     assess = assess or needs_test(conditions)
     cells = cell_options(chosen, gamma=gamma, distance=distance)
     where = selection_of(selections)
-    sketches = streamed(file, stream, *split(source))
-    if sketches is not None and where is not None:
-        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
-    if sketches is not None and calibrator is not None:
-        raise ArgumentError(
-            "--calibrator", "cannot be applied to a stream", "use --no-stream, or calibrant apply first"
-        )
-    if sketches is not None and pool:
-        raise ArgumentError("--pool", "requires the rows", "use --no-stream")
+    sketches = read_stream(file, stream, *split(source))
     if sketches is not None:
-        if lens is not None:
-            sketches.views(
-                lens
-            )  # raises if the sketches do not have it, which would otherwise be a reason beside every metric
+        _check_sketches(sketches, lens, where, calibrator, pool)
         binning = _of_classes(binning, lens, sketches)
     keywords: dict[str, Any] = {"y_true": sketches}
     given: dict[str, Any] = {}
@@ -154,13 +135,6 @@ def _evaluate(
         keywords = {**given, "by": given.get("groups"), "calibrator": calibrator}
         keywords.pop("groups", None)
         outcome = outcome or _outcome(keywords)
-    draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
-    if interval is None and not assess:
-        given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
-        vain = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
-        if vain is not None:
-            raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
-        draws = {}
     options: dict[str, Any] = {
         "lens": lens_of(lens, class_groups),
         "bins": bins,
@@ -170,18 +144,17 @@ def _evaluate(
         "outcome": outcome,
         "options": _of_metrics(further, chosen, pool),
         **cells,
-        **draws,
+        **_read_draws(resamples, seed, interval is not None or assess),
     }
-    with warnings_as_lines():
-        result = evaluate(
-            keywords.pop("y_true"),
-            keywords.pop("y_prob", None),
-            metrics=names,
-            where=where,
-            **options,
-            **keywords,
-        )
-        pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
+    result = evaluate(
+        keywords.pop("y_true"),
+        keywords.pop("y_prob", None),
+        metrics=names,
+        where=where,
+        **options,
+        **keywords,
+    )
+    pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
     result = _spoken(result, None if sketches is None else file)
     plain = result.to_dict()
     given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells, **further}
@@ -198,11 +171,7 @@ def _evaluate(
         content = {"calibrant": __version__, "file": file, **plain, **more, "options": given_options}
         print_json(content | results_of(checked))
     else:
-        show(result)
-        if pooled is not None:
-            print_lines(["", pooled._title()])
-            print_table(*pooled._table(), pooled._numeric)
-            print_lines(pooled._notes())
+        show(result, pooled)
 
     def details() -> list[str]:
         lines = markdown_list(*result.header.lines(), *result._dropped_lines())
@@ -211,17 +180,42 @@ def _evaluate(
     return gates.finish(checked, title, details)
 
 
+def _check_sketches(sketches: Sketches, lens: str | None, where: Any, calibrator: str | None, pool: bool) -> None:
+    """Raise for options that require the rows."""
+    if where is not None:
+        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
+    if calibrator is not None:
+        remedy = "use --no-stream, or calibrant apply first"
+        raise ArgumentError("--calibrator", "cannot be applied to a stream", remedy)
+    if pool:
+        raise ArgumentError("--pool", "requires the rows", "use --no-stream")
+    if lens is not None:
+        sketches.views(lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
+
+
+def _read_draws(resamples: int, seed: int, infers: bool) -> dict[str, int]:
+    """The options of resampling; raise for those that have no effect."""
+    if infers:
+        return {"n_resamples": resamples, "rng": seed}
+    changed = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
+    vain = next((option for option, differs in changed.items() if differs and not is_configured(option[2:])), None)
+    if vain is not None:
+        raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
+    return {}
+
+
 def _clinical(
     file: str,
-    source: Mapping[str, Any],
+    *,
     lens: str | None,
     selections: tuple[str, ...],
     interval: float | None,
     resamples: int,
     seed: int,
     as_json: bool,
-    outcome: str | None,
     gates: Gates,
+    outcome: str | None = None,
+    **source: Any,
 ) -> bool:
     """Print the table of a validation study; True if a gate failed."""
     from ..evaluation.clinical import ROWS, clinical_summary
@@ -231,18 +225,17 @@ def _clinical(
     )
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
-    with warnings_as_lines():
-        found = clinical_summary(
-            keywords.pop("y_true"),
-            keywords.pop("y_prob"),
-            level=0.95 if interval is None else interval,
-            n_resamples=resamples,
-            rng=seed,
-            lens=lens or "auto",
-            where=selection_of(selections),
-            outcome=outcome,
-            **keywords,
-        )
+    found = clinical_summary(
+        keywords.pop("y_true"),
+        keywords.pop("y_prob"),
+        level=0.95 if interval is None else interval,
+        n_resamples=resamples,
+        rng=seed,
+        lens=lens or "auto",
+        where=selection_of(selections),
+        outcome=outcome,
+        **keywords,
+    )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
     title = f"calibrant evaluate {named_file(file)} --for clinical"
     gates.stop(checked, title)
@@ -372,8 +365,8 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
         return list(names)
 
 
-def show(result: Evaluation) -> None:
-    """Print the header and the table."""
+def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
+    """Print the header and the table, and the pooled estimates of groups."""
     print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
@@ -381,3 +374,7 @@ def show(result: Evaluation) -> None:
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())
+    if pooled is not None:
+        print_lines(["", pooled._title()])
+        print_table(*pooled._table(), pooled._numeric)
+        print_lines(pooled._notes())

@@ -25,7 +25,7 @@ from ..util.version import __version__
 from .config import is_configured
 from .evaluating import like_labels, rows_of
 from .places import label_column
-from .screen import clean, print_json, print_lines, say, warnings_as_lines
+from .screen import clean, print_json, print_lines, say
 from .source import split
 from .tables import check_target, open_table
 
@@ -110,10 +110,9 @@ def run_fit(
 ) -> None:
     """Fit, print the candidates, write the calibrator."""
     check_apart(out, file)
-    with warnings_as_lines():
-        p = read(file, **source)
-        found = fit_calibrator(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
-        path = save(found.calibrator, out, preprocessing=preprocessing)
+    p = read(file, **source)
+    found = fit_calibrator(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
+    path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
         return
@@ -215,8 +214,7 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     """Apply a saved calibrator to the rows of a file."""
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
-    with warnings_as_lines():
-        path, rows, dropped, more = apply_calibrator(fitted, file, out, **source)
+    path, rows, dropped, more = apply_calibrator(fitted, file, out, **source)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines(
         [
@@ -242,8 +240,7 @@ def run_select(
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
     p = read(file, **source)
     if calibrator is not None:
-        with warnings_as_lines():
-            p = calibrated(p, calibrator)
+        p = calibrated(p, calibrator)
     chosen = choose_threshold(
         p,
         accuracy=accuracy,

@@ -83,33 +83,33 @@ def run(
     check_fraction(fdr, "--fdr", 0.05)
     if now is not None:
         read_time(now, "--now")
-    models = _chosen(load_fleet(config), all_models, names)
+    models = _choose_models(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
     intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
     for model in track(models, "models"):
-        with _noted(model, errors, faults, debug):
+        with _note_errors(model, errors, faults, debug):
             _update(context, model, now, intake[model.name])
-    found = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
+    status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
     if json is not None:
-        write_atomic(json, found.to_json().encode())
+        write_atomic(json, status.to_json().encode())
     if out is not None:
         from ..reporting.fleet import write_fleet
 
-        write_fleet(out, found)
-    _show(found)
-    for name in found.failed:
-        error = next(each.error for each in found.models if each.model == name)
+        write_fleet(out, status)
+    _show(status)
+    for name in status.failed:
+        error = next(each.error for each in status.models if each.model == name)
         say(clean(f"error: {name}: {error}"), err=True)
     if faults:
         raise click.exceptions.Exit(EXIT_FAULT)
-    if found.failed:
+    if status.failed:
         raise click.exceptions.Exit(EXIT_FAILED)
-    if _is_alarming(found, fail_on):
+    if _is_alarming(status, fail_on):
         raise click.exceptions.Exit(EXIT_ALARM)
 
 
-def _chosen(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, ...]) -> list[FleetModel]:
+def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, ...]) -> list[FleetModel]:
     from difflib import get_close_matches
 
     from ..errors import ArgumentError
@@ -129,7 +129,7 @@ def _chosen(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, 
 
 
 @contextmanager
-def _noted(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
+def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
     """Note an error of a model, so that the others go on; the first one of a model is kept."""
     from traceback import format_exc
 
@@ -340,7 +340,7 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
     listed = model.options.get(kind, "")
     if listed == "":
         return []
-    found = []
+    sources = []
     for entry in listed if isinstance(listed, list) else [listed]:
         table = {"file": entry} if isinstance(entry, str) else entry
         keys = {"file", "where", "format"} | ({"table"} if kind == "predictions" else set())
@@ -354,7 +354,7 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
         else:
             raise model_error(model, wrong, "", kind)
         if query is not None or "://" in name:
-            found.append(_Source([name if "://" in name else str(model.folder / name)], rest, query))
+            sources.append(_Source([name if "://" in name else str(model.folder / name)], rest, query))
             continue
         # Signs of a pattern that are part of a name stand in brackets.
         plain = re.sub(r"\[([*?[])\]", r"\1", name)
@@ -363,10 +363,10 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
             once: dict[Any, str] = {}  # whatever links name it
             for path in sorted(matched):
                 once.setdefault(os.path.realpath(path), path)
-            found.append(_Source(list(once.values()), rest, query))
+            sources.append(_Source(list(once.values()), rest, query))
         else:
-            found.append(_Source([str(model.folder / plain)], rest, query))
-    return found
+            sources.append(_Source([str(model.folder / plain)], rest, query))
+    return sources
 
 
 def _add(
@@ -432,10 +432,10 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
         yield copy
 
 
-def _is_alarming(found: FleetStatus, fail_on: str) -> bool:
+def _is_alarming(status: FleetStatus, fail_on: str) -> bool:
     if fail_on == "never":
         return False
-    for each in found.models:
+    for each in status.models:
         kinds = {alarm.kind for alarm in each.alarms}
         if fail_on == "any" and kinds:
             return True
@@ -446,14 +446,14 @@ def _is_alarming(found: FleetStatus, fail_on: str) -> bool:
     return False
 
 
-def _show(found: FleetStatus) -> None:
+def _show(status: FleetStatus) -> None:
     from ..monitoring.ingest import PARTS, balance_text
     from ..util.results import number, several
     from .screen import print_lines, print_table
 
-    print_lines([found.verdict, ""])
-    noted = [each for each in found.models if each.state != "quiet" or each.selected]
-    shown = (noted or list(found.models))[:SHOWN]
+    print_lines([status.verdict, ""])
+    noted = [each for each in status.models if each.state != "quiet" or each.selected]
+    shown = (noted or list(status.models))[:SHOWN]
     rows = [
         [
             each.model,
@@ -468,11 +468,11 @@ def _show(found: FleetStatus) -> None:
         for each in shown
     ]
     print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
-    more = len(found.models) - len(shown)
+    more = len(status.models) - len(shown)
     print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
-    for each in found.models:
+    for each in status.models:
         for what in PARTS:
             files = [counts for counts in each.intake if what in counts]
             totals = {name: sum(counts[name] for counts in files) for name in (what, *PARTS[what])}
             print_lines([f"{each.model}: {several(len(files), 'file')}, {balance_text(totals)}"] if files else [])
-    print_lines(["* selected by e-BH"] if found.selected else [])
+    print_lines(["* selected by e-BH"] if status.selected else [])

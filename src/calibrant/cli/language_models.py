@@ -13,13 +13,8 @@ from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_
 from ..sketches.files.columns import Columns, score_options
 from ..util.database import connect
 from ..util.temporary import temporary_folder
-from .rows import LOGS, kind_of_all, on_disk
+from .rows import is_log, kind_of_all, on_disk
 from .screen import clean, say
-
-
-def is_log(format: str | None) -> bool:
-    """Whether ``--format`` names a log of a language model."""
-    return format is not None and format.partition(":")[0] in LOGS
 
 
 def check_not_log(names: Sequence[str], columns: Columns) -> None:
@@ -98,12 +93,9 @@ def _told(read: Any) -> AnswerTable:
 
 
 def _write(table: AnswerTable, path: str) -> None:
-    connection = connect()
-    try:
+    with connect() as connection:
         connection.register("answers", table.columns)
         connection.execute("COPY (SELECT * FROM answers) TO $path (FORMAT parquet)", {"path": path})
-    finally:
-        connection.close()
 
 
 def _columns(given: Columns, table: AnswerTable, event: bool) -> Columns:

@@ -137,10 +137,9 @@ def init(store: str, **options: Any) -> None:
     The names of columns are stored, so that update and labels need none.
     """
     from .feeding import create_monitor
-    from .screen import print_lines, warnings_as_lines
+    from .screen import print_lines
 
-    with warnings_as_lines():
-        made, dropped = create_monitor(store, options)
+    made, dropped = create_monitor(store, options)
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     kept = made.settings.columns
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
@@ -184,12 +183,10 @@ def update(store: str, file: str, **options: Any) -> None:
     from ..monitoring.monitor import Monitor
     from .config import is_configured
     from .feeding import add_predictions
-    from .screen import warnings_as_lines
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
     required = options["label"] is not None and not is_configured("label")
-    with warnings_as_lines():
-        done = add_predictions(Monitor.open(store), file, options, label_required=required)
+    done = add_predictions(Monitor.open(store), file, options, label_required=required)
     _finish(done, chosen["fail_on"], chosen["as_json"])
 
 

@@ -152,10 +152,10 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
         if other is not None:
             raise ArgumentError(option.opts[0], f"names the file of {other}", "name another file")
         outputs[option.opts[0]] = value
-        check_kind(option.opts[0], value, option.kind)
+        check_replaceable(option.opts[0], value, option.kind)
 
 
-def check_kind(option: str, path: str | os.PathLike[str], kind: str) -> None:
+def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> None:
     """Raise if a file would be replaced by one of another kind: a calibrator, a sketch, a table or a document; an empty one may be."""
     from ..errors import ArgumentError
     from ..util.files import read_start

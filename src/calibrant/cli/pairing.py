@@ -14,9 +14,7 @@ from ..input.expressions import lossless
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..monitoring.ingest import id_text
-from .language_models import is_log
-from .rows import kind_of_all, on_disk, open_rows
-from .streaming import is_sketch
+from .rows import is_log, is_sketch, kind_of_all, on_disk, open_rows
 
 ID_NAMES = (
     "id",
@@ -35,7 +33,7 @@ ID_NAMES = (
 """Usual names of a column with the id of each row, in small letters."""
 
 
-def paired(
+def pair_rows(
     parts: Mapping[str, Predictions], files: Sequence[str], id_column: str | None, source: Mapping[str, Any]
 ) -> dict[str, Predictions]:
     """Predictions of several files on the same rows, in the order of the first.

@@ -15,7 +15,7 @@ from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
-from ..reporting.comparing import compare_parts
+from ..reporting.comparing import COMPARED, compare_parts
 from ..reporting.forms import Form, form_of
 from ..reporting.measuring import evaluate_cells
 from ..reporting.summary import MOST_ROWS
@@ -36,12 +36,12 @@ from .conditions import (
 from .config import used_configuration
 from .fitting import read
 from .gate_results import Checked
-from .options import check_kind
-from .pairing import paired
+from .options import check_replaceable
+from .pairing import pair_rows
 from .places import label_column
-from .screen import clean, print_lines, say, warnings_as_lines
+from .screen import clean, print_lines, say
 from .source import split
-from .streaming import has_many_rows, streamed
+from .streaming import has_many_rows, read_stream
 
 
 def run(
@@ -71,6 +71,7 @@ def run(
     gates = Gates.take(source)
     study = [name for name in ROWS if name not in HEADER] if purpose is not None else []
     conditions = metric_conditions(gates, study)
+    on_metrics = [each for each in conditions if each.name not in study]
     if conditions and kind is not None:
         raise ArgumentError("--fail-if", "cannot be combined with --compare", "report on one file")
     _check(files, kind, calibrator)
@@ -79,14 +80,10 @@ def run(
     shape = _shape(target, form)
     if out is None:  # the others are checked with the options
         check_writable(target)
-        check_kind("--out", target, "a document")
+        check_replaceable("--out", target, "a document")
     several = kind is not None
-    names = [name.strip() for name in metrics.split(",")]
-    if several and metrics == "recommended":
-        from ..reporting.comparing import COMPARED
-
-        names = list(COMPARED)
-    asked = read_options(
+    names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    settings = read_options(
         title or f"Calibration of {_name(files[0])}",
         names,
         lens,
@@ -100,44 +97,45 @@ def run(
         metadata,
         purpose,
     )
-    given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
-    given |= used_configuration()
+    more = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
+    more |= used_configuration()
     found: Any
-    with warnings_as_lines():
-        measured = None
-        if kind is None:
-            data = _read(files[0], source)
-            found = build(data, asked, given)
-            on_metrics = [each for each in conditions if each.name not in study]
-            measured = _measured(data, on_metrics, lens, interval, resamples, seed) if conditions else None
-        else:
-            parts = _parts(files, calibrator, source, kind, id_column)
-            given |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-            found = compare_parts(parts, asked, kind, given_title=title, more=given)
-        text = found.text(shape)
-    if tripod is not None:
-        found.clinical.tripod.save(tripod)
-    sentence = found.verdict.sentence if kind is None else found.sentence
-    if target == "-":
-        say(text, nl=False)
+    measured = None
+    if kind is None:
+        data = _read(files[0], source)
+        found = build(data, settings, more)
+        measured = _measure_gates(data, on_metrics, lens, interval, resamples, seed) if conditions else None
     else:
-        written = write_atomic(target, text.encode())
-        reports = [found] if kind is None else found.reports
-        print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
-        say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
-    clinical = [each for each in conditions if each.name in study]
-    conditions = [each for each in conditions if each not in clinical]
+        parts = _parts(files, calibrator, source, kind, id_column)
+        more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
+        found = compare_parts(parts, settings, kind, given_title=title, more=more)
+    text = found.text(shape)
+    sentence = found.verdict.sentence if kind is None else found.sentence
+    _write(found, text, target, tripod, sentence)
     checked: list[Checked] = []
+    clinical = [each for each in conditions if each.name in study]
     if clinical:  # the table of a validation study is about all rows
         checked += check(clinical, places_of(found.clinical.summary.to_dict()), gates.earlier())
     if measured is not None:
-        plain, of_sketch = measured
         options = {} if lens is None else {"lens": lens}
-        checked += check_metrics(gates, conditions, plain, of_sketch, options, source.get("by"))
+        checked += check_metrics(gates, on_metrics, *measured, options, source.get("by"))
     return gates.finish(checked, f"calibrant report {_name(files[0])}", [sentence])
 
 
-def _measured(
+def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str) -> None:
+    """Write or print the report, and the TRIPOD checklist."""
+    if tripod is not None:
+        found.clinical.tripod.save(tripod)
+    if target == "-":
+        say(text, nl=False)
+        return
+    written = write_atomic(target, text.encode())
+    reports = getattr(found, "reports", [found])
+    print_lines([sentence, *dict.fromkeys(each.provenance.sketch for each in reports if each.provenance.sketch)])
+    say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
+
+
+def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
     lens: str | None,
@@ -216,7 +214,7 @@ def _read(file: str, source: dict[str, Any]) -> Predictions | Sketches:
     """The rows of a file; the sketches of one that has many, or that holds them."""
     columns, keywords = split(source)
     many = has_many_rows(file, MOST_ROWS, columns, keywords)
-    sketches = streamed(file, many, columns, keywords)
+    sketches = read_stream(file, many, columns, keywords)
     if sketches is None:
         return read(file, **source)
     sketches.label_name = label_column() if many else ""
@@ -225,7 +223,7 @@ def _read(file: str, source: dict[str, Any]) -> Predictions | Sketches:
 
 def _rows(file: str, source: dict[str, Any]) -> Predictions:
     """The rows of a file, or the cells of a sketch."""
-    sketches = streamed(file, False, *split(source))
+    sketches = read_stream(file, False, *split(source))
     return read(file, **source) if sketches is None else sketches.predictions()
 
 
@@ -242,6 +240,6 @@ def _parts(
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
     if kind == "periods":
         return {name: _read(file, source) for name, file in zip(names, files, strict=True)}
-    return paired(
+    return pair_rows(
         {name: _rows(file, source) for name, file in zip(names, files, strict=True)}, files, id_column, source
     )

@@ -20,6 +20,16 @@ SKETCH = ".sketch"
 LOGS = ("lm-eval", "openai")
 
 
+def is_sketch(file: str) -> bool:
+    """Whether a file contains a sketch, by its name."""
+    return Path(file).suffix == SKETCH
+
+
+def is_log(format: str | None) -> bool:
+    """Whether ``--format`` names a log of a language model."""
+    return format is not None and format.partition(":")[0] in LOGS
+
+
 @contextmanager
 def on_disk(file: str) -> Iterator[list[str]]:
     """The files of a name or pattern; standard input is copied to a file."""
@@ -52,7 +62,7 @@ def _is_spreadsheet(head: bytes) -> bool:
 
 def kind_of_all(paths: list[str], format: str | None) -> str:
     """The common format of some files."""
-    if format is not None and format.partition(":")[0] in LOGS:
+    if is_log(format):
         raise ArgumentError(
             "--format", f"{format} is not supported by this command", "use calibrant evaluate or report"
         )
@@ -107,7 +117,7 @@ def open_rows(
     table: str | None = None,
     numbered: str | None = None,
 ) -> Iterator[Rows]:
-    """Files as one table, as for the function of the same name that reads them; errors that follow name their lines."""
+    """Open files as `reading.open_rows` does, and note them, so that later errors name their lines."""
     remember_read(paths, kind, where)
     with reading.open_rows(paths, kind, shown, where=where, table=table, argument="--where", numbered=numbered) as rows:
         yield rows

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, FileError, InputError
+from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
 from ..input.expressions import check_expression
 from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
@@ -78,15 +78,15 @@ def load_each(
     together = {name: values for own in read for name, values in own.arrays.items()}
     used = {name: argument for parts in roles for name, argument in parts.items()}
     together, dropped = complete(together, used, drop=drop_missing, known=known)
-    found = []
+    results = []
     for own, columns in zip(read, several, strict=True):
         arrays = {name: together[name] for name in own.arrays}
         for factor in (factor for each in own.by for factor in each):
             if factor.kind == "column" and kind in PRINTED:
                 arrays[factor.column] = named_as_written(arrays[factor.column])
-        words = _from_arrays(own._replace(arrays=arrays), columns)
-        found.append(words if dropped is None else {**words, "missing": dropped})
-    return found
+        keywords = _from_arrays(own._replace(arrays=arrays), columns)
+        results.append(keywords if dropped is None else {**keywords, "missing": dropped})
+    return results
 
 
 Factors = tuple[tuple[Factor, ...], ...]
@@ -117,25 +117,25 @@ def complete(
     """
     import numpy as np
 
-    found: dict[str, tuple[str, Any]] = {}
+    missing: dict[str, tuple[str, Any]] = {}
     for name, argument in roles.items():
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
         if argument == "y_true":
-            words = missing_labels(arrays[name], mask, known)
+            absent = missing_labels(arrays[name], mask, known)
             # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
-            mask = words if drop or _plain_labels(arrays[name][~words]) else mask
+            mask = absent if drop or _plain_labels(arrays[name][~absent]) else mask
         if mask.any():
-            found[name] = (argument, mask)
-    masks = [mask for _, mask in found.values()]
+            missing[name] = (argument, mask)
+    masks = [mask for _, mask in missing.values()]
     if len({len(mask) for mask in masks}) != 1:  # none, or arrays of different lengths, which are compared later
         return arrays, None
     if not drop:
-        raise missing_error(found)
-    dropped = Dropped.of({name: mask for name, (_, mask) in found.items()}, applied=True)
+        raise missing_error(missing)
+    dropped = Dropped.of({name: mask for name, (_, mask) in missing.items()}, applied=True)
     if dropped.n == dropped.rows:
-        raise all_missing(dropped, next(iter(found.values()))[0])
+        raise all_missing(dropped, next(iter(missing.values()))[0])
     kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
-    for name, (argument, _) in found.items():
+    for name, (argument, _) in missing.items():
         read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(
             argument, numbers_of_text
         )
@@ -170,7 +170,7 @@ def _from_npz(path: str, columns: Columns) -> _Read:
             "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
         )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
+    values = {} if groups is None else {factor_key(factor): array for factor, array in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
@@ -187,17 +187,10 @@ def _from_table(
         arrays = rows.fetch([name for name in wanted if name not in named], named)
         groups = typed_groups(by, rows)
     if len(arrays[label]) == 0:
-        raise no_rows(shown, where)
+        raise rows.no_rows()
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
     return _Read(arrays | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
-
-
-def no_rows(shown: str, where: str | None) -> FileError:
-    """The error for a file without rows, or without selected ones."""
-    if where is not None:
-        return FileError(shown, "has no rows that satisfy --where", "relax --where")
-    return FileError(shown, "has no rows", "check the program that wrote it")
 
 
 def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
@@ -206,7 +199,7 @@ def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     if not factors:
         return {}
     used = [name for factor in factors for name in expression_columns(rows, factor)]
-    return values_of_expressions(rows.connection, rows.typed(used)[0], factors, rows.names, "--by")
+    return values_of_expressions(rows.connection, rows.typed_table(used)[0], factors, rows.names, "--by")
 
 
 def expression_columns(rows: Rows, factor: Factor) -> list[str]:
@@ -224,45 +217,45 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
 
 
 def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
-
+    """Arguments for `Predictions` from the arrays of one choice of columns."""
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
     remember_label(label.removesuffix(".npy"))
     # A space or a plus sign makes a column of numbers one of text.
-    scores = stacked([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
+    scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
-    words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
+    keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
-        words["input"] = "logit"
+        keywords["input"] = "logit"
     if columns.confidence:
-        words["input"] = "confidence"
-    words["y_prob"] = scores = (
+        keywords["input"] = "confidence"
+    keywords["y_prob"] = scores = (
         _confidences(scores, "--confidence-column") if columns.confidence and scores.ndim == 1 else percentages(scores)
     )
     several = scores.ndim == 2 and len(names) > 1
     of_columns = class_names(names, columns.probs or columns.logits or "") if several else None
     if several or (scores.ndim == 1 and not columns.confidence):
-        words["y_true"], classes = label_classes(arrays[label], of_columns)
-        if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
-            words["classes"] = classes
+        keywords["y_true"], classes = label_classes(arrays[label], of_columns)
+        if classes is not None and (keywords["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
+            keywords["classes"] = classes
             # A list of columns is in the intended order.
             if several and "," not in (columns.probs or columns.logits or ""):
-                words["classes"] = ColumnNames(classes)
+                keywords["classes"] = ColumnNames(classes)
                 if len(classes) == 2:
-                    words["by_place"] = True
+                    keywords["by_place"] = True
     elif columns.confidence:
-        words["y_true"] = _truth_values(arrays[label])
-    for word, option, name in (
+        keywords["y_true"] = _truth_values(arrays[label])
+    for keyword, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
     ):
         if name:
-            words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
+            keywords[keyword] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
     if by:
-        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
-    return words
+        keywords["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
+    return keywords
 
 
 def are_classes(scores: Any) -> bool:
@@ -285,7 +278,7 @@ def _confidences(values: Any, option: str) -> Any:
     if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
         return values
     try:
-        found, note = read_confidences(values, argument=option)
+        probs, note = read_confidences(values, argument=option)
     except InputError as error:
         if "scale is ambiguous" in str(error.problem):
             column = f"{option} 'COLUMN / 100'"
@@ -293,7 +286,7 @@ def _confidences(values: Any, option: str) -> Any:
         raise
     if note:
         say(clean(f"note: confidences were read as {note}"), err=True)
-    return found
+    return probs
 
 
 def numbers_of_text(values: Any) -> Any:
@@ -383,7 +376,7 @@ def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
     )
 
 
-def stacked(parts: list[Any]) -> Any:
+def stack_columns(parts: list[Any]) -> Any:
     """Columns as one array."""
     import numpy as np
 

@@ -19,12 +19,11 @@ from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .derived import is_expression
-from .language_models import is_log
 from .places import remember_label, remember_read
+from .rows import SKETCH, is_log, is_sketch
 from .screen import clean, note_positive, print_lines, say
 from .source import split
 
-SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
@@ -42,11 +41,6 @@ NOT_STREAMED = {
 }
 # Packed text is at least 1/1100 (gzip) of its size; zstd has no such limit, and text rarely shrinks to less than a fiftieth.
 DENSEST = {".gz": 1100, ".zst": 50}
-
-
-def is_sketch(file: str) -> bool:
-    """Whether a file contains a sketch, by its name."""
-    return Path(file).suffix == SUFFIX
 
 
 def is_streamed(file: str, stream: bool | None) -> bool:
@@ -129,7 +123,7 @@ def has_many_rows(file: str, most: int, columns: Columns, keywords: dict[str, An
         return False
 
 
-def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
+def read_stream(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
     if is_log(keywords.get("format")):
         if stream:
@@ -150,7 +144,7 @@ def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[st
 def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
     """Merge sketches, or scan files with the columns and options of the command line."""
     if any(map(is_sketch, files)):
-        return _added(files, {**asdict(columns), **keywords})
+        return _merge_sketches(files, {**asdict(columns), **keywords})
     option = _not_streamed(columns, keywords)
     if option is not None:
         raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{NOT_STREAMED[option]}")
@@ -160,7 +154,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     paths, kind = paths_of(files), keywords.get("format")
     remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
     try:
-        found = scan(
+        sketches = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
@@ -179,8 +173,8 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
         problem = f"an expression such as {text!r} cannot be used with a stream"
         raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
-        note_positive(found.classes)
-    return found
+        note_positive(sketches.classes)
+    return sketches
 
 
 def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
@@ -189,12 +183,12 @@ def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
     return next((option for option in NOT_STREAMED if options.get(option)), None)
 
 
-def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_sketches(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     """Merge files of sketches, which have neither columns nor rows to select."""
     other = next((file for file in files if not is_sketch(file)), None)
     if other is not None:
         raise FileError(
-            other, f"cannot be combined with {SUFFIX} files", f"scan it separately, then merge the {SUFFIX} files"
+            other, f"cannot be combined with {SKETCH} files", f"scan it separately, then merge the {SKETCH} files"
         )
     given = next((name for name, value in options.items() if value and not is_configured(name)), None)
     if given is not None:
@@ -219,7 +213,7 @@ def class_list(names: str) -> list[Any]:
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
 
 
-def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     """Merge the results of queries that `calibrant sql` printed."""
     dropped: Literal["raise", "drop"] = "drop" if options.pop("drop_missing") else "raise"
     given = next((name for name, value in options.items() if value and not is_configured(name)), None)
@@ -240,13 +234,13 @@ def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
 def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any) -> None:
     """Scan files and write a sketch."""
     columns, others = split(options)
-    if Path(out).suffix != SUFFIX:
-        raise ArgumentError("--out", f"must end in {SUFFIX}; got {out!r}", f"for example day{SUFFIX}")
+    if not is_sketch(out):
+        raise ArgumentError("--out", f"must end in {SKETCH}; got {out!r}", f"for example day{SKETCH}")
     start = time.perf_counter()
-    sketches = _cells(files, {**asdict(columns), **others}) if cells else read(files, columns, others)
+    sketches = _merge_cells(files, {**asdict(columns), **others}) if cells else read(files, columns, others)
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size
-    said = [] if sketches.dropped is None else [str(sketches.dropped)]
-    print_lines([repr(sketches), *said, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    notes = [] if sketches.dropped is None else [str(sketches.dropped)]
+    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))

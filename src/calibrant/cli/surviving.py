@@ -19,8 +19,8 @@ from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import remember_read
 from .rows import kind_of_all, on_disk, open_rows
-from .screen import print_json, print_lines, print_table, warnings_as_lines
-from .source import complete, factor_key, named_as_written, no_rows, split, stacked, typed_groups
+from .screen import print_json, print_lines, print_table
+from .source import complete, factor_key, named_as_written, split, stack_columns, typed_groups
 from .wording import in_options
 
 RISK_NAMES = ("risk", *PROB_NAMES)
@@ -103,16 +103,13 @@ def run(
         "n_resamples": resamples,
         "rng": seed,
     }
-    with warnings_as_lines():
-        parts = {"": survival_summary(**arrays, **options)}
-        undefined: dict[str, str] = {}
-        for name, rows in _groups(by):
-            try:
-                parts[str(name)] = survival_summary(
-                    **{word: values[rows] for word, values in arrays.items()}, **options
-                )
-            except UndefinedMetricError as error:
-                undefined[str(name)] = in_options(error)
+    parts = {"": survival_summary(**arrays, **options)}
+    undefined: dict[str, str] = {}
+    for name, rows in _groups(by):
+        try:
+            parts[str(name)] = survival_summary(**{word: values[rows] for word, values in arrays.items()}, **options)
+        except UndefinedMetricError as error:
+            undefined[str(name)] = in_options(error)
     whole = parts.pop("")
     plain = {**whole.to_dict(), "groups": {name: part.to_dict() for name, part in parts.items()}}
     places = places_of(plain) + [
@@ -193,7 +190,7 @@ def _load(
                     check_length(factor, len(values), len(arrays[time]), "--by")
                     arrays[factor_key(factor)] = values
             if len(arrays[time]) == 0:
-                raise no_rows(file, where)
+                raise rows.no_rows()
     every = list(dict.fromkeys(factor for each in by for factor in each))
     roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
     roles |= {factor_key(factor): "by" for factor in every}
@@ -202,7 +199,10 @@ def _load(
         if factor.kind == "column":
             arrays[factor.column] = named_as_written(arrays[factor.column])
     groups = GroupColumns(by, {factor: arrays[factor_key(factor)] for factor in every}) if by else None
-    read = {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    read = {
+        "y_prob": stack_columns([arrays[name] for name in risks]),
+        **{word: arrays[name] for word, name in named.items()},
+    }
     return {**read, "by": groups}, dropped
 
 

@@ -21,7 +21,7 @@ from .derived import is_expression, with_expressions
 from .language_models import open_source
 from .places import remember_read
 from .rows import open_rows
-from .source import are_classes, no_rows, npz_logits, numbers_of_text, percentages, stacked
+from .source import are_classes, npz_logits, numbers_of_text, percentages, stack_columns
 
 # A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"
@@ -62,7 +62,7 @@ class Table:
     def keywords(self) -> dict[str, Any]:
         """Scores as arguments for `Predictions`, without labels."""
         arrays = self.rows.fetch(self.scores)
-        scores = percentages(stacked([numbers_of_text(arrays[name]) for name in self.scores]))
+        scores = percentages(stack_columns([numbers_of_text(arrays[name]) for name in self.scores]))
         if self.guessed and are_classes(scores):
             raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
@@ -211,7 +211,7 @@ def open_table(
             listed = ", ".join(map(quoted, used))
             connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
-                raise no_rows(file, where)
+                raise rows.no_rows()
             yield _table(replace(rows, sql="rows_read"), scores, columns, source if to_write else None)
 
 

@@ -44,9 +44,9 @@ from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, n
 from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .gate_results import markdown_table, results_of
-from .language_models import is_log
-from .options import check_kind
-from .screen import _finite, print_json, print_lines, print_table, warnings_as_lines
+from .options import check_replaceable
+from .rows import is_log
+from .screen import _finite, print_json, print_lines, print_table
 
 # Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "smece", "ece")
@@ -196,29 +196,28 @@ def run(
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name, kind in WRITTEN.items():
         check_apart(Path(out) / name, validation, test)
-        check_kind("--out", Path(out) / name, kind)
+        check_replaceable("--out", Path(out) / name, kind)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     given |= used_configuration()
     asked = read_options(
         None, names, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines():
-        result = _found(
-            _choices_only(read(validation, **source), source),
-            _choices_only(read(test, **source), source),
-            {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
-            {"accuracy": accuracy, "confidence_level": confidence_level},
-            {"level": interval, "n_resamples": resamples, "rng": seed},
-            names,
-            hold_out,
-            outcome,
-        )
-        method = result.found.method
-        title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-        page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
-        folder = make_folder(out)
-        kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-        apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
+    result = _found(
+        _choices_only(read(validation, **source), source),
+        _choices_only(read(test, **source), source),
+        {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
+        {"accuracy": accuracy, "confidence_level": confidence_level},
+        {"level": interval, "n_resamples": resamples, "rng": seed},
+        names,
+        hold_out,
+        outcome,
+    )
+    method = result.found.method
+    title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
+    page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
+    folder = make_folder(out)
+    kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
+    apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.save(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}

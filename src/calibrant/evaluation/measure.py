@@ -33,7 +33,7 @@ from ..input.convert import frozen, is_frame, summing_to_one
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..input.probabilities import check_matrix
-from ..metrics.properties import PAIRED_ROWS, compares_pairs, is_slow_to_resample
+from ..metrics.properties import PAIRED_ROWS, is_slow, is_slow_to_resample
 from ..metrics.registry import Metric, catalogue
 from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
@@ -188,74 +188,79 @@ def evaluate(
     ['region: north', 'region: south', 'age 30 to 229', 'age 230 to 429']
     """
     check_outcome(outcome)
-    if by is not None:
-        if "groups" in keywords:
-            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
-        own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
-        if isinstance(y_true, (Predictions, View, VectorView)) and not own:
-            raise GroupError(
-                "by",
-                "cannot be combined with Predictions, which hold their groups",
-                InPython("pass Predictions(..., groups=...) and by='groups' here"),
-            )
-        if isinstance(by, str) and not own and not is_frame(y_true):
-            raise GroupError(
-                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
-            )
-        if not own:
-            keywords["groups"] = by
     metrics = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else metrics
     chosen = choose_metrics(metrics)
     named = frozenset(catalogue[m].id for m in (metrics if isinstance(metrics, list) else [metrics]) if m not in SETS)
     infer = Inference.read(interval, assess, n_resamples, rng, named)
-    if bins is None and isinstance(binning, str) and binning == LEVELS:
-        bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
-    if bins is not None:
-        check_written(bins, binning)
-    if distance is not None:
-        check_choice(distance, "distance", ("tv", "l1", "l2"))
-    # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
-    given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
-    given |= _further(options, chosen, given)
-    for name in CELL_OPTIONS:
-        if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
-            raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
+    given = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
     if isinstance(y_true, Sketches):
-        resolve(y_true, y_prob, keywords, where)
+        resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
         if calibrator is not None:
             raise InputTypeError("calibrator", "cannot be applied to sketches", PASS_ROWS)
-        return _evaluated_sketches(y_true, chosen, given, infer, outcome)
-    try:
-        checked = as_predictions(y_true, y_prob, keywords)
-    except CalibrantError as error:
-        if by is None or error.argument != "groups":
-            raise
-        raise error.replaced(argument="by") from None
+        return _evaluate_sketches(y_true, chosen, given, infer, outcome)
+    checked = read_grouped(y_true, y_prob, by, keywords)
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
 
         refuse_rows_by_label(where)
     predictions = parse_selection(where, checked if calibrator is None else calibrated(checked, calibrator))
     if lens is not None:
-        views_of(
-            predictions, lens, flattened=True
-        )  # a lens that does not fit the data is an error; one that a metric does not support is a reason
-    plan = chosen
-    if predictions.n > PAIRED_ROWS:
-        plan = [m for m in chosen if m.id in named or "in parts" in m.cost or not compares_pairs(m, predictions.k)]
+        # A lens that does not fit the data is an error; one that a metric does not support is a reason.
+        views_of(predictions, lens, flattened=True)
+    plan = [m for m in chosen if m.id in named or not is_slow(m, predictions.n, predictions.k)]
     left_out = tuple(Skipped(m.id, PAIRS) for m in chosen if m not in plan)
     results = _results(predictions, plan, given, infer)
     groups = {}
     if by is not None and predictions.groups is not None:
-        parts = [(g.labels[place], g.name, g.groups[place], rows) for g, place, rows in groups_of(predictions)]
+        parts = list(groups_of(predictions))
         heads = partial(header_of, outcome=outcome)
-        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
-        for (label, name, group, _), (header, found) in zip(parts, measured, strict=True):
-            groups[label] = Evaluation(header, found, {}, grouping=name, group=group)
+        measured = _evaluate_groups([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
+        for (g, place, _), (header, own) in zip(parts, measured, strict=True):
+            groups[g.labels[place]] = Evaluation(header, own, {}, grouping=g.name, group=g.groups[place])
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
     if bins is None and binning is None and any("bins" in m.options for m in plan):
         remarks += _few_levels(predictions)
     return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
+
+
+def read_grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Predictions:
+    """Return checked predictions with the groups of `by`; Predictions with groups accept ``by="groups"``."""
+    if by is not None:
+        if "groups" in keywords:
+            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
+        own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
+        if isinstance(y_true, (Predictions, View, VectorView)) and not own:
+            problem = "cannot be combined with Predictions, which hold their groups"
+            raise GroupError("by", problem, InPython("pass Predictions(..., groups=...) and by='groups' here"))
+        if isinstance(by, str) and not own and not is_frame(y_true):
+            problem = f"{by!r} is the name of a column, and the first argument is not a frame"
+            raise GroupError("by", problem, "pass one group per row")
+        keywords = keywords if own else {**keywords, "groups": by}
+    try:
+        return as_predictions(y_true, y_prob, keywords)
+    except CalibrantError as error:
+        if by is None or error.argument != "groups":
+            raise
+        raise error.replaced(argument="by") from None
+
+
+def _read_options(
+    chosen: list[Metric], given: dict[str, Any], bins: Any, binning: Any, options: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the options of the metrics, checked."""
+    if bins is None and isinstance(binning, str) and binning == LEVELS:
+        bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
+    if bins is not None:
+        check_written(bins, binning)
+    if given["distance"] is not None:
+        check_choice(given["distance"], "distance", ("tv", "l1", "l2"))
+    # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
+    given = {**given, "bins": as_default(bins), "binning": binning}
+    given |= _further(options, chosen, given)
+    for name in CELL_OPTIONS:
+        if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
+            raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
+    return given
 
 
 # How bins for few levels are asked for, which the command line writes as an option.
@@ -368,7 +373,7 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
     return list(chosen.values())
 
 
-def _evaluated_sketches(
+def _evaluate_sketches(
     sketches: Sketches,
     chosen: list[Metric],
     given: Mapping[str, Any],
@@ -380,7 +385,7 @@ def _evaluated_sketches(
     groups, heads = sketches.groups, partial(sketched_header, outcome=outcome)
     # What a sketch does not keep, no group has: the reason is that of all rows.
     unknown = {result.metric: result for result in results if isinstance(result.error, InputTypeError)}
-    measured = _grouped([sketches.group(name) for name in groups], chosen, given, infer, heads, unknown)
+    measured = _evaluate_groups([sketches.group(name) for name in groups], chosen, given, infer, heads, unknown)
     parts = {
         name: Evaluation(header, found, {}, grouping="group", group=name)
         for name, (header, found) in zip(groups, measured, strict=True)
@@ -395,7 +400,7 @@ def _results(
     infer: Inference | None = None,
 ) -> list[MetricResult]:
     """Return one result per metric: first all values, then intervals and p-values."""
-    options = [_taken(m, given) for m in plan]
+    options = [_options_of(m, given) for m in plan]
     results = _values(p, track(plan, "metrics"), options)
     if infer is not None:
         import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
@@ -419,7 +424,7 @@ def _results(
                 found[place] += own
         for place in known:
             results[place] = infer.added(results[place], found[place])
-    return [with_direction(result, m, p, own) for result, m, own in zip(results, plan, options, strict=False)]
+    return [with_direction(result, m, p, own) for result, m, own in zip(results, plan, options, strict=True)]
 
 
 def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
@@ -433,7 +438,7 @@ def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _grouped(
+def _evaluate_groups(
     parts: Sequence[Source],
     plan: list[Metric],
     given: Mapping[str, Any],
@@ -445,16 +450,16 @@ def _grouped(
 
     The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
     """
-    options = [_taken(m, given) for m in plan]
+    options = [_options_of(m, given) for m in plan]
 
-    def directed(results: list[MetricResult], part: Source) -> list[MetricResult]:
+    def add_directions(results: list[MetricResult], part: Source) -> list[MetricResult]:
         return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
 
     def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
         measured = []
         for part in track(some, "groups"):
             results = _values(part, plan, options, known)
-            measured.append((header(part), directed(results, part) if infer is None else results))
+            measured.append((header(part), add_directions(results, part) if infer is None else results))
             if isinstance(part, Sketches):
                 part.clear_cache()
         return measured
@@ -473,7 +478,7 @@ def _grouped(
             if results[place].value is not None:
                 found = own.additions(own.asked, results[place], m, part, options[place])
                 results[place] = own.added(results[place], found)
-    out = [directed(results, part) for results, part in zip(rows, parts, strict=True)]
+    out = [add_directions(results, part) for results, part in zip(rows, parts, strict=True)]
     if infer.assess:
         for place in range(len(plan)):
             _adjust(out, place)
@@ -534,7 +539,7 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
     return replace(result, direction=shown_direction(m, result, evidence))
 
 
-def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
+def _options_of(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options that this metric has; those of this metric alone come first."""
     taken = {
         name: value
@@ -669,7 +674,7 @@ class Inference(NamedTuple):
             assert level is not None
             has_formula = m.is_row_mean or m.id in OWN_INTERVALS
             too_slow = is_slow and (not has_formula or result.lens in ("classwise", "ordinal"))
-            found = _drawn("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
+            found = _try_inference("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
             if found is None:
                 additions.append(Addition({}, notes))
             else:
@@ -677,11 +682,11 @@ class Inference(NamedTuple):
         if "p-value" in asked:
             notes = []
             too_slow = is_slow and m.id not in DEFAULT_TESTS
-            tested = _drawn("p-value", lambda: assess(source, **draws), notes, too_slow)
+            tested = _try_inference("p-value", lambda: assess(source, **draws), notes, too_slow)
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
                 draws["n_resamples"] = self.simulations
-                tested = _drawn("p-value", lambda: assess(source, **draws), []) or tested
+                tested = _try_inference("p-value", lambda: assess(source, **draws), []) or tested
             if tested is None:
                 additions.append(Addition({}, notes))
             else:
@@ -699,7 +704,7 @@ class Inference(NamedTuple):
         return replace(result, **changes, note="; ".join(notes))
 
 
-def _drawn(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
+def _try_inference(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
     """Return the interval or test; None, with the reason in `notes`, where it is undefined or too slow."""
     if too_slow:
         notes.append(f"no {what}: {SLOW}")

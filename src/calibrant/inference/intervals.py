@@ -285,7 +285,7 @@ def interval(
     free = cluster is False and stratify is False
     asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
     if cluster and not stratify and method in own:
-        asked, free = asked._replace(clusters=_groups_of(source, view)), True
+        asked, free = asked._replace(clusters=_groups_of(view)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
@@ -380,7 +380,7 @@ def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any
     )
 
 
-def _groups_of(source: Any, view: Any) -> NDArray[Any]:
+def _groups_of(view: Any) -> NDArray[Any]:
     """The group of each row of a view."""
     groups = None if view.rows is None else view.rows.groups
     if groups is None:

@@ -47,8 +47,6 @@ ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
 # Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.
 MOST_ROUNDS = 20
-# Seconds to simulate a label, for each class.
-LABEL = 1e-8
 # Tests of metrics that simulate and use the seed and the number of resamples.
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 

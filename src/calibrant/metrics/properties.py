@@ -21,6 +21,11 @@ def compares_pairs(metric: Metric, classes: int) -> bool:
     return metric.cost in ("N^2", "N^2 K") or (classes > 2 and "^2" in metric.cost)
 
 
+def is_slow(metric: Metric, rows: int, classes: int) -> bool:
+    """Whether a metric is left out among many metrics: it compares all pairs of many rows, and not in parts."""
+    return rows > PAIRED_ROWS and "in parts" not in metric.cost and compares_pairs(metric, classes)
+
+
 def is_slow_to_resample(metric: Metric, rows: int, classes: int) -> bool:
     """Whether a metric is not resampled among many metrics: it compares pairs of rows, or iterates, and there are many rows."""
     iterates = metric.cost in ("N K log N per step", "N K by landmarks", "a linear program")

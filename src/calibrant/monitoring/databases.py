@@ -95,7 +95,7 @@ class Database(Protocol):
     def keep_reserve(self) -> None: ...
     def release_reserve(self) -> None: ...
     def size(self, connection: Connection) -> int: ...
-    def said(self, error: Exception) -> str: ...
+    def describe(self, error: Exception) -> str: ...
 
 
 def database_of(place: str | os.PathLike[str]) -> Database:
@@ -162,7 +162,7 @@ class Sqlite:
                 return cast(Connection, connection)
             except sqlite3.Error as error:
                 connection.close()
-                if not is_full(self.said(error)):
+                if not is_full(self.describe(error)):
                     raise
         place = f"{self.path.absolute().as_uri()}?mode=ro"
         before = _state(self.path)  # before the journal, which a writer fills before it changes the file
@@ -251,7 +251,7 @@ class Sqlite:
         journal = Path(f"{self.path}-wal")
         return self.path.stat().st_size + (journal.stat().st_size if journal.exists() else 0)
 
-    def said(self, error: Exception) -> str:
+    def describe(self, error: Exception) -> str:
         # There is no space for the index of the journal.
         full = getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE"
         return "database or disk is full" if full else short(error)
@@ -336,7 +336,7 @@ class Postgres:
             options = {"connect_timeout": 10, "application_name": "calibrant", **known, "client_encoding": "utf8"}
             made = psycopg.connect(**options, autocommit=True, prepare_threshold=None)
         except psycopg.Error as error:
-            raise FileError(self.path, f"cannot be opened ({self.said(error)})", self.remedy) from None
+            raise FileError(self.path, f"cannot be opened ({self.describe(error)})", self.remedy) from None
         return _Translated(made)
 
     def configure(self, connection: Connection) -> None:
@@ -408,7 +408,7 @@ class Postgres:
         found = connection.execute(f"{query} WHERE s.nspname = ? AND c.relkind = 'r'", (self.schema,)).fetchone()
         return int(found[0] or 0)
 
-    def said(self, error: Exception) -> str:
+    def describe(self, error: Exception) -> str:
         """The message of the server without passwords."""
         text = str(error)
         for secret in self._secrets:

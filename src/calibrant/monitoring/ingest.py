@@ -22,6 +22,7 @@ from ..input.convert import Column, as_entries, column, is_missing
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
+from ..sketches.files.columns import EXACT, WHOLE
 from ..sketches.grid import cell_sums
 from ..sketches.group_names import finder, plain_name
 from ..sketches.sketch import Sketch
@@ -32,9 +33,7 @@ from .windows import read_times
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-# Above this, floats cannot represent all integers.
-EXACT = 2.0**53
-WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
+WHOLE_ID = re.compile(WHOLE)
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 UNKNOWN = -1
 """Code of a missing label."""
@@ -244,7 +243,7 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
 
 def id_text(text: str) -> str:
     """Return the one spelling of an id: whole numbers without a fraction of zeros, UUIDs in small letters."""
-    if number := WHOLE.fullmatch(text):
+    if number := WHOLE_ID.fullmatch(text):
         return number[1]
     return text.lower() if UUID.fullmatch(text) else text
 

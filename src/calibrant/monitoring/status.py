@@ -605,7 +605,7 @@ def build_status(
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
-    found = [_found(part, settings, reference, clock, len(streams)) for part in parts]
+    found = [_findings_of(part, settings, reference, clock, len(streams)) for part in parts]
     _keep(store, parts, found)
     each = {
         w.place: _window(settings, w, p, f, evidence.get(w.place), clock)
@@ -709,7 +709,7 @@ def _waiting(db: Transaction, settings: Settings, clock: int | None) -> str:
     return told + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
 
 
-def _found(
+def _findings_of(
     part: Part, settings: Settings, reference: Baseline, clock: int | None, streams: int
 ) -> tuple[ScoreFindings, WindowCalibration | None]:
     """Results of a part, cached if its rows have not changed."""

@@ -271,7 +271,7 @@ class Store:
             raise
 
     def _said(self, error: Exception) -> FileError:
-        text = self.database.said(error)
+        text = self.database.describe(error)
         for part, problem, remedy in self.database.messages:
             if re.search(part, text):
                 return FileError(str(self.path), problem, remedy)

@@ -9,18 +9,13 @@ from typing import Any
 
 from ..binning.rules import few_levels
 from ..errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
-    Drop,
-    GroupError,
-    InPython,
     LensError,
 )
 from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.measure import Inference, choose_metrics, read_grouped
 from ..evaluation.result import Evaluation, Header
-from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
@@ -33,7 +28,7 @@ from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import as_predictions, resolve, views_of
+from ..views.resolve import resolve, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
 from .clinical import PURPOSES, clinical_part
@@ -321,7 +316,7 @@ def report(
         resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
         data = y_true
     else:
-        data = parse_selection(where, grouped(y_true, y_prob, by, keywords))
+        data = parse_selection(where, read_grouped(y_true, y_prob, by, keywords))
     found = build(data, options, more)
     if path is not None:
         found.save(path, format=form)
@@ -384,26 +379,6 @@ def _check_metadata(metadata: Any) -> dict[str, str]:
         if isinstance(value, (Mapping, list, tuple, set)):
             raise ArgumentError("metadata", f"{key!r} must be one value; got {type(value).__name__}", "join it to text")
     return {key: str(value) for key, value in metadata.items()}
-
-
-def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Predictions:
-    """Return checked predictions with the groups of `by`."""
-    if by is not None:
-        if "groups" in keywords:
-            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
-        if isinstance(y_true, Predictions):
-            raise GroupError("by", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)"))
-        if isinstance(by, str) and not is_frame(y_true):
-            raise GroupError(
-                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
-            )
-        keywords = {**keywords, "groups": by}
-    try:
-        return as_predictions(y_true, y_prob, keywords)
-    except CalibrantError as error:
-        if by is None or error.argument != "groups":
-            raise
-        raise error.replaced(argument="by") from None
 
 
 def build(

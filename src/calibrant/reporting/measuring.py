@@ -18,7 +18,7 @@ from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.resampling import choose_sampler, remember
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
-from ..metrics.properties import PAIRED_ROWS, compares_pairs, is_slow_to_resample
+from ..metrics.properties import is_slow, is_slow_to_resample
 from ..metrics.references import references
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
@@ -88,7 +88,7 @@ def measure(
     >>> round(table["brier"].value, 4), header.n
     (0.105, 4)
     """
-    late = [m for m in chosen if p.n > PAIRED_ROWS and "in parts" not in m.cost and compares_pairs(m, p.k)]
+    late = [metric for metric in chosen if is_slow(metric, p.n, p.k)]
     plan = [metric for metric in chosen if metric not in late]
     # The header is needed even where no metric is left.
     found = known or evaluate_cells(p, sketches, plan or [catalogue["ece"]], lens=lens, outcome=outcome)

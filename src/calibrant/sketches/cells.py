@@ -26,7 +26,7 @@ from ..input.expressions import quoted
 from ..input.frames import opposite_of
 from ..input.missing import DROP, Dropped, all_missing
 from ..util.checks import check_choice
-from .files.columns import names_as_written
+from .files.columns import EXACT, names_as_written
 from .files.reading import common_kind, open_rows, paths_of
 from .grid import CELLS, grid
 from .group_names import plain_name
@@ -35,8 +35,6 @@ from .sketch import MOST_ROWS, Sketch
 from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
 
 Counts = NDArray[np.int64]
-# Doubles represent every integer up to this one.
-EXACT = 1 << 53
 OTHERS = ("other_first", "other_last")
 QUERY = "run the query again, and keep its columns as they are"
 # The fields of the plan that a missing value belongs to, and the error for each.
@@ -125,7 +123,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
         paths = paths_of(table)
         with open_rows(paths, common_kind(paths, None)) as rows:
             group = next((name for name in rows.names if name.lower() == "group_name"), None)
-            typed, _ = rows.typed(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
+            typed, _ = rows.typed_table(name for name in rows.names if name.lower() not in ("group_name", *OTHERS))
             listed = ", ".join(map(quoted, rows.names))
             found = dict(rows.connection.execute(f"SELECT {listed} FROM {typed}").fetchnumpy())  # noqa: S608
             if group is not None and rows.printed:

@@ -12,8 +12,6 @@ from ..input.convert import column
 from ..input.labels import class_names, encode_labels
 
 Kind = Literal["prob", "logit"]
-# "raw" are the scores that scikit-learn calibrates: the decision function, else the probabilities as they are.
-Wanted = Literal["prob", "logit", "raw"]
 
 
 def scores_of(model: Any, X: Any, wanted: str | None = None, positive: int = 1) -> tuple[Any, Kind]:

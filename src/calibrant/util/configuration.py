@@ -15,7 +15,6 @@ OWN, PROJECT = "calibrant.toml", "pyproject.toml"
 # A configuration has a few hundred bytes; other tools fill pyproject.toml.
 MAX_BYTES = 1 << 20
 MAX_DOTS = 200
-RECIPES = "docs/guides/deployment.md"
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,10 @@ class Configuration:
         return None
 
 
-def find_configuration(folder: Path | None = None) -> Configuration | None:
+def find_configuration() -> Configuration | None:
     """The configuration of the nearest folder that has one, up to the root of the git repository or of the file system."""
     try:
-        start = (folder or Path.cwd()).absolute()
+        start = Path.cwd()
     except OSError:  # the working folder was deleted
         return None
     for place in (start, *start.parents):
@@ -113,19 +112,4 @@ def read_configuration(path: Path, *, named: bool = False) -> Configuration | No
         if not isinstance(own, dict):
             return None
         tables = own
-    configuration = Configuration(path, text, tables)
-    _require_no_senders(configuration)
-    return configuration
-
-
-def _require_no_senders(configuration: Configuration) -> None:
-    """Raise for entries of senders of alerts and of the HTTP service, which earlier versions had."""
-    tables = configuration.tables
-    models, monitor = ({} if not isinstance(tables.get(key), dict) else tables[key] for key in ("models", "monitor"))
-    places = [("", tables, "alerts"), ("monitor", monitor, "serve"), ("monitor.run", monitor.get("run"), "no-alerts")]
-    places += [(f"models.{name}", own, "alerts") for name, own in models.items()]
-    for table, content, key in places:
-        if isinstance(content, dict) and key in content:
-            problem = "calibrant sends no alerts and has no HTTP service"
-            remedy = f"remove it; 'Alarms by mail', 'Prometheus' and 'Pages' in {RECIPES} show what takes its place"
-            raise configuration.error(problem, remedy, table, key)
+    return Configuration(path, text, tables)

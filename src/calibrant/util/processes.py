@@ -37,7 +37,7 @@ class Waiting:
     """Tasks that the next `run_all` does after its own, and their results or errors once they are done."""
 
     def __init__(self, tasks: Sequence[Callable[[], Any]]) -> None:
-        self.tasks = [partial(_tried, task) for task in tasks]
+        self.tasks = [partial(_try, task) for task in tasks]
         self.done: list[tuple[Any, Exception | None]] | None = None
 
 
@@ -72,7 +72,7 @@ def beside(tasks: Sequence[Callable[[], Any]], entries: float = math.inf) -> Ite
         _waiting.reset(token)
 
 
-def _tried(task: Callable[[], T]) -> tuple[T | None, Exception | None]:
+def _try(task: Callable[[], T]) -> tuple[T | None, Exception | None]:
     """The result of a task, or its error, which does not concern the other tasks."""
     try:
         return task(), None
@@ -108,26 +108,26 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
         return [task() for task in track(tasks, "parts")]
     token = _allowed.set(False)
     try:
-        found: list[Any] = _distributed(every, processes)
+        results: list[Any] = _distribute(every, processes)
     finally:
         _allowed.reset(token)
     if waiting is not None and others:
-        waiting.done = found[len(tasks) :]
-    return found[: len(tasks)]
+        waiting.done = results[len(tasks) :]
+    return results[: len(tasks)]
 
 
-def _distributed(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
+def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
     # Each process reads the number of its next task from the same pipe.
-    waiting, given = os.pipe()
-    os.write(given, b"".join(number.to_bytes(WIDTH, "big") for number in range(len(tasks))))
-    os.close(given)
+    waiting, tickets = os.pipe()
+    os.write(tickets, b"".join(number.to_bytes(WIDTH, "big") for number in range(len(tasks))))
+    os.close(tickets)
     children: list[tuple[int, int]] = []
     done: dict[int, tuple[T, list[Any]]] = {}
     try:
         for _ in range(processes - 1):
             children.append(_start(tasks, waiting, [results for _, results in children]))
         with loop("parts", len(tasks)) as update:
-            for number in _taken(waiting):
+            for number in _task_numbers(waiting):
                 update(number)  # those before it are done, or are being done by another process
                 done[number] = _with_warnings(tasks[number])
         for _, results in children:
@@ -149,7 +149,7 @@ def _distributed(tasks: Sequence[Callable[[], T]], processes: int) -> list[T]:
     return [done[number][0] for number in range(len(tasks))]
 
 
-def _taken(waiting: int) -> Iterator[int]:
+def _task_numbers(waiting: int) -> Iterator[int]:
     while taken := os.read(waiting, WIDTH):
         yield int.from_bytes(taken, "big")
 
@@ -175,7 +175,7 @@ def _start(tasks: Sequence[Callable[[], T]], waiting: int, others: list[int]) ->
         done: dict[int, Any] = {}
         with suppress(BaseException):  # the process that waits does the task again, and raises
             show_nothing()
-            for number in _taken(waiting):
+            for number in _task_numbers(waiting):
                 done[number] = _with_warnings(tasks[number])
         content = pickle.dumps(done, protocol=pickle.HIGHEST_PROTOCOL)
         with open(out, "wb") as stream:

@@ -163,7 +163,7 @@ def hide() -> None:
 
 
 @contextmanager
-def switched(on: bool) -> Iterator[None]:
+def allow_bars(on: bool) -> Iterator[None]:
     """Show no bars of loops inside unless `on`; of a thread other than the main one, none are shown anyway."""
     if on or current_thread() is not main_thread():
         yield

@@ -380,16 +380,12 @@ def decimals(size: float, least: int, more: int) -> int:
     return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
 
 
-def json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as JSON knows them: an infinite number is text, and NaN is None.
-
-    >>> json_values({"value": math.inf, "low": math.nan, "n": 10})
-    {'value': 'inf', 'low': None, 'n': 10}
-    """
-    return {name: _json_value(value) for name, value in values.items()}
-
-
 def _json_value(value: Any) -> Any:
+    """A value as JSON knows it: an infinite number is text, and NaN is None.
+
+    >>> _json_value(math.inf), _json_value(math.nan), _json_value(10)
+    ('inf', None, 10)
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(float(value))
     return value

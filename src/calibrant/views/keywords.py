@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..errors import UnknownArgumentError
 from ..input.predictions import Predictions
-from ..util.progress import switched
+from ..util.progress import allow_bars
 from .view import Summary
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ def checks_keywords(
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
-            with switched(not repeats or keywords.pop("progress", True) is not False):
+            with allow_bars(not repeats or keywords.pop("progress", True) is not False):
                 if not known.issuperset(keywords):
                     metrics: list[Metric] = []
                     if table is not None:

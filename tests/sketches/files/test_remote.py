@@ -217,7 +217,7 @@ def test_an_interrupted_query_ends_in_one_line(
     def stopped(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("calibrant.sketches.files.scanning._streamed", stopped)
+    monkeypatch.setattr("calibrant.sketches.files.scanning._add_batches", stopped)
     with pytest.raises(SystemExit, match="130"):
         main(["scan", str(tmp_path / "a.csv"), "--out", str(tmp_path / "a.sketch")])
     assert capsys.readouterr().err.strip() == "interrupted"

@@ -302,7 +302,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
             cal.ArgumentError,
             "where: must be one SQL expression without subqueries; for example \"country = 'FR'\"",
         ),
-        ({"where": "p > 2"}, cal.FileError, r"p\.parquet: no row satisfies the condition; relax the condition"),
+        ({"where": "p > 2"}, cal.FileError, r"p\.parquet: has no rows that satisfy where; relax the condition"),
         ({"label": "truth"}, cal.ColumnError, "label: unknown column 'truth'; the columns are 'y', 'p'"),
         ({"classes": [1, 2, 3]}, cal.ArgumentError, "classes: has 3 names for 2 classes"),
         ({"engine": "spark"}, cal.ArgumentError, "engine"),
@@ -531,7 +531,7 @@ def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.Captu
         (["--probs", "z_*"], "error: --probs: "),
         (["--label", "g", "--prob", "p"], "labels must be among the classes 0, 1; got"),
         (["--where", "z = 1"], "error: --where:"),
-        (["--where", "p > 2"], "p.parquet: no row satisfies the condition; relax the condition"),
+        (["--where", "p > 2"], "p.parquet: has no rows that satisfy --where; relax the condition"),
         (["--by", "z"], "error: --by:"),
         (["--table", "z"], "error: --table:"),
         (["--classes", "0,1,2"], "error: --classes:"),
@@ -593,6 +593,16 @@ def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
     found = cal.scan(tmp_path / "t.csv", by="a x b")
     assert {name for name in found.parts if name is not None} == {"a: 1, b: 07", "a: 2, b: 7"}
     assert {name for name in cal.scan(tmp_path / "t.csv", by="a").parts if name is not None} == {1, 2}
+
+
+def test_lenses_may_be_an_iterator_where_labels_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the first labels, which are numbers, one is a name: the file is read again, with the same lenses."""
+    monkeypatch.setattr("calibrant.sketches.files.scanning.FIRST_LABELS", 2)
+    (tmp_path / "t.csv").write_text("y,p_1,p_x\n1,0.9,0.1\n1,0.8,0.2\nx,0.3,0.7\n")
+    lenses = ["top_label", "binary"]
+    found = cal.scan(tmp_path / "t.csv", prob="p_*", lenses=iter(lenses))
+    assert set(found.lenses) == set(lenses)
+    assert found == cal.scan(tmp_path / "t.csv", prob="p_*", lenses=lenses)
 
 
 def test_constants_of_the_sql_engine_are_doubles() -> None:

@@ -82,6 +82,8 @@ class Columns:
 # An integer, which programs write as 7 or, next to fractions and missing values, as 7.0.
 # In the syntax of Python and of DuckDB.
 WHOLE = r"\s*([+-]?\d+)(?:\.0*)?\s*"
+# From this on, floats do not distinguish neighbouring integers.
+EXACT = 2.0**53
 
 
 def names_as_written(texts: Iterable[str]) -> dict[str, Any]:

@@ -13,11 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, CalibrantError, ColumnError, Drop, FileError, InputTypeError, InPython, Use
+from ...errors import (
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    ColumnError,
+    Drop,
+    FileError,
+    InputTypeError,
+    InPython,
+    Use,
+)
 from ...input.convert import is_frame, is_missing_text
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...util.database import connect, is_interrupt
 from ...util.files import read_start
+from .columns import EXACT
 from .converting import as_tables, original_of
 from .remote import fetched, is_remote
 
@@ -99,8 +110,8 @@ class Rows:
         """Whether numbers were printed, so that rows of probabilities sum to 1 only roughly."""
         return self.kind in PRINTED
 
-    def typed(self, names: Iterable[str]) -> tuple[str, str]:
-        """A table in which text columns have the type of all their values, and the columns to select for their text."""
+    def typed_table(self, names: Iterable[str]) -> tuple[str, str]:
+        """A table in which the text columns `names` have the type of all their values, and what to select from it for their text."""
         lower = {name.lower() for name in names}
         texts = [name for name, type in self.types.items() if type == "VARCHAR" and name.lower() in lower]
         types = self.value_types(texts) if self.printed else {}
@@ -130,18 +141,18 @@ class Rows:
         fitting = {name: [type for type in VALUE_TYPES if next(row)] for name in names}
         return {name: types[0] for name, types in fitting.items() if types}
 
-    def filtered(self, condition: str) -> Rows:
+    def select(self, condition: str) -> Rows:
         """The rows that satisfy an SQL expression."""
-        table, columns = self.typed(check_expression(self.connection, condition, self.argument))
+        table, columns = self.typed_table(check_expression(self.connection, condition, self.argument))
         sql = f"(SELECT {columns} FROM {table} WHERE (\n{condition}\n))"  # noqa: S608 - one expression
         return replace(self, sql=sql, where=condition)
 
-    def computed(self, name: str, expression: str, type: str, argument: str, *, of_texts: bool = False) -> Rows:
+    def add_column(self, name: str, expression: str, type: str, argument: str, *, of_texts: bool = False) -> Rows:
         """The rows with a further column, the value of an SQL expression of values or, with `of_texts`, of the text of text files."""
         import duckdb
 
         used = check_expression(self.connection, expression, argument)
-        table, columns = self.typed([] if of_texts else used)
+        table, columns = self.typed_table([] if of_texts else used)
         sql = f"(SELECT {columns}, (\n{expression}\n) AS {quoted(name)} FROM {table})"  # noqa: S608 - one expression
         try:
             self.connection.execute(f"DESCRIBE SELECT * FROM {sql}")  # noqa: S608 - one expression
@@ -167,9 +178,11 @@ class Rows:
         for name in casts:
             if name not in written or _are_read(written[name], arrays[name]):
                 arrays[name] = _whole(arrays[name])
-            else:
+            elif self.begins_with_list(name):
                 lists = self._arrays({name: text_value(name, "DOUBLE[]")})[name]
                 arrays[name] = lists if _are_lists(written[name], lists) else written[name]
+            else:
+                arrays[name] = written[name]
         return {name: _as_matrix(name, values) for name, values in arrays.items()}
 
     def _number(self, name: str) -> str:
@@ -186,8 +199,24 @@ class Rows:
         """The values of SQL expressions by name."""
         if not cells:
             return {}
-        listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
-        return dict(self.connection.execute(f"SELECT {listed} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
+        selected = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in cells.items())
+        return dict(self.connection.execute(f"SELECT {selected} FROM {self.sql}").fetchnumpy())  # noqa: S608 - quoted names
+
+    def begins_with_list(self, name: str) -> bool:
+        """Whether the first text of a column is a list."""
+        if self.types[name] != "VARCHAR":
+            return False
+        column = quoted(name)
+        query = f"SELECT {column} FROM {self.sql} WHERE NOT {NO_VALUE.format(column)} LIMIT 1"  # noqa: S608 - quoted
+        first = self.connection.execute(query).fetchone()
+        return first is not None and first[0].lstrip().startswith("[")
+
+    def no_rows(self) -> FileError:
+        """The error for files without rows, or without selected ones."""
+        name = self.shown or original_of(self.paths[0])
+        if self.where is not None:
+            return FileError(name, ("has no rows that satisfy ", Argument(self.argument)), "relax the condition")
+        return FileError(name, "has no rows", "check the program that wrote it")
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
         """The error that names the condition, or the file that cannot be read and the part of it."""
@@ -198,12 +227,12 @@ class Rows:
         if self.where is not None and isinstance(error, duckdb.ConversionException):
             remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
             return ArgumentError(self.argument, f"cannot be evaluated: {first_line(error)}", remedy)
-        place = next((found for path in self.paths if (found := self._broken(path))), None)
+        place = next(filter(None, map(self._broken, self.paths)), None)
         if place is None and self.where is not None:
             return condition_error(error, self.names, self.argument)
         name, part = place or (self.paths[0], "")
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
-        if not_read_as_utf8(error, name):
+        if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
         if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
             return mixed
@@ -262,19 +291,19 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
 
     A file counts once, whatever paths, links and patterns name it.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for name in _names_of(source):
         if name == "-":
             raise FileError(name, "standard input cannot be read here", "write it to a file first")
         if is_remote(name):
-            found += fetched(name)
+            paths += fetched(name)
             continue
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
             raise FileError(name, "no file matches", "check the pattern")
-        found += matched
-    for name in found:
+        paths += matched
+    for name in paths:
         path = Path(name)
         if not path.exists():
             raise FileError(name, "no such file", "check the path")
@@ -284,10 +313,10 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(name, "is a pipe or a device; expected a file", "write its content to a file first")
         if path.stat().st_size == 0:
             raise FileError(original_of(name), "is empty (0 bytes)", "check the program that wrote it")
-    if not found:
+    if not paths:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
     once: dict[tuple[int, int], str] = {}
-    for name in found:
+    for name in paths:
         status = Path(name).stat()
         once.setdefault((status.st_dev, status.st_ino), name)
     return as_tables(list(once.values()))
@@ -337,15 +366,23 @@ def open_rows(
             raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
         rows = Rows(connection, shown, kind, tuple(paths), "", {}, None, argument)
         try:
-            sql = attached(connection, list(paths), table) if kind == "duckdb" else read_call(connection, kind, paths)
+            sql = (
+                _attach_table(connection, list(paths), table)
+                if kind == "duckdb"
+                else read_call(connection, kind, paths)
+            )
             described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
             types = {row[0]: row[1] for row in described if row[0] != FILE}
             if kind == "parquet" and ROW not in types:
                 sql = read_call(connection, kind, paths, f"{ROW} = true")
-            check_cut(shown or original_of(paths[0]), types)
+            if is_cut(list(types)):
+                only = next(iter(types))[:80]
+                problem = f"cannot be split into columns: a row does not match the header {only!r}"
+                remedy = "look for rows with more or fewer fields, such as comments"
+                raise FileError(shown or original_of(paths[0]), problem, remedy)
             sql = sql if numbered is None else number_rows(sql, numbered)
             rows = replace(rows, sql=sql, types=types)
-            rows = rows if where is None else rows.filtered(where)
+            rows = rows if where is None else rows.select(where)
             yield rows
         except CalibrantError:
             raise
@@ -383,12 +420,12 @@ def read_call(connection: Any, kind: str, paths: Sequence[str], *more: str) -> s
         options.append("union_by_name = true")
     if kind in ("csv", "tsv"):
         options += _quotes(connection, kind, paths[0])
-    return f"{function}({', '.join((listed(paths), *options))})"
+    return f"{function}({', '.join((_path_list(paths), *options))})"
 
 
 def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
     """The keys of all records of JSON files, in the order of the first records."""
-    keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({listed(paths)}, format = 'auto')"  # noqa: S608
+    keys = f"SELECT unnest(json_keys(json)) AS key FROM read_json_objects({_path_list(paths)}, format = 'auto')"  # noqa: S608
     first = connection.execute(f"{keys} LIMIT 1000").fetchall()
     every = connection.execute(f"SELECT DISTINCT key FROM ({keys})").fetchall()  # noqa: S608 - quoted
     names = list(dict.fromkeys(row[0] for row in [*first, *sorted(every)]))
@@ -430,10 +467,6 @@ def _reason(error: Exception) -> str:
     reasons = r"^(Expected Number of Columns: .*|Maximum line size .*|.*unterminated quote.*|Invalid unicode .*)$"
     reason = re.search(reasons, str(error), re.MULTILINE)
     return f"line {int(line[1]):,}" + (f": {reason[1].rstrip('.')}" if reason else "")
-
-
-# Above this, floats cannot represent all integers.
-EXACT = 2.0**53
 
 
 def _are_exact(numbers: Any) -> bool:
@@ -503,11 +536,6 @@ def mixed_line_ends(path: str) -> FileError | None:
     return FileError(path, problem, "convert them, for example with dos2unix")
 
 
-def not_read_as_utf8(error: Exception, path: str) -> bool:
-    """Whether a file could not be read because of its encoding."""
-    return "not utf-8" in str(error) or _is_utf16(path)
-
-
 def not_utf8(shown: str) -> FileError:
     """The error for text in another encoding."""
     wide = _is_utf16(shown)
@@ -545,18 +573,7 @@ def is_cut(columns: Sequence[str]) -> bool:
     return len(columns) == 1 and any(sign in columns[0] for sign in ",;\t|")
 
 
-def check_cut(shown: str, columns: Iterable[str]) -> None:
-    """Raise for a text file that was read as one column because its rows do not match its header."""
-    only = list(columns)
-    if is_cut(only):
-        raise FileError(
-            shown,
-            f"cannot be split into columns: a row does not match the header {only[0][:80]!r}",
-            "look for rows with more or fewer fields, such as comments",
-        )
-
-
-def attached(connection: Any, paths: list[str], table: str | None) -> str:
+def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
     """A table of a database, opened for reading, as SQL; a view raises an error, since it can read any other file."""
     import duckdb
 
@@ -622,7 +639,7 @@ def _literal(path: str) -> str:
     return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
 
 
-def listed(paths: Sequence[str]) -> str:
+def _path_list(paths: Sequence[str]) -> str:
     """Paths as an SQL list."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
@@ -635,12 +652,12 @@ def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], i
 
     options = (*READERS[kind][1:], *_quotes(connection, kind, path))
     try:
-        found = connection.execute(
+        dialect = connection.execute(
             f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({', '.join((_literal(path), *options))})"  # noqa: S608
         ).fetchone()
     except duckdb.Error:
         return None
-    delimiter, quote, escape, skipped = found
+    delimiter, quote, escape, skipped = dialect
     if len(delimiter) != 1:
         return None
     quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError, Use
 from ...input.predictions import Predictions
-from ...util.progress import loop, switched
+from ...util.progress import allow_bars, loop
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
 from .columns import names_as_written
 from .reading import Rows, common_kind, open_rows, paths_of
-from .scores import add_groups, drop_missing, locate_error, no_rows, read_factors, read_scores
+from .scores import add_groups, drop_missing, locate_error, read_factors, read_scores
 from .sql import Group, Scores, bad_rows, group_sketches
 
 BATCH_ROWS = 1 << 20
@@ -115,25 +115,24 @@ def scan(
         raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
     if missing not in ("raise", "drop"):
         raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
-    paths = paths_of(source)
+    paths, lenses = paths_of(source), None if lenses is None else tuple(lenses)
     with open_rows(paths, common_kind(paths, format), where=where, table=table) as opened:
         factors = read_factors(opened, by)
 
         def sketch_rows(first: int | None) -> Sketches:
             rows, group = add_groups(opened, factors)
-            found = read_scores(rows, label, prob, by, group, classes, first)
+            columns = read_scores(rows, label, prob, by, group, classes, first)
             dropped = None
             if missing == "drop":
-                found, dropped = drop_missing(rows, found)
-            kind = "binary" if found.k == 2 else "multiclass"
-            asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
-            chosen = _named(asked, found.classes)
-            with switched(progress), loop("rows read") as read:
-                sketches = _filled(rows, found, kind, chosen, scores, engine, read)
+                columns, dropped = drop_missing(rows, columns)
+            kind = "binary" if columns.k == 2 else "multiclass"
+            chosen = _lens_names(default_lenses(kind, columns.k) if lenses is None else lenses, columns.classes)
+            with allow_bars(progress), loop("rows read") as show:
+                sketches = _fill_sketches(rows, columns, kind, chosen, scores, engine, show)
             if sketches is None or not sketches.n:
-                raise no_rows(rows)
+                raise rows.no_rows()
             if len(factors) == 1 and factors[0].kind == "column" and rows.printed:
-                sketches = _with_names_as_written(sketches)
+                sketches = _rename_groups(sketches)
             sketches.dropped = dropped
             return sketches
 
@@ -145,7 +144,7 @@ def scan(
             return sketch_rows(None)
 
 
-def _with_names_as_written(sketches: Sketches) -> Sketches:
+def _rename_groups(sketches: Sketches) -> Sketches:
     """Groups read as text, renamed to numbers where the text is just their printed form."""
     groups = [name for name in sketches.parts if name is not ALL]
     if not all(isinstance(name, str) for name in groups):
@@ -158,67 +157,67 @@ def _with_names_as_written(sketches: Sketches) -> Sketches:
     return Sketches(sketches.kind, sketches.classes, parts)
 
 
-def _filled(
+def _fill_sketches(
     rows: Rows,
-    found: Scores,
+    scores: Scores,
     kind: str,
     lenses: tuple[str, ...],
-    scores: bool,
+    row_scores: bool,
     engine: Engine,
-    read: Callable[[int], None],
+    show: Callable[[int], None],
 ) -> Sketches | None:
     """The sketches, computed by either engine; errors name the invalid row."""
     try:
         if engine != "sql":
-            return _streamed(rows, found, kind, lenses, scores, read)
-        return _summed(rows, found, kind, lenses, scores)
+            return _add_batches(rows, scores, kind, lenses, row_scores, show)
+        return _sum_in_sql(rows, scores, kind, lenses, row_scores)
     except FileError:
         raise
     except CalibrantError as error:
-        raise locate_error(rows, found) or error from None
+        raise locate_error(rows, scores) or error from None
 
 
-def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
+def _lens_names(lenses: Iterable[str], classes: tuple[Any, ...]) -> tuple[str, ...]:
     """The names of the lenses, with one lens per class."""
-    found: list[str] = []
-    for lens in lenses:
-        found += [f"class:{name}" for name in classes] if lens == "classwise" else [lens]
-    known = {"binary", "top_label", *(f"class:{name}" for name in classes)}
-    for lens in found:
+    by_class = [f"class:{name}" for name in classes]
+    names = [name for lens in lenses for name in (by_class if lens == "classwise" else [lens])]
+    known = {"binary", "top_label", *by_class}
+    for lens in names:
         if lens not in known and not lens.startswith("rank:"):
             raise ArgumentError("lenses", f"{lens!r} is not supported for files", f"choose one of {sorted(known)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
-def _streamed(
+def _add_batches(
     rows: Rows,
-    found: Scores,
+    scores: Scores,
     kind: str,
     lenses: tuple[str, ...],
-    scores: bool,
-    read: Callable[[int], None],
+    row_scores: bool,
+    show: Callable[[int], None],
 ) -> Sketches | None:
     """Add up successive batches of rows."""
     rows.connection.execute("SET preserve_insertion_order = false")
-    names, group = (None, None) if found.group is None else _group_names(rows, found.table, found.group)
-    coded = _coded(lenses, found.classes)
+    names, group = (None, None) if scores.group is None else _group_names(rows, scores.table, scores.group)
+    coded = _number_classes(lenses, scores.classes)
     total: Sketches | None = None
-    sums = None if names is None else GroupSums(len(names), coded, scores)
+    sums = None if names is None else GroupSums(len(names), coded, row_scores)
     own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
-        for batch in _read_ahead(batches(own.sql(_numbers_query(found, group)), BATCH_ROWS)):
-            predictions = _batch(batch, found)
+        for batch in _read_ahead(batches(own.sql(_numbers_query(scores, group)), BATCH_ROWS)):
+            predictions = _predictions(batch, scores)
             if sums is None:
-                part = Sketches.of(predictions, lenses=coded, scores=scores)
+                part = Sketches.of(predictions, lenses=coded, scores=row_scores)
                 total = part if total is None else total.merge(part)
+                show(total.n)
             else:
                 sums.add(predictions, batch[-1])
-            read(sums.n if sums is not None else total.n if total is not None else 0)
+                show(sums.n)
     finally:
         own.close()
     if sums is not None and names is not None and sums.n:
         total = Sketches(kind, (), sums.parts(names))
-    return None if total is None else total.renamed(found.classes, dict(zip(coded, lenses, strict=True)))
+    return None if total is None else total.renamed(scores.classes, dict(zip(coded, lenses, strict=True)))
 
 
 # Groups by their number, so that rows carry numbers only.
@@ -242,10 +241,10 @@ def _group_names(rows: Rows, table: str, group: Group) -> tuple[list[Any], str |
     return names, None
 
 
-def _numbers_query(found: Scores, group: str | None) -> str:
+def _numbers_query(scores: Scores, group: str | None) -> str:
     """A query for label, probabilities and the number of the group."""
-    rows = found.columns(found.number)
-    if found.group is None:
+    rows = scores.columns(scores.number)
+    if scores.group is None:
         return f"SELECT * FROM {rows}"  # noqa: S608 - quoted names
     if group is not None:
         return f'SELECT * EXCLUDE ("group"), {group} FROM {rows}'  # noqa: S608 - quoted names
@@ -266,30 +265,30 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
             yield batch
 
 
-def _batch(batch: list[Any] | None, found: Scores) -> Predictions:
+def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
     if batch is None:
         raise ProbabilityError("prob", "a probability, label or group is missing")
-    label, *probs = batch[: 1 + len(found.probs)]
+    label, *probs = batch[: 1 + len(scores.probs)]
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
     if len(probs) == 1:
         return Predictions(label, probs[0])
-    return Predictions(label, np.column_stack(probs), sum_tolerance=found.tolerance)
+    return Predictions(label, np.column_stack(probs), sum_tolerance=scores.tolerance)
 
 
-def _coded(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
+def _number_classes(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
     places = {f"class:{name}": f"class:{place}" for place, name in enumerate(classes)}
     return tuple(places.get(lens, lens) for lens in lenses)
 
 
-def _summed(rows: Rows, found: Scores, kind: str, lenses: tuple[str, ...], scores: bool) -> Sketches:
+def _sum_in_sql(rows: Rows, scores: Scores, kind: str, lenses: tuple[str, ...], row_scores: bool) -> Sketches:
     """Compute the sketches in SQL: a check for invalid rows, and one query per lens."""
     for lens in lenses:
         if lens.startswith("rank:"):
             raise ArgumentError("lenses", f"{lens!r} requires whole rows", Use("engine", "arrow"))
-    bad = rows.connection.execute(f"SELECT count(*) FROM {found.columns()} WHERE {bad_rows(found)}").fetchone()[0]  # noqa: S608
+    bad = rows.connection.execute(f"SELECT count(*) FROM {scores.columns()} WHERE {bad_rows(scores)}").fetchone()[0]  # noqa: S608
     if bad:
         raise ProbabilityError("prob", f"{bad:,} rows have an invalid probability, label or group")
-    sketches = Sketches(kind, found.classes, group_sketches(rows.connection, found, lenses, scores))
+    sketches = Sketches(kind, scores.classes, group_sketches(rows.connection, scores, lenses, row_scores))
     sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
     sizes |= set() if sketches.scores is None else {sketches.scores.rows}
     if len(sizes) > 1:

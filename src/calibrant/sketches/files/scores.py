@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import ArgumentError, CalibrantError, FileError, GroupError, LabelError, ProbabilityError, Use
+from ...errors import ArgumentError, CalibrantError, GroupError, LabelError, ProbabilityError, Use
 from ...input.convert import SUM_TOLERANCE, is_missing_text, missing_values, rounding_of
 from ...input.expressions import lossless, quoted
 from ...input.frames import as_booleans, class_names, opposite_of, positive_of
@@ -49,7 +49,7 @@ def add_groups(rows: Rows, factors: tuple[Factor, ...]) -> tuple[Rows, Group | N
     for place, factor in enumerate(factors):
         if factor.kind == "expression":
             name = f"group {place} that calibrant reads"
-            rows = rows.computed(name, factor.column, "VARCHAR", "by")
+            rows = rows.add_column(name, factor.column, "VARCHAR", "by")
             value = quoted(name)
         else:
             value = _group_name(rows, factor.column)
@@ -141,20 +141,20 @@ def _two_classes(rows: Rows, label: str, first: int | None) -> list[str] | None:
     return None if place is None else [seen[1 - place], seen[place]]
 
 
-def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
-    """The classes as given, or as named by the columns; 0, 1, ... if the labels are of a type that cannot match those names."""
+def _classes(label: str, classes: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
+    """The classes of the option, or those that the columns are named after; 0, 1, ... if the labels are of a type that cannot match those names."""
     text = label == "VARCHAR" or label.startswith("ENUM")
-    named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
+    named: list[Any] = list(range(k)) if classes is None and of_columns is None else list(classes or of_columns or ())
     if label == "BOOLEAN" and as_booleans(named) is not None:
         return tuple(named)  # which label_code reads as booleans
-    if given is None and not text and any(isinstance(name, str) for name in named):
+    if classes is None and not text and any(isinstance(name, str) for name in named):
         named = list(range(k))
     return tuple(str(name) for name in named) if text else tuple(named)
 
 
 def _probabilities(rows: Rows, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
     """The probabilities of a row as SQL, and the types of their columns; text that is not a number is NULL."""
-    if len(names) == 1 and (rows.types[names[0]].endswith("]") or _begins_with_list(rows, names[0])):
+    if len(names) == 1 and (rows.types[names[0]].endswith("]") or rows.begins_with_list(names[0])):
         return _entries(rows, names[0])
     types = set()
     for name in names:
@@ -163,16 +163,6 @@ def _probabilities(rows: Rows, names: list[str]) -> tuple[tuple[str, ...], set[s
             raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got type {type}")
         types.add("DOUBLE" if type == "VARCHAR" else type)
     return tuple(text_value(name, "DOUBLE") if rows.types[name] == "VARCHAR" else quoted(name) for name in names), types
-
-
-def _begins_with_list(rows: Rows, name: str) -> bool:
-    """Whether the first text of a column is a list."""
-    if rows.types[name] != "VARCHAR":
-        return False
-    column = quoted(name)
-    query = f"SELECT {column} FROM {rows.sql} WHERE NOT {NO_VALUE.format(column)} LIMIT 1"  # noqa: S608 - quoted
-    value = rows.connection.execute(query).fetchone()
-    return value is not None and value[0].lstrip().startswith("[")
 
 
 def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
@@ -185,7 +175,7 @@ def _entries(rows: Rows, name: str) -> tuple[tuple[str, ...], set[str]]:
         raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got type {rows.types[name]}")
     least, most = rows.connection.execute(f"SELECT min(len({column})), max(len({column})) FROM {rows.sql}").fetchone()  # noqa: S608
     if least is None:
-        raise no_rows(rows)
+        raise rows.no_rows()
     if least != most or least < 2:
         several = f"{least} to {most}" if least != most else least
         problem = f"the lists in {quoted(name)} have {several} entries"
@@ -234,13 +224,6 @@ def drop_missing(rows: Rows, scores: Scores) -> tuple[Scores, Dropped | None]:
         raise all_missing(dropped, "prob")
     table = f"(SELECT * FROM {scores.table} WHERE NOT ({_any(_is_absent(rows, scores))}))"  # noqa: S608 - quoted names
     return scores._replace(table=table), dropped
-
-
-def no_rows(rows: Rows) -> FileError:
-    """The error for files without rows, or without selected ones."""
-    if rows.where is not None:
-        return FileError(rows.paths[0], "no row satisfies the condition", "relax the condition")
-    return FileError(rows.paths[0], "has no rows", "check the program that wrote it")
 
 
 SKIP = Use("where", None, "to select the other rows")
