@@ -227,7 +227,7 @@ def test_sets_of_metrics_leave_out_pairs_of_many_rows_and_names_do_not(monkeypat
     """What is left out depends on the number of rows alone, not on the time that anything takes."""
     pairs = {m.id for m in cal.catalogue.values() if m.cost in ("N^2", "N^2 K", "N^2 K or a sort")}
     assert cal.evaluate(LABELS, PROBS, metrics="all").left_out == ()
-    monkeypatch.setattr(evaluation, "PAIRED_ROWS", len(LABELS) - 1)
+    monkeypatch.setattr("calibrant.metrics.properties.PAIRED_ROWS", len(LABELS) - 1)
     result = cal.evaluate(LABELS, PROBS, metrics="all")
     assert {skipped.metric for skipped in result.left_out} == pairs
     assert {found.metric for found in result.results} == set(cal.catalogue) - pairs

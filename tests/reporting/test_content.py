@@ -483,7 +483,7 @@ def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: py
 
 
 def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "PAIRED_ROWS", 10)
+    monkeypatch.setattr("calibrant.metrics.properties.PAIRED_ROWS", 10)
     found = report(LABELS, PROBS, metrics=["dkde"], recalibration=False)
     assert found.metrics.rows == ()
     assert found.metrics.reason
