@@ -207,3 +207,51 @@ def test_a_type_that_a_role_cannot_have_is_one_sentence(
     assert (code, out) == (2, "")
     assert type in err
     assert err.count("\n") == 1
+
+
+def brier(run: Run, path: Path, content: str, *options: str) -> tuple[int, Any]:
+    """Exit code, and the number of rows with their Brier score, or the error."""
+    path.write_text(content)
+    code, out, err = run("evaluate", path, "--metrics", "brier", "--json", *options)
+    result = json.loads(out) if code == 0 else None
+    return code, err if result is None else (result["header"]["n"], round(result["metrics"][0]["value"], 10))
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_codes_and_long_ids_are_text_in_expressions(tmp_path: Path, run: Run, stream: tuple[str, ...]) -> None:
+    rows = "".join(f"{number % 2},0.{number % 9 + 1},{'01123' if number % 4 else '1123'}\n" for number in range(40))
+    path = tmp_path / "codes.csv"
+    assert brier(run, path, f"label,prob,zip\n{rows}", "--where", "zip = '1123'", *stream)[1][0] == 10
+    assert brier(run, path, f"label,prob,zip\n{rows}", "--where", "zip LIKE '01%'", *stream)[1][0] == 30
+    ids = "".join(f"{number % 2},0.5,9999999999999999999{number % 2}\n" for number in range(40))
+    where = ("--where", "c = '99999999999999999991'")
+    assert brier(run, path, f"label,prob,c\n{ids}", *where, *stream)[1][0] == 20
+
+
+def test_lists_are_read_as_lists_only_where_all_entries_are(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "lists.csv"
+    lists = 'label,prob\n1,"[0.4,0.6]"\n0,"[0.3,0.7]"\n'
+    expected = (0, (2, round((0.4**2 + 0.7**2) / 2, 10)))
+    assert brier(run, path, lists) == expected
+    for missing in ("NA", '"[0.2,null]"'):
+        for place in (1, 3):  # above the first list, and below the last
+            lines = lists.splitlines()
+            lines.insert(place, f"0,{missing}")
+            assert brier(run, path, "\n".join(lines) + "\n", "--drop-missing") == expected
+    for content, problem in (
+        (f"{lists}0,0.3\n", "expected numbers, got the text '[0.4,0.6]'"),
+        (f'{lists}0,"[0.2,0.3,0.5]"\n', "has lists of 2 to 3 entries"),
+        ("label,prob\n1,[0.4 0.6]\n0,[0.3 0.7]\n", "expected numbers, got the text '[0.4 0.6]'"),
+    ):
+        code, error = brier(run, path, content, "--drop-missing")
+        assert (code, problem in error, error.count("\n")) == (2, True, 1), error
+
+
+def test_a_label_none_is_the_name_of_a_class(tmp_path: Path, run: Run) -> None:
+    code, error = brier(run, tmp_path / "none.csv", "label,prob\n1,0.5\n0,0.2\nNone,0.3\n", "--stream")
+    assert (code, "got 'None' on line 4" in error) == (2, True)
+
+
+def test_single_quotes_in_the_first_rows_are_quotes(tmp_path: Path, run: Run) -> None:
+    rows = "".join(f"{number % 2},0.3,'a,{number % 3}'\n" for number in range(30))
+    assert brier(run, tmp_path / "quotes.csv", f"label,prob,g\n{rows}", "--where", "g = 'a,1'") == (0, (10, 0.29))
