@@ -38,8 +38,9 @@ def test_a_map_comes_back_bit_for_bit(name: str, data: Any, tmp_path: Path) -> N
     assert again.predict_proba(new).tobytes() == calibrator.predict_proba(new).tobytes()
     assert again.fit_record_ == calibrator.fit_record_
     assert save(again, tmp_path / "again.json").read_bytes() == path.read_bytes()
-    with pytest.warns(cal.InSampleWarning):
-        again.predict_proba(data.y_prob)
+    if name != "none":  # which fits nothing
+        with pytest.warns(cal.InSampleWarning):
+            again.predict_proba(data.y_prob)
 
 
 def test_names_of_classes_are_kept(tmp_path: Path) -> None:

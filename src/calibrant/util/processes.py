@@ -105,7 +105,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     processes = min(MOST_PROCESSES, len(every), cores()) if allowed and entries >= FEWEST_ENTRIES else 1
     # A fork is not safe with the libraries of macOS, and Windows has none.
     if processes < 2 or sys.platform != "linux":
-        return [task() for task in track(tasks, "parts")]
+        return [task() for task in (track(tasks, "parts") if len(tasks) > 1 else tasks)]
     token = _allowed.set(False)
     try:
         results: list[Any] = _distribute(every, processes)
