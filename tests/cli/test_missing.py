@@ -136,3 +136,20 @@ def test_times_to_event(run: Run, tmp_path: Path) -> None:
     text = summary.read_text()
     assert text.startswith("### calibrant evaluate trial.csv: 1 gate passed")
     assert "\n- 2 of 200 rows dropped because of missing values (risk 1, days 1)\n" in text
+
+
+@pytest.mark.parametrize("null", ["null", "NaN"])
+def test_a_list_with_a_null_is_a_missing_value_read_as_a_whole_or_as_a_stream(
+    run: Run, tmp_path: Path, null: str
+) -> None:
+    lists = ["[0.7, 0.2, 0.1]", "[0.2, 0.7, 0.1]", f"[0.2, {null}, 0.1]", "[0.1, 0.2, 0.7]", "null"]
+    file = tmp_path / "lists.jsonl"
+    file.write_text("".join(f'{{"y": {row % 3}, "p": "{text}"}}\n' for row, text in enumerate(lists)))
+    for stream in ("--no-stream", "--stream"):
+        code, _, error = run("evaluate", file, stream)
+        assert code == 2
+        assert "--prob: 2 missing values in column 'p', the first on line 3" in error
+        _, out, _ = run("evaluate", file, stream, "--drop-missing", "--metrics", "brier", "--json")
+        found = json.loads(out)
+        assert found["missing_values"] == {"rows": 5, "dropped": 2, "missing": {"p": 2}}
+        assert found["metrics"][0]["value"] == pytest.approx((0.14 + 0.14 + 1.34) / 3)

@@ -261,3 +261,27 @@ def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
     assert code == 2
     assert "--by: the order in time of" in errors
     assert "name a column of years" in errors
+
+
+def test_a_file_is_opened_once(run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.sketches.files import reading
+
+    opened, plain = [], reading.open_rows
+
+    def count(*places: object, **options: object) -> object:
+        opened.append(places)
+        return plain(*places, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reading, "open_rows", count)
+    assert run("report", old, *FAST, "--no-recalibration", "--out", tmp_path / "r.md")[0] == 0
+    assert len(opened) == 1
+
+
+def test_a_file_too_large_for_memory_is_reported_from_a_sketch(
+    run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("calibrant.cli.streaming.LARGE", 1000)
+    code, printed, _ = run("report", old, "--no-recalibration", "--out", tmp_path / "r.md")
+    assert (code, "sketch" in printed) == (0, True)
+    code, printed, _ = run("report", old, "--weight", "w", "--no-recalibration", "--out", tmp_path / "r.md")
+    assert (code, "sketch" in printed) == (0, False)

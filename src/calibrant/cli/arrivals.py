@@ -158,9 +158,6 @@ def _column(table: Table, name: str, option: str) -> Any:
     """One column by its role, including missing values: times as they were read, names without loss, and numbers."""
     column = match_columns(table.names, [name], option)[0]
     rows = table.rows
-    if option == "--id" and rows.types[column] == "VARCHAR":  # blanks, and the .0 of integers, do not distinguish ids
-        id_text = rf"regexp_replace(trim({quoted(column)}), '^([+-]?\d+)\.0*$', '\1')"
-        return rows.connection.execute(f"SELECT {id_text} AS id FROM rows_read").fetchnumpy()["id"]  # noqa: S608
     if option in ("--id", "--by"):
         return rows.fetch([], [column])[column]
     if option == "--time":

@@ -18,7 +18,6 @@ from ..reporting.building import build, read_options
 from ..reporting.comparing import COMPARED, compare_parts
 from ..reporting.forms import Form, form_of
 from ..reporting.measuring import evaluate_cells
-from ..reporting.summary import MOST_ROWS
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
@@ -38,10 +37,9 @@ from .fitting import read
 from .gate_results import Checked
 from .options import check_replaceable
 from .pairing import pair_rows
-from .places import label_column
 from .screen import clean, print_lines, say
-from .source import split
-from .streaming import has_many_rows, read_stream
+from .source import is_expression, split
+from .streaming import is_large, not_streamed, read_stream
 
 
 def run(
@@ -211,14 +209,12 @@ def _name(file: str) -> str:
 
 
 def _read(file: str, source: dict[str, Any]) -> Predictions | Sketches:
-    """The rows of a file; the sketches of one that has many, or that holds them."""
+    """The rows of a file; the sketches of one that is too large for memory, or that holds them."""
     columns, keywords = split(source)
-    many = has_many_rows(file, MOST_ROWS, columns, keywords)
-    sketches = read_stream(file, many, columns, keywords)
-    if sketches is None:
-        return read(file, **source)
-    sketches.label_name = label_column() if many else ""
-    return sketches
+    plain = not not_streamed(columns, keywords) and not any(map(is_expression, (columns.label, columns.prob)))
+    large = plain and Path(file).is_file() and is_large(Path(file))
+    sketches = read_stream(file, large, columns, keywords)
+    return read(file, **source) if sketches is None else sketches
 
 
 def _rows(file: str, source: dict[str, Any]) -> Predictions:

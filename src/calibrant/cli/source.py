@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
-from ..input.expressions import check_expression
+from ..input.expressions import check_expression, quoted
 from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
@@ -24,7 +25,6 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED, Rows
 from ..util.files import read_arrays
-from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
 from .rows import open_rows
@@ -385,3 +385,34 @@ def stack_columns(parts: list[Any]) -> Any:
     if any(np.ma.is_masked(part) for part in parts):
         return np.ma.column_stack(parts)
     return np.column_stack([np.asarray(part) for part in parts])
+
+
+def is_expression(text: str | None) -> bool:
+    """Whether a text that is not the name of a column may be an expression."""
+    return text is not None and re.search(r"[=<>/(]", text) is not None
+
+
+def with_expressions(rows: Rows, columns: Columns) -> Rows:
+    """The rows with a further column for each option that is an expression instead of the name of a column."""
+    options = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
+    for option, text in options:
+        if text is not None and text not in rows.names and is_expression(text):
+            type = "BOOLEAN" if option == "--label" else "DOUBLE"
+            equality = _equality(text, rows.names)
+            rows = rows.add_column(text, equality or text, type, option, of_texts=equality is not None)
+    return rows
+
+
+def _equality(text: str, names: list[str]) -> str | None:
+    """Whether two columns are equal as numbers, or else as texts without surrounding space; None for other expressions."""
+    known = {name.lower(): name for name in names} | {name: name for name in names}  # SQL ignores case, too
+    sides = [side.strip().strip('"') for side in re.split(r"==?", text)]
+    sides = [known.get(side, known.get(side.lower(), "")) for side in sides]
+    if len(sides) != 2 or not all(sides):
+        return None
+    one, other = map(quoted, sides)
+    numbers = f"TRY_CAST({one} AS DOUBLE) = TRY_CAST({other} AS DOUBLE)"
+    # Doubles do not distinguish integers of more than 15 digits.
+    integers = f"TRY_CAST({one} AS HUGEINT) = TRY_CAST({other} AS HUGEINT)"
+    numbers = f"CASE WHEN abs(TRY_CAST({one} AS DOUBLE)) < 1e15 THEN {numbers} ELSE coalesce({integers}, {numbers}) END"
+    return f"coalesce({numbers}, trim(CAST({one} AS VARCHAR)) = trim(CAST({other} AS VARCHAR)))"

@@ -11,24 +11,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
-from ..input.grouping import parse_by
 from ..sketches.collection import Sketches
-from ..sketches.files.columns import Columns, find_columns
-from ..sketches.files.reading import common_kind, kind_of, open_rows, paths_of
+from ..sketches.files.columns import Columns
+from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
-from .derived import is_expression
-from .places import remember_label, remember_read
+from .places import remember_read
 from .rows import SKETCH, is_log, is_sketch
 from .screen import clean, note_positive, print_lines, say
-from .source import split
+from .source import is_expression, split
 
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
-# Rows that show whether a column of text holds numbers.
-FIRST_ROWS = 1000
+# Reading the footer of a Parquet file takes time; smaller files fit into memory, whatever they hold.
+SMALL_PARQUET = 1 << 20
 # Options that a stream does not support, and what replaces them.
 NOT_STREAMED = {
     "logits": ", or name probabilities",
@@ -63,7 +61,7 @@ def is_large(path: Path) -> bool:
     if size > LARGE:
         return True
     if kind_of(path) == "parquet":
-        return _parquet_rows(path) > MANY_ROWS
+        return size > SMALL_PARQUET and _parquet_rows(path) > MANY_ROWS
     packed = path.suffix.lower()
     if size * DENSEST.get(packed, 1) <= LARGE:
         return False
@@ -96,33 +94,6 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
     return read > limit
 
 
-def has_many_rows(file: str, most: int, columns: Columns, keywords: dict[str, Any]) -> bool:
-    """Whether a file has more than `most` rows of two classes, all of whose columns and options a stream supports."""
-    if file == "-" or is_sketch(file) or is_log(keywords.get("format")) or _not_streamed(columns, keywords):
-        return False
-    if is_expression(columns.label) or is_expression(columns.prob):
-        return False
-    try:
-        paths = paths_of(file)
-        kind = common_kind(paths, keywords.get("format"))
-        with open_rows(paths, kind, where=keywords.get("where"), table=keywords.get("table")) as rows:
-            label, scores = find_columns(rows.names, columns)
-            groupings = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-            one_grouping = len(groupings) < 2 and not any(f.kind == "quantiles" for each in groupings for f in each)
-            # A text may be a percentage, and a list has any number of classes.
-            types = {name: rows.types[name] for name in scores} | rows.value_types(
-                scores if rows.printed else (), FIRST_ROWS
-            )
-            numbers = not any(type.endswith(("VARCHAR", "]")) for type in types.values())
-            if len(scores) > 2 or not numbers or not one_grouping:
-                return False
-            remember_label(label)
-            query = f"SELECT count(*) FROM (SELECT 1 FROM {rows.sql} LIMIT {most + 1})"  # noqa: S608 - quoted
-            return bool(rows.connection.execute(query).fetchall()[0][0] > most)
-    except CalibrantError:  # which reading the rows reports
-        return False
-
-
 def read_stream(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
     if is_log(keywords.get("format")):
@@ -145,8 +116,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     """Merge sketches, or scan files with the columns and options of the command line."""
     if any(map(is_sketch, files)):
         return _merge_sketches(files, {**asdict(columns), **keywords})
-    option = _not_streamed(columns, keywords)
-    if option is not None:
+    if option := not_streamed(columns, keywords):
         raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{NOT_STREAMED[option]}")
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
@@ -177,7 +147,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     return sketches
 
 
-def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
+def not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
     """The first option that a stream does not support."""
     options = {**asdict(columns), **keywords}
     return next((option for option in NOT_STREAMED if options.get(option)), None)

@@ -17,11 +17,18 @@ from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
-from .derived import is_expression, with_expressions
 from .language_models import open_source
 from .places import remember_read
 from .rows import open_rows
-from .source import are_classes, npz_logits, numbers_of_text, percentages, stack_columns
+from .source import (
+    are_classes,
+    is_expression,
+    npz_logits,
+    numbers_of_text,
+    percentages,
+    stack_columns,
+    with_expressions,
+)
 
 # A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"

@@ -84,7 +84,6 @@ def read_arrivals(
     groups: Any,
     options: Mapping[str, Any],
     ood: Any = None,
-    by_value: bool = True,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -102,8 +101,6 @@ def read_arrivals(
         ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
     ood
         Out-of-distribution scores, those of the monitor.
-    by_value
-        As for `read_ids`.
 
     Examples
     --------
@@ -126,7 +123,7 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    names = read_ids(ids, n, by_value)
+    names = read_ids(ids, n)
     return Arrivals(score, target, label, time, names, _group_keys(groups, n), watched_ood(ood, settings.ood, n))
 
 
@@ -191,10 +188,10 @@ def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
 NO_ID = "every row must have an id"
 
 
-def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None:
+def read_ids(ids: Any, n: int | None) -> list[str] | None:
     """Ids as text, in one spelling for each id, since files and databases write the same id differently.
 
-    Whole numbers are compared without a fraction of zeros and without blanks around them, UUIDs without regard to case. Leading zeros
+    Ids are compared without blanks around them, whole numbers without a fraction of zeros, UUIDs without regard to case. Leading zeros
     count: merging two accounts would lose rows in silence, while an id that is not recognized is reported.
 
     Parameters
@@ -203,13 +200,11 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
         One for each row.
     n
         Number of rows, where it is known.
-    by_value
-        False for stores of earlier formats, whose ids are compared as they were written.
 
     Examples
     --------
-    >>> read_ids([7, "7.0", "07", "A3BB189E-8BF9-3888-9912-ACE4E6543002"], None)
-    ['7', '7', '07', 'a3bb189e-8bf9-3888-9912-ace4e6543002']
+    >>> read_ids([7, "7.0", " 7 ", "07", " a ", "A3BB189E-8BF9-3888-9912-ACE4E6543002"], None)
+    ['7', '7', '7', '07', 'a', 'a3bb189e-8bf9-3888-9912-ace4e6543002']
     """
     if ids is None:
         return None
@@ -231,7 +226,7 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
     hole = _holes(array)
     if hole.any():
         raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
-    names = [id_text(str(value)) for value in array.tolist()] if by_value else [str(value) for value in array.tolist()]
+    names = [id_text(str(value)) for value in array.tolist()]
     for row, name in enumerate(names):
         try:
             name.encode()
@@ -242,7 +237,8 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
 
 
 def id_text(text: str) -> str:
-    """Return the one spelling of an id: whole numbers without a fraction of zeros, UUIDs in small letters."""
+    """Return the one spelling of an id: without blanks around it, whole numbers without a fraction of zeros, UUIDs in small letters."""
+    text = text.strip()
     if number := WHOLE_ID.fullmatch(text):
         return number[1]
     return text.lower() if UUID.fullmatch(text) else text

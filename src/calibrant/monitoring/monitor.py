@@ -401,7 +401,6 @@ class Monitor:
             groups=groups,
             options=options,
             ood=ood,
-            by_value=self._store.by_value,
         )
         if when is not None:
             self._require_time()
@@ -436,7 +435,7 @@ class Monitor:
         Update
             Numbers of labels added, windows closed and tested, and the ``alarms`` raised.
         """
-        names = read_ids(ids, None, self._store.by_value)
+        names = read_ids(ids, None)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         delivered = len(names)
@@ -474,7 +473,7 @@ class Monitor:
         InputError
             If an id is unknown; nothing is removed.
         """
-        names = read_ids(ids, None, self._store.by_value)
+        names = read_ids(ids, None)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         with self._store.write() as db:

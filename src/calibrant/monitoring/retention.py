@@ -120,7 +120,6 @@ def prune_rows(store: Store, places: Mapping[int, bool]) -> int:
             with store.write() as db:
                 late = set(db.unexamined())  # rows arrived since the comparison
                 names = db.forget_rows({p: waits for p, waits in places.items() if p not in late}, begin, limit)
-                store.mark_pruned(db)
         except FileError as error:
             if not is_full(error.problem) or limit == LEAST:
                 raise

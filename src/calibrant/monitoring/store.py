@@ -19,10 +19,8 @@ from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
 
-FORMAT = 4
-"""Format of new stores. Those before compare ids as they were written; the third has pruned rows or windows of a time zone, the second
-out-of-distribution scores."""
-PRUNED_FORMAT, BY_VALUE_FORMAT = 3, 4
+FORMAT = 5
+"""Format of the tables; stores of another format are not read."""
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -53,11 +51,8 @@ CREATE TABLE events (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, evidence REAL NOT NULL,
   words TEXT NOT NULL, onset INTEGER, seen INTEGER NOT NULL DEFAULT 0, UNIQUE (place, stream, kind)
 );
-"""
-
-
-# Further tables of a store with out-of-distribution scores.
-OOD_SCHEMA = """
+CREATE TABLE early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL);
 CREATE TABLE ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
 CREATE TABLE ood (
   place INTEGER NOT NULL, stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (place, stream, name)
@@ -92,7 +87,6 @@ class Store:
         self.database = database_of(path)
         self.path = self.database.path
         """File, or URL without password."""
-        self.format = FORMAT
 
     @classmethod
     def create(
@@ -113,7 +107,7 @@ class Store:
             database.prepare(connection)
             with store._transaction(connection, writing=True):
                 store._require_empty(connection)
-                for statement in (SCHEMA + (OOD_SCHEMA if ood else "")).split(";\n"):
+                for statement in SCHEMA.split(";\n"):
                     if statement.strip():
                         connection.execute(statement)
                 pairs = [(name, json.dumps(value)) for name, value in meta.items()]
@@ -142,21 +136,12 @@ class Store:
                 raise FileError(str(store.path), "no such monitor", create)
             if version is None:
                 raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
-            if version > FORMAT:
-                raise FileError(
-                    str(store.path),
-                    f"has format {version}; this version of calibrant reads up to {FORMAT}",
-                    "update calibrant",
-                )
+            if version != FORMAT:
+                problem = f"has format {version}; this version of calibrant reads format {FORMAT}"
+                raise FileError(str(store.path), problem, "use the version of calibrant that wrote it")
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
-            store.format = version
         return store
-
-    @property
-    def by_value(self) -> bool:
-        """Whether ids are compared by value, not as they were written."""
-        return self.format >= BY_VALUE_FORMAT
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
@@ -166,11 +151,6 @@ class Store:
             db = Transaction(connection)
             for (place,) in connection.execute("SELECT place FROM windows ORDER BY place").fetchall():
                 db.parts(place)
-
-    def mark_pruned(self, db: Transaction) -> None:
-        """Mark a store whose rows were pruned; an earlier version would count them again."""
-        self.format = max(self.format, PRUNED_FORMAT)
-        self.database.mark(db.connection, self.format)
 
     def compact(self) -> None:
         """Give the space of deleted rows back, where the disk has space for that; otherwise the rows to come use it."""
@@ -224,7 +204,7 @@ class Store:
         connection: Connection | None = None
         try:
             connection = self.database.connect(writing)
-            self._configure(connection)
+            self.database.configure(connection)
             try:
                 yield connection
             finally:
@@ -243,10 +223,6 @@ class Store:
         finally:
             if connection is not None:
                 connection.close()
-
-    def _configure(self, connection: Connection) -> None:
-        """Settings of each connection."""
-        self.database.configure(connection)
 
     def is_unfinished(self) -> bool:
         """Whether its creation was interrupted. A file of no bytes is rather one that lost its content."""
