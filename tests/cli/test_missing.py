@@ -127,14 +127,14 @@ def test_times_to_event(run: Run, tmp_path: Path) -> None:
     lines = [f"{risk:.3f},{rng.exponential(1 / risk):.3f},1" for risk in rng.uniform(0.2, 0.8, 200)]
     lines[3], lines[5] = ",1.5,1", "0.4,,0"
     file.write_text("risk,days,died\n" + "\n".join(lines) + "\n")
-    asked = ("evaluate", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
+    asked = ("survival", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
     code, _, error = run(*asked)
     assert (code, "2 missing values (risk 1, days 1), the first on line 5" in error) == (2, True)
     summary = tmp_path / "gates.md"
     code, out, _ = run(*asked, "--drop-missing", "--summary", summary, "--fail-if", "observed_risk > 1")
     assert (code, "2 of 200 rows dropped because of missing values (risk 1, days 1)" in out) == (0, True)
     text = summary.read_text()
-    assert text.startswith("### calibrant evaluate trial.csv: 1 gate passed")
+    assert text.startswith("### calibrant survival trial.csv: 1 gate passed")
     assert "\n- 2 of 200 rows dropped because of missing values (risk 1, days 1)\n" in text
 
 

@@ -18,7 +18,7 @@ from ..sketches.collection import Sketches
 from ..util.files import read_limited
 from .arrivals import in_order, labels_like, labels_of, ood_of, rows_of
 from .config import is_configured, note_remembered
-from .fitting import read
+from .source import Source
 
 if TYPE_CHECKING:
     from ..monitoring.status import Update
@@ -44,7 +44,7 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     twice = next((name for name in ood if ood.count(name) > 1), None)
     if twice is not None:
         raise ArgumentError("--ood", f"the column {twice!r} is given twice", "give each column once")
-    reference = _reference(file, options)
+    reference = _reference(file, dict(options))
     if ood:
         keywords["ood"] = ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
         if not isinstance(reference, Sketches) and reference.dropped is not None:
@@ -130,7 +130,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
             )
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
-        return read(file, **source)
+        return Source.take(file, source).read()
     except LabelError as error:
         if not any(isinstance(remedy, Use) and remedy.argument == "pos_label" for remedy in error.remedies):
             raise

@@ -6,13 +6,11 @@ import glob
 import gzip
 import time
 import zlib
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
-from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
@@ -20,7 +18,7 @@ from .config import is_configured
 from .places import remember_read
 from .rows import SKETCH, is_log, is_sketch
 from .screen import clean, note_positive, print_lines, say
-from .source import is_expression, split
+from .source import Source, is_expression
 
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
@@ -94,46 +92,46 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
     return read > limit
 
 
-def read_stream(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
+def read_stream(source: Source, stream: bool | None) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
-    if is_log(keywords.get("format")):
+    if is_log(source.format):
         if stream:
             raise ArgumentError("--stream", "a log of a language model cannot be read as a stream", "drop it")
         return None
-    if not is_streamed(file, stream):
+    if not is_streamed(source.file, stream):
         return None
-    if file == "-":
+    if source.file == "-":
         raise ArgumentError("--stream", "standard input cannot be read as a stream", "write it to a file first")
     try:
-        return read((file,), columns, keywords)
+        return read((source.file,), source)
     except GroupError as error:
-        if error.row is not None or is_sketch(file):
+        if error.row is not None or is_sketch(source.file):
             raise
         raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
 
 
-def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
-    """Merge sketches, or scan files with the columns and options of the command line."""
+def read(files: tuple[str, ...], source: Source) -> Sketches:
+    """Merge sketches, or scan files as the options of a source say."""
     if any(map(is_sketch, files)):
-        return _merge_sketches(files, {**asdict(columns), **keywords})
-    if option := not_streamed(columns, keywords):
+        return _merge_sketches(files, source)
+    if option := not_streamed(source):
         raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{NOT_STREAMED[option]}")
+    columns = source.columns
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
-    classes = keywords.get("classes")
-    paths, kind = paths_of(files), keywords.get("format")
-    remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
+    paths = paths_of(files)
+    remember_read(paths, source.format or kind_of(paths[0]) or "", source.where)
     try:
         sketches = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
             by=columns.by,
-            where=keywords.get("where"),
-            classes=None if classes is None else class_list(classes),
-            format=keywords.get("format"),
-            table=keywords.get("table"),
-            missing="drop" if keywords.get("drop_missing") else "raise",
+            where=source.where,
+            classes=None if source.classes is None else class_list(source.classes),
+            format=source.format,
+            table=source.table,
+            missing="drop" if source.drop_missing else "raise",
         )
     except ColumnError as error:
         option = f"--{error.argument.strip('-')}"
@@ -142,25 +140,24 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
             raise
         problem = f"an expression such as {text!r} cannot be used with a stream"
         raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
-    if classes is None and columns.prob is None and "," not in (columns.probs or ""):
+    if source.classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(sketches.classes)
     return sketches
 
 
-def not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
+def not_streamed(source: Source) -> str | None:
     """The first option that a stream does not support."""
-    options = {**asdict(columns), **keywords}
-    return next((option for option in NOT_STREAMED if options.get(option)), None)
+    return next((option for option in NOT_STREAMED if option in source.given), None)
 
 
-def _merge_sketches(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_sketches(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge files of sketches, which have neither columns nor rows to select."""
     other = next((file for file in files if not is_sketch(file)), None)
     if other is not None:
         raise FileError(
             other, f"cannot be combined with {SKETCH} files", f"scan it separately, then merge the {SKETCH} files"
         )
-    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
+    given = next((name for name in source.given if not is_configured(name)), None)
     if given is not None:
         raise ArgumentError(_option(given), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
     first, *others = paths_of(files)
@@ -183,16 +180,15 @@ def class_list(names: str) -> list[Any]:
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
 
 
-def _merge_cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge the results of queries that `calibrant sql` printed."""
-    dropped: Literal["raise", "drop"] = "drop" if options.pop("drop_missing") else "raise"
-    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
+    given = next((name for name in source.given if name != "drop_missing" and not is_configured(name)), None)
     if given is not None:
         raise ArgumentError(_option(given), "applies to rows, and --cells reads sums", "give it to `calibrant sql`")
     total: Sketches | None = None
     for file in paths_of(files):
         try:
-            found = Sketches.from_cells(file, missing=dropped)
+            found = Sketches.from_cells(file, missing="drop" if source.drop_missing else "raise")
             total = found if total is None else total.merge(found)
         except CalibrantError as error:
             changes: dict[str, Any] = {"argument": file} if error.argument in ("table", "other") else {"source": file}
@@ -203,11 +199,11 @@ def _merge_cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
 
 def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any) -> None:
     """Scan files and write a sketch."""
-    columns, others = split(options)
+    source = Source.take(files[0], options)
     if not is_sketch(out):
         raise ArgumentError("--out", f"must end in {SKETCH}; got {out!r}", f"for example day{SKETCH}")
     start = time.perf_counter()
-    sketches = _merge_cells(files, {**asdict(columns), **others}) if cells else read(files, columns, others)
+    sketches = _merge_cells(files, source) if cells else read(files, source)
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size

@@ -510,7 +510,7 @@ def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
             "intercept and slope", said, (InPython("limit the risks to a range inside (0, 1)"), Use("edge", "drop"))
         )
     )
-    drop = 'edge="drop" (on the command line --option edge=drop) leaves them out, as clinical_summary does'
+    drop = 'edge="drop" (on the command line --edge drop) leaves them out, as clinical_summary does'
     return [f"intercept and slope: {said}; {drop}"]
 
 

@@ -50,10 +50,8 @@ class FleetModel(Record):
 
     name: str
     store: str
-    """Path, or address with ``://``."""
     owner: str | None
     options: Mapping[str, Any]
-    """Sources, columns and levels."""
     configuration: Configuration
 
     @property
@@ -240,26 +238,19 @@ class ModelStatus(Record):
     model: str
     owner: str | None
     state: str
-    """``"alarm"``, ``"failed"``, ``"drift"``, ``"stale"`` or ``"quiet"``."""
     selected: bool
-    """Whether the e-BH procedure over all models selects it as miscalibrated."""
     verdict: str
     error: str | None = None
-    """Why it could not be updated or read."""
     last_window: str | None = None
     stale_since: str | None = None
-    """Time of the latest data, if the model is stale."""
     n: int = 0
     labelled: int = 0
     e_value: float | None = None
-    """Current e-value of the sequential test of all rows."""
     drift_pvalue: float | None = None
     drift_e_value: float | None = None
     drift_selected: bool = False
     alarms: tuple[Alarm, ...] = ()
-    """Alarms that are not acknowledged."""
     intake: tuple[Mapping[str, Any], ...] = ()
-    """Files that the run added, each with its number of rows or labels and what became of them."""
 
     @property
     def words(self) -> str:
@@ -293,9 +284,7 @@ class FleetStatus(Record):
     """
 
     models: tuple[ModelStatus, ...]
-    """The worst first."""
     alpha: float
-    """False discovery rate of the e-BH procedure."""
     time: str
 
     @property

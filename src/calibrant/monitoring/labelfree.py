@@ -82,17 +82,14 @@ class ConfidenceSummary(Record):
     """
 
     n: float
-    """Number of rows."""
     mean: float
     standard_error: float
-    """Standard error of the mean."""
     median: float
     p90: float
     p99: float
     lowest: float
     highest: float
     share_90: float
-    """Share of rows with a confidence of at least 0.9."""
     share_99: float
     lens: str = "score"
 
@@ -124,9 +121,7 @@ class ChangeReading(Record):
     """
 
     direction: str
-    """``"rise"``, ``"fall"`` or ``"none"``."""
     difference: float
-    """Mean of the window minus mean of the reference data."""
     pvalue: float
     alpha: float
     reference: ConfidenceSummary
@@ -181,10 +176,8 @@ class AccuracyEstimate(Record):
     estimate: float
     standard_error: float
     reference_accuracy: float | None
-    """Accuracy in the labelled reference data, if given."""
     n: float
     threshold: float | None = None
-    """Confidence above which ``"atc"`` counts rows as correct."""
 
     @property
     def assumption(self) -> str:
@@ -235,12 +228,9 @@ class ScoreFindings:
 
     confidence: ConfidenceSummary
     reading: ChangeReading | None
-    """None without reference data."""
     drift: DriftReport | None
     accuracy: tuple[AccuracyEstimate, ...]
-    """By the difference of confidences and by mean confidence; empty if the lens is one class of several."""
     ood: tuple[OodFindings, ...] = ()
-    """Out-of-distribution scores, where the monitor watches any."""
 
     @property
     def drift_pvalue(self) -> float | None:

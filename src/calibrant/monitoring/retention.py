@@ -46,7 +46,6 @@ class Pruned(Record):
     rows: int
     windows: tuple[str, ...]
     waiting: tuple[str, ...]
-    """Older windows whose rows are kept, because they wait for labels."""
     kept: int
     size_before: int
     size_after: int
