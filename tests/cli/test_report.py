@@ -241,15 +241,13 @@ def test_the_clinical_table_names_the_event_it_counts(
 ) -> None:
     path = tmp_path / "deaths.csv"
     pd.DataFrame({"died": np.where(np.array(YES) == 1, "yes", "no"), "p": SCORE}).to_csv(path, index=False)
-    code, printed, _ = run(
-        "clinical", path, "--label", "died", "--prob", "p", "--resamples", "0", *more
-    )
+    code, printed, _ = run("clinical", path, "--label", "died", "--prob", "p", "--resamples", "0", *more)
     assert code == 0
     assert printed.startswith(title)
 
 
 def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
-    code, _, errors = run("clinical", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
+    code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
     assert code == 2
     assert "--by: the order in time of" in errors
     assert "name a column of years" in errors

@@ -83,7 +83,7 @@ def test_what_is_not_accounted_for_is_an_error_and_nothing_is_stored(
 
     def lose_a_row(*arguments: Any) -> Any:
         taken = plain(*arguments)
-        taken.added -= 1
+        taken["added"] -= 1
         return taken
 
     monkeypatch.setattr(monitoring, "take_in", lose_a_row)

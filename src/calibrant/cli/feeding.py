@@ -13,7 +13,6 @@ from ..input.missing import Dropped
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
 from ..monitoring.settings import COLUMNS
-from ..monitoring.windows import read_time
 from ..sketches.collection import Sketches
 from ..util.files import read_limited
 from .arrivals import in_order, labels_like, labels_of, ood_of, rows_of
@@ -84,11 +83,9 @@ def add_label_file(
     _remembered(opened, columns)
     if columns["id_column"] is None:
         raise ArgumentError("--id", "is required, since none was given to init", "name the column of ids")
-    if now is not None:
-        read_time(now, "--now")
     ids, values = labels_of(file, **columns, where=where, format=format)
     with _labels_of_reference(opened):
-        return opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
+        return opened.add_labels(ids, labels_like(values, opened.settings.classes), now=now)
 
 
 def _columns(options: dict[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -308,39 +309,10 @@ PARTS: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass
-class Taken:
-    """What became of the rows or labels of a delivery."""
-
-    rows: int | None = None
-    """Rows delivered, counted before anything is done with them; None for a delivery of labels."""
-    labels: int | None = None
-    """Labels delivered, likewise."""
-    added: int = 0
-    repeated: int = 0
-    """Rows delivered before or twice, or labels that are known already."""
-    labelled: int = 0
-    """Labels added."""
-    revised: int = 0
-    """Labels corrected."""
-    unknown: int = 0
-    """Labels whose predictions have not arrived."""
-    removed: int = 0
-    """Rows deleted."""
-    pruned: int = 0
-    """Rows and labels of pruned predictions, ignored."""
-    missing: int = 0
-    """Ids delivered without a label by `put_labels`, ignored."""
-    dropped_rows: int = 0
-    """Rows of a file with missing values, not added."""
-    late_rows: int = 0
-    late_labels: int = 0
-
-
-def balance(counts: Any) -> dict[str, int]:
+def balance(counts: Mapping[str, Any]) -> dict[str, int]:
     """The number of rows or labels delivered, and of those in each part."""
-    what = "rows" if counts.labels is None else "labels"
-    return {name: getattr(counts, name) or 0 for name in (what, *PARTS[what])}
+    what = "rows" if counts.get("labels") is None else "labels"
+    return {name: counts.get(name) or 0 for name in (what, *PARTS[what])}
 
 
 def balance_text(counts: Mapping[str, int]) -> str:
@@ -378,8 +350,8 @@ class _Change(NamedTuple):
     ood: NDArray[np.float64]
 
 
-def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Taken:
-    """Add a delivery to its windows.
+def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Counter[str]:
+    """Add a delivery to its windows; returns what became of its rows, by the fields of `Update`.
 
     Parameters
     ----------
@@ -408,9 +380,8 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Taken(
-        delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), labelled=int(seen.sum()), pruned=pruned
-    )
+    taken = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), pruned=pruned)
+    taken["labelled"] = int(seen.sum())
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
@@ -420,7 +391,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
             db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, taken)
     _join(db, stream, start)
-    taken.late_rows = _count_late(db, place[fresh], "late_rows")
+    taken["late_rows"] = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes)
     return taken
 
@@ -443,7 +414,7 @@ def _with_early(db: Transaction, rows: Arrivals) -> Whole:
     return label
 
 
-def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
+def delete(db: Transaction, settings: Settings, ids: list[str]) -> Counter[str]:
     """Delete rows. What was tested is not tested again.
 
     Parameters
@@ -470,12 +441,11 @@ def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
         _Change(kind, rows.place, rows.stream, rows.score, rows.label == rows.target, rows.ood)
         for kind, rows in ((REMOVED, seen), (DELETED, known))
     ]
-    taken = Taken(removed=len(names))
     _apply(db, settings, changes)
-    return taken
+    return Counter(removed=len(names))
 
 
-def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Taken:
+def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Counter[str]:
     """Add labels to rows delivered before; the others are kept until their predictions arrive.
 
     Parameters
@@ -502,15 +472,14 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Taken(
-        None, len(ids), repeated=repeated, unknown=int(early.sum()), pruned=int(pruned.sum()), missing=missing
-    )
+    taken = Counter(labels=len(ids), repeated=repeated, missing=missing, unknown=int(early.sum()))
+    taken["pruned"] = int(pruned.sum())
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
     known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
     changes = _relabel(db, names, label, known, taken)
-    taken.repeated += len(known.row) - taken.labelled - taken.revised
+    taken["repeated"] += len(known.row) - taken["labelled"] - taken["revised"]
     _apply(db, settings, changes)
     return taken
 
@@ -593,18 +562,18 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     raise InputError("ids", problem, "give a new prediction a new id", row=row)
 
 
-def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
+def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Counter[str]) -> list[_Change]:
     """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
     rows, new = known.take(moved), new[moved]
     had = rows.label != UNKNOWN
     old = rows.take(had)
-    taken.labelled += int((~had).sum())
-    taken.revised += int(had.sum())
+    taken["labelled"] += int((~had).sum())
+    taken["revised"] += int(had.sum())
     db.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
     _count(db, old.place, "revised")
-    taken.late_labels += _count_late(db, rows.place, "late_labels")
+    taken["late_labels"] += _count_late(db, rows.place, "late_labels")
     return [
         _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target, old.ood),
         _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target, rows.ood),

@@ -286,16 +286,16 @@ class Update(Record):
         Rows of the file that the command line did not add because of missing values.
     """
 
-    added: int
-    repeated: int
-    labelled: int
-    revised: int
-    unknown: int
-    late_rows: int
-    late_labels: int
-    closed: tuple[str, ...]
-    tested: tuple[str, ...]
-    alarms: tuple[Alarm, ...]
+    added: int = 0
+    repeated: int = 0
+    labelled: int = 0
+    revised: int = 0
+    unknown: int = 0
+    late_rows: int = 0
+    late_labels: int = 0
+    closed: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
     ongoing: tuple[Alarm, ...] = ()
     removed: int = 0
     pruned: int = 0
@@ -307,7 +307,7 @@ class Update(Record):
     @property
     def balance(self) -> dict[str, int]:
         """What became of each row or label delivered: their number, and its parts."""
-        return balance(self)
+        return balance(vars(self))
 
     def _title(self) -> str:
         sentences = [balance_text(self.balance)] if self.rows or self.labels else []
