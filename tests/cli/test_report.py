@@ -260,4 +260,4 @@ def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
     code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
     assert code == 2
     assert "--by: the order in time of" in errors
-    assert "name a column of years" in errors
+    assert "name periods such as 2026 Q1" in errors

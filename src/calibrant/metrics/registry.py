@@ -545,7 +545,7 @@ class Metric(Facts):
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                raise InputTypeError(need, f"required by {self.id}", "pass " + " or ".join(enough))
+                raise InputTypeError(need, f"required by {self.id}", " or ".join(f"pass {name}" for name in enough))
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         bins = options.get("bins")
