@@ -130,7 +130,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["-", "old", "--compare", "periods"], "read only once"),
         (
             ["old", "--out", "x.pdf"],
-            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",
+            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
         ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
