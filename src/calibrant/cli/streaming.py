@@ -107,7 +107,9 @@ def read_stream(source: Source, stream: bool | None) -> Sketches | None:
     except GroupError as error:
         if error.row is not None or is_sketch(source.file):
             raise
-        raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
+        raise error.replaced(
+            remedy=f"use --no-stream, or {error.remedy}" if error.remedy else "use --no-stream"
+        ) from None
 
 
 def read(files: tuple[str, ...], source: Source) -> Sketches:
@@ -166,7 +168,7 @@ def _merge_sketches(files: tuple[str, ...], source: Source) -> Sketches:
         try:
             total = total.merge(Sketches.read(file))
         except LensError as error:
-            raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedies) from None
+            raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedy) from None
     return total
 
 
