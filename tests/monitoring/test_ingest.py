@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
@@ -159,6 +160,26 @@ def test_ids_and_scores_that_come_again_in_another_format(run: Run, tmp_path: Pa
         text.assign(p=score.astype(float) + 1e-6).to_csv(tmp_path / "other.csv", index=False)
         code, _, err = run("update", store, tmp_path / "other.csv", *options)
         assert (code, "already stored with other values (score" in err) == (2, True)
+
+
+def test_a_store_of_an_earlier_format_is_brought_to_the_present_one(monitor: Monitor) -> None:
+    """Its ids get their one spelling, unless two of them would become the same."""
+    monitor.update(YES[:4], SCORE[:4], when="2026-01-05", ids=["a", "b", "c", "d"])
+    with sqlite3.connect(monitor.path) as db:
+        for old, new in (("a", UPPER), ("b", "7.0"), ("c", "8"), ("d", "8.0")):
+            db.execute("UPDATE rows SET id = ? WHERE id = ?", (new, old))
+        for table in ("early", "pruned", "ood", "ood_rows", "ood_reference"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("PRAGMA user_version = 1")
+    old = Monitor.open(monitor.path)
+    done = old.update(YES[:3], SCORE[:3], when="2026-01-05", ids=[UPPER, 7, 8])
+    assert (done.added, done.repeated) == (0, 3)
+    with sqlite3.connect(monitor.path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)
+        assert {name for (name,) in db.execute("SELECT id FROM rows")} == {UPPER.lower(), "7", "8", "8.0"}
+    old.update(YES[4:], SCORE[4:], when="2026-01-07", ids=[f"x{row}" for row in range(4, 60)])
+    assert old.prune().rows == 4
+    old.check()
 
 
 @pytest.mark.parametrize("id", ["7", " 7 ", "7.0", "+7.00", "07", " a ", "a\t", UPPER])

@@ -336,7 +336,8 @@ class Postgres:
 
     def mark(self, connection: Connection, format: int) -> None:
         """Mark the schema as a monitor of this format."""
-        connection.execute("INSERT INTO meta VALUES ('format', ?)", (str(format),))
+        query = "INSERT INTO meta VALUES ('format', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        connection.execute(query, (str(format),))
 
     def format(self, connection: Connection) -> int | None:
         """Format of the monitor; None if the schema holds something else."""
