@@ -106,19 +106,11 @@ class _Used(NamedTuple):
 
 
 _used: ContextVar[_Used | None] = ContextVar("used", default=None)
-# Options whose values a monitor remembers.
-_remembered: ContextVar[frozenset[str]] = ContextVar("remembered", default=frozenset())
 
 
 def forget_configuration() -> None:
     """Forget the configuration of an earlier command."""
     _used.set(None)
-    _remembered.set(frozenset())
-
-
-def note_remembered(options: Collection[str]) -> None:
-    """Note options, without dashes, whose values were given to ``monitor init``, for errors about them."""
-    _remembered.set(frozenset(options))
 
 
 def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
@@ -306,11 +298,9 @@ def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def where_set(text: str, options: Collection[str] = ()) -> str:
-    """An error with the file that its option, the first word by default, was set in, or that a monitor remembers it."""
+    """An error with the file that its option, the first word by default, was set in."""
     used = _used.get()
     option = next(iter(options), text.partition(":")[0]).removeprefix("--")
-    if option in _remembered.get():
-        return f"{text} ({option} was given to monitor init)"
     values = {} if used is None else {setting.key: setting.value for setting in used.settings.values()}
     if used is None or option not in values:
         return text

@@ -16,7 +16,7 @@ from ..monitoring.settings import COLUMNS
 from ..sketches.collection import Sketches
 from ..util.files import read_limited
 from .arrivals import in_order, labels_like, labels_of, ood_of, rows_of
-from .config import is_configured, note_remembered
+from .config import is_configured
 from .source import Source
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
         kept = {name: column for name, column in kept.items() if name not in scores}
     elif any(name in scores for name in kept):
         options |= {name: None for name in scores if name in options}
-    used = {name: column for name, column in kept.items() if name in options and not given(name)}
-    options |= used
-    note_remembered([{"id_column": "id", "confidence": "confidence-column"}.get(name, name) for name in used])
+    options |= {name: column for name, column in kept.items() if name in options and not given(name)}
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:

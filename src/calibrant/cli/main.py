@@ -17,7 +17,6 @@ from ..util.progress import loop
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
-from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
 from .screen import forget, say, warnings_as_lines
@@ -37,7 +36,6 @@ def main(arguments: list[str] | None = None) -> None:
     128 and the number of the signal if interrupted: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.
     """
     if arguments is None:
-        load_lazily()
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)

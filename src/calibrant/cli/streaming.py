@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import gzip
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -204,11 +203,9 @@ def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any
     source = Source.take(files[0], options)
     if not is_sketch(out):
         raise ArgumentError("--out", f"must end in {SKETCH}; got {out!r}", f"for example day{SKETCH}")
-    start = time.perf_counter()
     sketches = _merge_cells(files, source) if cells else read(files, source)
-    seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size
     notes = [] if sketches.dropped is None else [str(sketches.dropped)]
-    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))
