@@ -148,8 +148,6 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
     [
         (["status", "none.db"], "error: none.db: no such file"),
         (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: cannot be combined with --json"),
-        (["status", "{store}", "--name", "x"], "error: --name: has no effect without --prometheus; give both"),
-        (["status", "{store}", "--out", "x"], "error: --out: has no effect without --json or --prometheus"),
         (["status", "{store}", "--prometheus", "--tag", "x"], "error: --tag: must be NAME=VALUE; got 'x'"),
         (["status", "{store}", "--prometheus", "--tag", "model=x"], "error: --tag: 'model' is given already"),
         (["status", "{store}", "--prometheus", "--tag", "group=x"], "'group' is a label of the gauges themselves"),

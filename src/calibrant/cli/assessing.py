@@ -27,7 +27,7 @@ def run(
     metric: str | None,
     method: str | None,
     metrics: str | None,
-    correction: str | None,
+    correction: Any,
     alpha: float,
     as_json: bool,
     fail_if_rejected: bool,

@@ -67,7 +67,13 @@ def run(
     further = asked.further
     if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
         further = {name: value for name, value in further.items() if name != "edge"}  # that of the pooled estimates
-    keywords = {"metrics": names, "interval": interval, "assess": assess, "outcome": outcome, "options": further}
+    keywords: dict[str, Any] = {
+        "metrics": names,
+        "interval": interval,
+        "assess": assess,
+        "outcome": outcome,
+        "options": further,
+    }
     keywords |= asked.keywords() | (draws.keywords() if interval is not None or assess else {})
     result = _evaluate(data, asked, keywords, file)
     pooled = _pool(data, asked, interval, trend) if pool and isinstance(data, Predictions) else None

@@ -112,15 +112,11 @@ def run_fit(
         [
             "",
             f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{classes}.",
-            _next_step(found, out),
+            "It leaves the probabilities unchanged."
+            if found.method == "none"
+            else f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet",
         ]
     )
-
-
-def _next_step(found: Recalibration, out: str) -> str:
-    if found.method == "none":
-        return "It leaves the probabilities unchanged."
-    return f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet"
 
 
 def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None, str]:

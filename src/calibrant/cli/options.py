@@ -24,7 +24,7 @@ class OnceCommand(click.Command):
             if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
                 listed = "comma-separated" in (option.help or "").lower()
                 remedy = "give its values as one comma-separated list" if listed else "give it once"
-                raise click.UsageError(f"{option.opts[0]}: given {_times(order.count(option))}; {remedy}")
+                raise click.UsageError(f"{option.opts[0]}: given {order.count(option)} times; {remedy}")
         if not ctx.resilient_parsing and any(param.name == "config" for param in self.params):
             apply_configuration(ctx, given)
         rest = super().parse_args(ctx, args)
@@ -62,10 +62,6 @@ class OnceGroup(click.Group):
             raise click.Abort from None
 
 
-def _times(count: int) -> str:
-    return "twice" if count == 2 else f"{count} times"
-
-
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Combine several options into one decorator."""
 
@@ -101,7 +97,8 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
         if not isinstance(option, WrittenOption) or value in (None, "-"):
             continue
         for path in inputs:
-            if path != "-" and not value.endswith(".sketch") and os.path.exists(value) and _is_same(path, value):
+            both = path != "-" and os.path.exists(path) and os.path.exists(value)
+            if both and not value.endswith(".sketch") and os.path.samefile(path, value):
                 raise ArgumentError(option.opts[0], f"would overwrite the input {path}", "name another file")
         other = next((name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None)
         if other is not None:
@@ -130,10 +127,6 @@ def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> N
         present = "a document"
     if start and present != kind:
         raise ArgumentError(option, f"{path} is {present} and would be replaced by {kind}", "name another file")
-
-
-def _is_same(path: str, other: str) -> bool:
-    return os.path.exists(path) and os.path.samefile(path, other)
 
 
 def written_option(

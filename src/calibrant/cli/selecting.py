@@ -82,7 +82,7 @@ class Draws(NamedTuple):
         """Take these options from those of a command."""
         return cls(options.pop("resamples"), options.pop("seed"))
 
-    def keywords(self) -> dict[str, int]:
+    def keywords(self) -> dict[str, Any]:
         """Keywords of functions that draw."""
         return {"n_resamples": self.resamples, "rng": self.seed}
 

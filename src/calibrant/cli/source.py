@@ -80,8 +80,8 @@ class Source:
             by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
             if by_place and not place and self.classes is None and self.pos_label is None:
                 note_positive(keywords["classes"])
-            checks = {"normalize": self.normalize, "clip": self.clip}
-            predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label), **checks)
+            keywords |= {"normalize": self.normalize, "clip": self.clip}
+            predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label))
             predictions.label_name = label
             found.append(predictions)
         return found
@@ -179,11 +179,7 @@ def complete(
 def _plain_labels(labels: Any) -> bool:
     """Whether labels are numbers or words for true and false, as text."""
     seen = _distinct_texts(labels)
-    return bool(seen) and (as_booleans(seen) is not None or not any(map(_is_text, names_as_written(seen).values())))
-
-
-def _is_text(name: Any) -> bool:
-    return isinstance(name, str)
+    return bool(seen) and (as_booleans(seen) is not None or _are_numbers(names_as_written(seen).values()))
 
 
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:

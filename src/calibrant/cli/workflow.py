@@ -191,7 +191,7 @@ def run(
     target["confidence_level"] = check_fraction(confidence_level, "--confidence-level")
     _check_files(validation, test, out)
     asked = read_options(None, names, None, interval, *draws, False, accuracy, confidence_level, outcome, metadata)
-    evaluation = {"metrics": names, "interval": interval, "outcome": outcome, **draws.keywords()}
+    evaluation: dict[str, Any] = {"metrics": names, "interval": interval, "outcome": outcome, **draws.keywords()}
     result = _measure(
         _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
     )

@@ -307,7 +307,7 @@ class FleetStatus(Record):
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
-        parts = [f"{_of(open_alarms, len(self.models))} with an open alarm"]
+        parts = [f"{open_alarms:,} of {several(len(self.models), 'model')} with an open alarm"]
         if self.selected:
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
@@ -339,10 +339,6 @@ class FleetStatus(Record):
         shown = [f"  {each!r}" for each in self.models[:10]]
         more = len(self.models) - len(shown)
         return "\n".join([self.verdict, *shown, *([f"  and {more:,} more"] if more > 0 else [])])
-
-
-def _of(count: int, total: int) -> str:
-    return f"{count:,} of {several(total, 'model')}"
 
 
 def fleet_status(

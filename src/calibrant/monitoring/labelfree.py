@@ -397,7 +397,8 @@ def estimate_accuracy(
         spread = labelled.mean((gap - labelled.mean(gap)) ** 2) / labelled.effective_size
         error = math.sqrt(spread + sample.variance / sample.size)
         return AccuracyEstimate(method, min(1.0, max(0.0, estimate)), error, accuracy, sample.size)
-    threshold = _threshold(*_table(labelled))
+    ties = labelled.ties
+    threshold = _threshold(ties.score, ties.weight, float(ties.weight.sum() - ties.outcome.sum()))
     error = _atc_error(labelled, sample, n_resamples, rng)
     return AccuracyEstimate("atc", sample.part_above(threshold), error, accuracy, sample.size, threshold)
 
@@ -430,12 +431,6 @@ def _labelled(source: Any, argument: str) -> View:
 
 def _raise_binary(argument: str) -> None:
     raise LensError(argument, "has the lens of the positive class instead of the top label", "use lens='top_label'")
-
-
-def _table(view: View) -> tuple[Floats, Floats, float]:
-    """Distinct scores, their weight, and the weight of wrong rows."""
-    ties = view.ties
-    return ties.score, ties.weight, float(ties.weight.sum() - ties.outcome.sum())
 
 
 def _threshold(score: Floats, weight: Floats, errors: float) -> float:

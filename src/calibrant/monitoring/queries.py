@@ -315,18 +315,10 @@ class Transaction:
 
     # Retention
 
-    def windows_with_rows(self) -> list[Window]:
-        """All windows that rows were added to, in order."""
-        return self._windows("WHERE place IN (SELECT place FROM parts WHERE n > 0) ORDER BY place")
-
-    def count_rows(self) -> dict[int, int]:
-        """Number of rows of each window that are stored with their ids."""
-        return dict(self.connection.execute("SELECT place, count(*) FROM rows GROUP BY place").fetchall())
-
-    def count_unlabelled(self) -> dict[int, int]:
-        """Number of rows of each window, stored with their ids, whose label is missing."""
-        query = "SELECT place, count(*) FROM rows WHERE label = -1 GROUP BY place"
-        return dict(self.connection.execute(query).fetchall())
+    def count_rows(self, *, unlabelled: bool = False) -> dict[int, int]:
+        """Number of rows of each window that are stored with their ids, all or those without a label."""
+        condition = "WHERE label = -1" if unlabelled else ""
+        return dict(self.connection.execute(f"SELECT place, count(*) FROM rows {condition} GROUP BY place").fetchall())  # noqa: S608
 
     def forget_rows(self, places: Mapping[int, bool], begin: str, limit: int) -> list[str]:
         """Replace rows of windows by fingerprints of their ids, in the order of ids from `begin` on; returns the ids.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..errors import FileError
 from ..util.results import Record, several
 from .databases import is_full
+from .ingest import ALL_ROWS
 from .queries import Transaction
 from .settings import Settings
 from .store import Store
@@ -88,13 +89,13 @@ def plan_retention(db: Transaction, settings: Settings, keep: int | str) -> Plan
     skipped, and when its labels are complete or their horizon has passed. Without a horizon, its unlabelled rows stay.
     """
     clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
-    windows = db.windows_with_rows()
+    windows = db.windows(ALL_ROWS)
     if isinstance(keep, str):
         length = read_duration(keep, "keep")
         old = [w for w in windows if clock is not None and settings.rule.span(w.place)[1] + length <= clock]
     else:
         old = windows[: max(0, len(windows) - keep)]
-    every, unlabelled = db.count_rows(), db.count_unlabelled()
+    every, unlabelled = db.count_rows(), db.count_rows(unlabelled=True)
     places, waiting, rows = {}, [], 0
     for window in old:
         place = window.place

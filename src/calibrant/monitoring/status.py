@@ -586,7 +586,7 @@ def build_status(
         group=group,
         n=n,
         labelled=labelled,
-        clock=_clock_text(clock, settings),
+        clock=None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}",
         total_windows=total,
         windows=tuple(shown),
         all_read=tuple(each.values()),
@@ -598,10 +598,6 @@ def build_status(
         waiting=waiting,
         notes=_notes(shown, reference.scores, early, ignored),
     )
-
-
-def _clock_text(clock: int | None, settings: Settings) -> str | None:
-    return None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}"
 
 
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:
