@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, InputError
@@ -94,15 +95,16 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
     labels even if one is called NA.
     """
     with open_source(source.file, several, source.format, source.event) as (paths, several, kind):
-        if kind == "npz" and source.where is not None:
-            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-        read = []
-        for columns in several:
-            if kind == "npz":
-                remember_read(paths, kind, source.where)
-                read.append(_from_npz(paths[0], columns))
-            else:
-                read.append(_from_table(paths, source.file, kind, columns, source.where, source.table))
+        read = [
+            read_columns(
+                replace(source, columns=columns),
+                paths,
+                kind,
+                (columns.label, columns.counts),
+                partial(_wanted, columns),
+            )
+            for columns in several
+        ]
     roles = [_roles(own, columns) for own, columns in zip(read, several, strict=True)]
     known = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
     for columns, parts in zip(several, roles, strict=True):
@@ -114,15 +116,21 @@ def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
     results = []
     for own, columns in zip(read, several, strict=True):
         arrays = {name: together[name] for name in own.arrays}
-        for factor in (factor for each in own.by for factor in each):
-            if factor.kind == "column" and kind in PRINTED:
-                arrays[factor.column] = named_as_written(arrays[factor.column])
+        if kind in PRINTED:
+            name_groups(arrays, own.by)
         keywords = _from_arrays(own._replace(arrays=arrays), columns)
         results.append(keywords if dropped is None else {**keywords, "missing": dropped})
     return results
 
 
 Factors = tuple[tuple[Factor, ...], ...]
+
+
+def name_groups(arrays: dict[str, Any], by: Factors) -> None:
+    """Replace columns of groups in a text file by their names as they are written."""
+    for factor in (factor for each in by for factor in each):
+        if factor.kind == "column":
+            arrays[factor.column] = named_as_written(arrays[factor.column])
 
 
 class _Read(NamedTuple):
@@ -185,33 +193,37 @@ def _plain_labels(labels: Any) -> bool:
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     """The arguments that the columns are read for."""
     logits = npz_logits(read.arrays, columns)
-    label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
+    label, *others = _wanted(replace(columns, logits="logits") if logits else columns, read.existing)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
     return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
-def _from_npz(path: str, columns: Columns) -> _Read:
-    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
-    existing = list(arrays)
-    if len(arrays) == 1 and path.lower().endswith(".npy"):
-        raise ArgumentError(
-            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
-        )
-    groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {factor_key(factor): array for factor, array in groups.values.items()}
-    return _Read(arrays | values, existing, () if groups is None else groups.factors)
-
-
-def _from_table(
-    paths: list[str], shown: str, kind: str, columns: Columns, where: str | None, table: str | None
+def read_columns(
+    source: Source, paths: list[str], kind: str, files: Sequence[str | None], choose: Callable[[list[str]], list[str]]
 ) -> _Read:
-    with open_rows(paths, shown, kind, where=where, table=table) as rows:
+    """The columns that `choose` takes from those that exist, and the groups of ``--by``; `files` may name .npy files."""
+    columns = source.columns
+    if kind == "npz":
+        if source.where is not None:
+            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
+        remember_read(paths, kind, None)
+        arrays = read_arrays(paths[0], (*files, columns.weight, columns.by))
+        existing = list(arrays)
+        if len(arrays) == 1 and paths[0].lower().endswith(".npy"):
+            problem = f"{paths[0]} holds one array, without labels"
+            raise ArgumentError("--label", problem, "name their file, as --label labels.npy")
+        of_arrays = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
+        if of_arrays is None:
+            return _Read(arrays, existing, ())
+        arrays |= {factor_key(factor): array for factor, array in of_arrays.values.items()}
+        return _Read(arrays, existing, of_arrays.factors)
+    with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
         check_not_log(rows.names, columns)
         rows = with_expressions(rows, columns)
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))
-        wanted = dict.fromkeys(_wanted(rows.names, columns))
+        wanted = dict.fromkeys(choose(rows.names))
         label = next(iter(wanted))
         arrays = rows.fetch([name for name in wanted if name not in named], named)
         groups = typed_groups(by, rows)
@@ -236,7 +248,7 @@ def expression_columns(rows: Rows, factor: Factor) -> list[str]:
     return check_expression(rows.connection, factor.column, "--by") if factor.kind == "expression" else [factor.column]
 
 
-def _wanted(existing: list[str], columns: Columns) -> list[str]:
+def _wanted(columns: Columns, existing: list[str]) -> list[str]:
     label, scores = find_columns(existing, columns)
     extra = [name for name in (columns.weight, columns.counts) if name]
     for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):

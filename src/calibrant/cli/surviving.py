@@ -8,18 +8,16 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
-from ..input.grouping import GroupColumns, check_length, group_columns, parse_by, plain_columns, read_groupings
+from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_arrays
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .gate_results import markdown_list, markdown_table
-from .places import remember_read
-from .rows import kind_of_all, on_disk, open_rows
+from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
 from .selecting import Draws
-from .source import Source, complete, factor_key, named_as_written, stack_columns, typed_groups
+from .source import Source, complete, factor_key, name_groups, read_columns, stack_columns
 from .wording import in_options
 
 RISK_NAMES = ("risk", *PROB_NAMES)
@@ -96,40 +94,24 @@ def show(result: SurvivalSummary) -> None:
 
 def _load(source: Source, time: str, event: str) -> tuple[dict[str, Any], GroupColumns | None, Dropped | None]:
     """Arguments for `survival_summary`, the groups of ``--by``, and what was dropped."""
-    columns = source.columns
+
+    def choose(existing: list[str]) -> list[str]:
+        risks, named = _named(existing, source.columns, time, event)
+        return [*named.values(), *risks]
+
     with on_disk(source.file) as paths:
         kind = kind_of_all(paths, source.format)
-        if kind == "npz":
-            if source.where is not None:
-                raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-            remember_read(paths, kind, None)
-            arrays = read_arrays(paths[0], (time, event, columns.weight, columns.by))
-            risks, named = _named(list(arrays), columns, time, event)
-            given = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
-            by = () if given is None else given.factors
-            arrays |= {} if given is None else {factor_key(factor): values for factor, values in given.values.items()}
-        else:
-            with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
-                by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-                texts = plain_columns(columns.by, rows.names, "--by", quantiles=False)
-                risks, named = _named(rows.names, columns, time, event)
-                wanted = dict.fromkeys([*risks, *named.values()])
-                arrays = rows.fetch([name for name in wanted if name not in texts], texts)
-                for factor, values in typed_groups(by, rows).items():
-                    check_length(factor, len(values), len(arrays[time]), "--by")
-                    arrays[factor_key(factor)] = values
-            if len(arrays[time]) == 0:
-                raise rows.no_rows()
-    every = list(dict.fromkeys(factor for each in by for factor in each))
+        read = read_columns(source, paths, kind, (time, event), choose)
+    risks, named = _named(read.existing, source.columns, time, event)
+    every = list(dict.fromkeys(factor for each in read.by for factor in each))
     roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
     roles |= {factor_key(factor): "by" for factor in every}
-    arrays, dropped = complete({name: arrays[name] for name in roles}, roles, drop=source.drop_missing)
-    for factor in every if kind in PRINTED else ():
-        if factor.kind == "column":
-            arrays[factor.column] = named_as_written(arrays[factor.column])
-    groups = GroupColumns(by, {factor: arrays[factor_key(factor)] for factor in every}) if by else None
-    read = {word: arrays[name] for word, name in named.items()}
-    return {"y_prob": stack_columns([arrays[name] for name in risks]), **read}, groups, dropped
+    arrays, dropped = complete({name: read.arrays[name] for name in roles}, roles, drop=source.drop_missing)
+    if kind in PRINTED:
+        name_groups(arrays, read.by)
+    groups = GroupColumns(read.by, {factor: arrays[factor_key(factor)] for factor in every}) if read.by else None
+    keywords = {word: arrays[name] for word, name in named.items()}
+    return {"y_prob": stack_columns([arrays[name] for name in risks]), **keywords}, groups, dropped
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:
