@@ -6,7 +6,6 @@ from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
 from .beta import BetaModule as BetaModule
 from .collecting import Collected as Collected
-from .collecting import CollectedArrays as CollectedArrays
 from .collecting import UnstableOutputsWarning as UnstableOutputsWarning
 from .collecting import collect as collect
 from .deciding import ThresholdedPrediction as ThresholdedPrediction
