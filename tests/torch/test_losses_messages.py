@@ -53,14 +53,14 @@ def test_wrong_input_is_told(name: str) -> None:
     wrong[3] = 4
     with pytest.raises(
         LabelError,
-        match="target: must be from 0 to 3; got 4 in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
+        match=r"target: must be from 0 to 3; got 4 at position \[3\] in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
     ) as caught:
         loss(logits, wrong)
     assert caught.value.row == 3
     wrong[3] = -1
     with pytest.raises(
         LabelError,
-        match="target: must be from 0 to 3; got -1 in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
+        match=r"target: must be from 0 to 3; got -1 at position \[3\] in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
     ):
         loss(logits, wrong)
     with pytest.raises(
@@ -89,7 +89,7 @@ def test_wrong_shares_are_told(name: str) -> None:
     shares[2] *= 1.1
     with pytest.raises(
         ProbabilityError,
-        match=r"target: soft targets must be in \[0, 1\] and sum to 1 over classes; got a sum of 1\.1 in row 2",
+        match=r"target: soft targets must be in \[0, 1\] and sum to 1 over classes; got a sum of 1\.1 at position \[2\] in row 2",
     ) as caught:
         loss_of(name)(logits, shares)
     assert caught.value.row == 2
@@ -226,18 +226,10 @@ def test_the_binary_lens_needs_two_classes() -> None:
 def test_mixing_tells_wrong_input() -> None:
     rows, y = torch.eye(3), torch.arange(3)
     with pytest.raises(
-        InputTypeError, match=r"input: must be a floating-point tensor; got torch\.int64; call \.float\(\)"
+        ShapeError, match=r"input: must have shape \(N, \.\.\.\) with one target.*got \(3, 3\) and \(2,\)"
     ):
-        losses.mixup(y, y)
-    with pytest.raises(ShapeError, match=r"target: must be a tensor with one entry for each of 3 rows; got \(2,\)"):
         losses.mixup(rows, y[:2])
-    with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\); got \(3, 3\)"):
+    with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\) with one target"):
         losses.cutmix(rows, y)
     with pytest.raises(ArgumentError, match="alpha: must be a number above 0; got 0"):
         losses.mixup(rows, y, alpha=0)
-    with pytest.raises(ArgumentError, match="rng: must be"):
-        losses.mixup(rows, y, rng="seed")
-    with pytest.raises(InputTypeError, match="batch: must be a MixedBatch; got Tensor; make it with mixup or cutmix"):
-        losses.mixed_loss(rows, y)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="criterion"):
-        losses.mixed_loss(rows, losses.mixup(rows, y), criterion=3)  # type: ignore[arg-type]

@@ -438,10 +438,10 @@ def check_form(input: Tensor, target: Tensor) -> bool:
 
 def label_error(target: Tensor, wrong: Tensor, classes: int, ignore_index: int) -> LabelError:
     """The error for the first row whose class index is out of range."""
-    place = _first(wrong.reshape(target.shape))
+    place = wrong.reshape(target.shape).nonzero()[0].tolist()
     return LabelError(
         "target",
-        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])}{_position(place)}",
+        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])} at position {place}",
         f"classes are counted from 0, and only the ignored index {ignore_index} is excluded",
         row=place[0],
     )
@@ -455,11 +455,11 @@ def wrong_shares(target: Tensor) -> Tensor:
 
 def share_error(target: Tensor, wrong: Tensor) -> ProbabilityError:
     """The error for the first soft target that is not a distribution."""
-    place = _first(wrong)
+    place = wrong.nonzero()[0].tolist()
     total = float(_sums(target)[tuple(place)])
     return ProbabilityError(
         "target",
-        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g}{_position(place)}",
+        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g} at position {place}",
         row=place[0],
     )
 
@@ -488,15 +488,6 @@ def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = m
 def _sums(target: Tensor) -> Tensor:
     shares = target.detach()
     return shares.to(torch.float64 if shares.dtype == torch.float64 else torch.float32).sum(1)
-
-
-def _first(wrong: Tensor) -> list[int]:
-    return [int(index) for index in wrong.nonzero()[0]]
-
-
-def _position(place: list[int]) -> str:
-    """The position within a row of dense predictions, in words."""
-    return "" if len(place) == 1 else f" at position {place}"
 
 
 def _kind(tensor: Tensor) -> str:
