@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, check_written
-from ..binning.rules import LEVELS, few_levels
+from ..binning.parse import as_default, check_written, has_fixed_bins, parse_binning
+from ..binning.rules import LEVELS, EqualWidth, few_levels
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -39,6 +40,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.grid import CELLS
+from ..sketches.sketch import sketch_views
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.processes import run_all
 from ..util.progress import track
@@ -457,6 +459,8 @@ def _evaluate_groups(
 
     def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
         measured = []
+        if isinstance(some[0], Sketches):
+            _fill_views(some, plan, options)
         for part in track(some, "groups"):
             results = _values(part, plan, options, known)
             measured.append((header(part), add_directions(results, part) if infer is None else results))
@@ -483,6 +487,19 @@ def _evaluate_groups(
         for place in range(len(plan)):
             _adjust(out, place)
     return list(zip(headers, map(tuple, out), strict=True))
+
+
+def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iterable[dict[str, Any]]) -> None:
+    """Compute the views of groups, and their tables of bins that do not depend on the rows, in one pass over all; each group keeps its own."""
+    chosen = [{**m.options, **own} for m, own in zip(plan, options, strict=True)]
+    binnings = [(own["binning"], own["bins"]) for own in chosen if "bins" in own and "binning" in own]
+    for lens in parts[0].lenses:
+        views = sketch_views([part.sketch(lens) for part in parts])
+        for binning, bins in binnings:
+            with suppress(ArgumentError):  # which the metric reports
+                rule = parse_binning(views[0], binning, bins) if has_fixed_bins(binning, bins) else None
+                if isinstance(rule, EqualWidth) and rule not in views[0].tables:
+                    rule.fill_tables(views)
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
