@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, check_written, has_fixed_bins, parse_binning
-from ..binning.rules import LEVELS, EqualWidth, few_levels
+from ..binning.parse import as_default, check_written
+from ..binning.rules import LEVELS, few_levels
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -490,16 +490,13 @@ def _evaluate_groups(
 
 
 def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iterable[dict[str, Any]]) -> None:
-    """Compute the views of groups, and their tables of bins that do not depend on the rows, in one pass over all; each group keeps its own."""
-    chosen = [{**m.options, **own} for m, own in zip(plan, options, strict=True)]
-    binnings = [(own["binning"], own["bins"]) for own in chosen if "bins" in own and "binning" in own]
-    for lens in parts[0].lenses:
-        views = sketch_views([part.sketch(lens) for part in parts])
-        for binning, bins in binnings:
-            with suppress(ArgumentError):  # which the metric reports
-                rule = parse_binning(views[0], binning, bins) if has_fixed_bins(binning, bins) else None
-                if isinstance(rule, EqualWidth) and rule not in views[0].tables:
-                    rule.fill_tables(views)
+    """Compute the views of groups, and what metrics read of them, in one pass over all groups; each group keeps its own."""
+    views = {lens: sketch_views([part.sketch(lens) for part in parts]) for lens in parts[0].lenses}
+    for m, own in zip(plan, options, strict=True):
+        if m.takes == "View" and m.sketch:
+            with suppress(CalibrantError):  # which the metric reports
+                for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
+                    m.fill_views(views[sketch.lens], m.options | {name: own[name] for name in own if name != "lens"})
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
