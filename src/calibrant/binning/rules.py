@@ -780,7 +780,15 @@ def _tables_by_slots(
 
     sums = (add(values) for values in (None, w, w * outcome, w * score, w * (score - outcome), w * w))
     return [
-        BinTable(edges[:-1], edges[1:], *own, view.total, view.weight_kind, closed, view.is_soft)
+        BinTable(
+            edges[:-1],
+            edges[1:],
+            *own,
+            total=view.total,
+            weight_kind=view.weight_kind,
+            closed=closed,
+            is_soft=view.is_soft,
+        )
         for view, *own in zip(views, *sums, strict=True)
     ]
 

@@ -106,14 +106,15 @@ class CosineSeries:
         for _ in range(points - 1):
             moments.append(np.bincount(left, power, nodes))
             power *= part
+        grid: Floats = np.zeros(nodes + 1 + 2 * beyond)
         if len(position) < nodes:  # most nodes receive nothing
             is_held = np.zeros(nodes, bool)
             is_held[:2] = is_held[left] = True  # one column alone would be rounded in another way
             held = np.flatnonzero(is_held)
             received = _lagrange_factors(points) @ np.array([sums[held] for sums in moments[::-1]])
-            grid = np.bincount((np.arange(points)[:, None] + held).ravel(), received.ravel(), nodes + 1 + 2 * beyond)
+            places = (np.arange(points)[:, None] + held).ravel()
+            grid += np.bincount(places, received.ravel(), len(grid))
         else:
-            grid = np.zeros(nodes + 1 + 2 * beyond)
             for place, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
                 grid[place : place + nodes] += received
         inner = grid[beyond : len(grid) - beyond]
@@ -198,7 +199,7 @@ def absolute_integrals(
     rows, ends = np.concatenate([rows, rows]), np.concatenate([at, at + 1])
     steps = np.concatenate([curve[rows, ends], _odd(sums, rows, ends)]) / nodes
     area = _odd(_sums(None, terms / order, nodes), rows, ends) + (terms[:, 0] / nodes)[rows] * ends
-    to_root, steep = _area_to_root(area.reshape(2, -1), *steps.reshape(4, -1), parts)
+    to_root, steep = _area_to_root(parts, area.reshape(2, -1), *steps.reshape(4, -1))
     turns, steep = area[: len(at)] + to_root, np.abs(steep)
     found = []
     for part, end, width in zip(parts, terms[:, :1], widths, strict=True):
@@ -209,7 +210,7 @@ def absolute_integrals(
 
 
 def _area_to_root(
-    area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats, parts: list[slice]
+    parts: list[slice], area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats
 ) -> tuple[Floats, Floats]:
     """Compute the integral from 0 to the root of a curve on [0, 1] with a sign change, and the slope there, given values and slopes at both ends.
 
