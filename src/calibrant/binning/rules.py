@@ -778,18 +778,24 @@ def _tables_by_slots(
     def add(values: Floats | None) -> Array:
         return np.bincount(place, values, count * len(views)).reshape(-1, count)
 
-    sums = (add(values) for values in (None, w, w * outcome, w * score, w * (score - outcome), w * w))
+    parts = (None, w, w * outcome, w * score, w * (score - outcome), w * w)
+    rows, weight, positives, score_sum, excess, square = map(add, parts)
     return [
         BinTable(
             edges[:-1],
             edges[1:],
-            *own,
-            total=view.total,
-            weight_kind=view.weight_kind,
-            closed=closed,
-            is_soft=view.is_soft,
+            rows[place],
+            weight[place],
+            positives[place],
+            score_sum[place],
+            excess[place],
+            square[place],
+            view.total,
+            view.weight_kind,
+            closed,
+            view.is_soft,
         )
-        for view, *own in zip(views, *sums, strict=True)
+        for place, view in enumerate(views)
     ]
 
 
