@@ -17,7 +17,7 @@ from ..binning.rules import Edges
 from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import ALL, GroupSketch, Sketches
-from ..sketches.sketch import Sketch, cell_view
+from ..sketches.sketch import Sketch, cell_views
 from ..util.checks import check_choice, check_whole
 from ..views.view import View
 from . import sketching
@@ -201,7 +201,8 @@ class _BinnedError(CalibrationMetric):
 
     def _view(self, kept: NDArray[np.int64], group: int | None) -> View:
         edges = self.plan.cells.edges
-        return cell_view(sketching.section_sums(kept, self.plan, group, 0), edges[:-1], edges[1:], self.lens)
+        sums = sketching.section_sums(kept, self.plan, group, 0)
+        return cell_views(sums, edges[:-1], edges[1:], np.array([len(edges) - 1]), self.lens)[0]
 
     def _of_view(self, view: View, problem: str = "") -> float:
         if not len(view.score):
