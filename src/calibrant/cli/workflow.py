@@ -31,7 +31,7 @@ from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
-from ..reporting.plain import changes_table
+from ..reporting.tables import changes_table
 from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
@@ -227,7 +227,8 @@ def run(
     after = content["after"] if not needs_test(conditions) else evaluate(result.mapped, assess=True, **draws).to_dict()
     checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **draws).to_dict())
     assert page.before_after is not None
-    table = changes_table(page.before_after)
+    changes = changes_table(page.before_after)
+    table = changes.headings, changes.cells
     if as_json:
         print_json(content | (results_of(checked) if checked else {}))
     else:

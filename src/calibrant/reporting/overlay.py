@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .building import Report
 
 FEW = 6
-"""Up to this many sides are drawn at once; of more, a small diagram of each is shown, and some are drawn at the start."""
+"""Up to this many sides are drawn at the start; of more, some of them."""
 
 # Five cells become one where the page would be too large: 60 has all the usual numbers of bins among its divisors.
 COARSER = 5
@@ -33,13 +33,6 @@ class Look(NamedTuple):
     colour: int
     dash: str
     shape: str
-
-
-class Small(NamedTuple):
-    """A small diagram: the line and the points of a side in a square of 100 by 100."""
-
-    line: str
-    points: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -71,13 +64,6 @@ class PageSide:
     def gap(self) -> float:
         """Mean score minus rate."""
         return self.means[0] - self.means[1] if self.means else 0.0
-
-    @property
-    def small(self) -> Small:
-        """The small diagram."""
-        found = [(bin.mean_score, bin.rate) for bin in self.bins if bin.mean_score is not None and bin.rate is not None]
-        points = tuple((round(100 * x, 1), round(100 - 100 * y, 1)) for x, y in found)
-        return Small(" ".join(f"{x:g},{y:g}" for x, y in points), points)
 
 
 @dataclass(frozen=True)
@@ -222,20 +208,15 @@ def _added(cells: CellSums, step: int) -> CellSums:
 
 def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
     """Return the bins of a static picture from cells, without intervals."""
-    if binning == "equal_mass":
-        full = [k for k, rows in enumerate(cells.rows) if rows > 0]
-        rows = np.array([cells.rows[k] for k in full])
-        scores = np.array([cells.score_sum[k] for k in full]) / rows
-        rates = np.array([cells.positives[k] for k in full]) / rows
-        table = bin_table(View(scores, np.clip(rates, 0, 1), rows, "importance"), "equal_mass", BINS)
-        found = zip(table.low, table.high, table.weight, table.mean_score, table.rate, strict=True)
-        return tuple(
-            DiagramBin(float(low), float(high), 0, float(n), float(mean), float(rate), float(mean - rate), None, None)
-            for low, high, n, mean, rate in found
-            if n > 0
-        )
-    few = _added(cells, CELLS // BINS)
+    rows = np.array(cells.rows, dtype=np.float64)
+    full = rows > 0
+    rows, positives, scores = rows[full], np.array(cells.positives)[full], np.array(cells.score_sum)[full]
+    view = View(scores / rows, np.clip(positives / rows, 0, 1), rows, "importance")
+    table = bin_table(view, binning, BINS)
+    values = zip(table.low, table.high, table.weight, table.mean_score, table.rate, strict=True)
     return tuple(
-        DiagramBin(k / BINS, (k + 1) / BINS, 0, n, s / n if n else None, p / n if n else None, (s - p) / n if n else None, None, None)
-        for k, (n, p, s) in enumerate(zip(few.rows, few.positives, few.score_sum, strict=True))
-    )  # fmt: skip
+        DiagramBin(float(low), float(high), 0, float(n), float(mean), float(rate), float(mean - rate), None, None)
+        if n > 0
+        else DiagramBin(float(low), float(high), 0, 0.0, None, None, None, None, None)
+        for low, high, n, mean, rate in values
+    )

@@ -11,8 +11,8 @@ from ..monitoring.status import Alarm, MonitorStatus, WindowStatus, stories_of
 from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
-from .html import environment
 from .specs import image_of
+from .templates import environment
 from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
 from .wording import lens_text, mean_name, rate_name
 

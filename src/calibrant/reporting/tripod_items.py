@@ -11,8 +11,9 @@ from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 from ..evaluation.header import check_outcome
 from ..util.results import Result, number
 from ..util.version import __version__
-from .plain import tripod_markdown
+from .plain import render_markdown
 from .provenance import time_stamp
+from .tables import summary_table
 
 # Rows of the summary that a sentence quotes, and those of the table of item 23a.
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
@@ -129,6 +130,15 @@ class Tripod(Result):
 
     _hidden = ("summary",)
     _width: ClassVar[int] = 4
+    note: ClassVar[str] = (
+        "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
+        "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
+    )
+    empty: ClassVar[str] = "To be filled by the authors."
+    reference: ClassVar[str] = (
+        "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
+        "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
+    )
 
     items: tuple[TripodItem, ...]
     summary: ClinicalSummary
@@ -149,7 +159,7 @@ class Tripod(Result):
         str
             Markdown text, with the table of performance measures at item 23a.
         """
-        return "\n".join(["# TRIPOD+AI", "", *tripod_markdown(self)]).rstrip() + "\n"
+        return render_markdown("tripod_items.md", tripod=self, summary=summary_table(self.summary))
 
     def _markdown(self) -> str:
         return self.to_markdown()
