@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -208,15 +209,21 @@ def _added(cells: CellSums, step: int) -> CellSums:
 
 def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
     """Return the bins of a static picture from cells, without intervals."""
-    rows = np.array(cells.rows, dtype=np.float64)
-    full = rows > 0
-    rows, positives, scores = rows[full], np.array(cells.positives)[full], np.array(cells.score_sum)[full]
-    view = View(scores / rows, np.clip(positives / rows, 0, 1), rows, "importance")
-    table = bin_table(view, binning, BINS)
-    values = zip(table.low, table.high, table.weight, table.mean_score, table.rate, strict=True)
+    if binning == "equal_mass":
+        full = [k for k, rows in enumerate(cells.rows) if rows > 0]
+        rows = np.array([cells.rows[k] for k in full])
+        scores = np.array([cells.score_sum[k] for k in full]) / rows
+        rates = np.array([cells.positives[k] for k in full]) / rows
+        table = bin_table(View(scores, np.clip(rates, 0, 1), rows, "importance"), "equal_mass", BINS)
+        edges = [*table.low.tolist(), float(table.high[-1])]
+        sums = zip(table.weight.tolist(), table.positives.tolist(), table.score_sum.tolist(), strict=True)
+    else:
+        few = _added(cells, CELLS // BINS)
+        edges = [k / BINS for k in range(BINS + 1)]
+        sums = zip(few.rows, few.positives, few.score_sum, strict=True)
     return tuple(
-        DiagramBin(float(low), float(high), 0, float(n), float(mean), float(rate), float(mean - rate), None, None)
-        if n > 0
-        else DiagramBin(float(low), float(high), 0, 0.0, None, None, None, None, None)
-        for low, high, n, mean, rate in values
+        DiagramBin(low, high, 0, n, s / n, p / n, (s - p) / n, None, None)
+        if n
+        else DiagramBin(low, high, 0, 0, None, None, None, None, None)
+        for (low, high), (n, p, s) in zip(pairwise(edges), sums, strict=True)
     )
