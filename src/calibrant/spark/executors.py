@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,12 @@ from numpy.typing import NDArray
 from .. import errors
 from ..errors import (
     CalibrantError,
-    Drop,
     GroupError,
-    InPython,
     LabelError,
     ProbabilityError,
     ShapeError,
-    Use,
     WeightError,
+    keep_alternatives,
 )
 from ..input.convert import missing_values
 from ..input.labels import _from_names, class_names
@@ -38,7 +37,7 @@ Array = NDArray[Any]
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
 # Arguments of `Predictions` that the functions for Spark do not have.
-UNAVAILABLE = {"soft", "multilabel", "pos_label"}
+UNAVAILABLE = re.compile(r"\b(soft|multilabel|pos_label)\b")
 
 
 @dataclass(frozen=True)
@@ -275,7 +274,7 @@ def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
         row = int(np.argmin(good))
         rule = "0 and 1" if k == 2 else f"integers from 0 to {k - 1}"
         problem = f"labels must be {rule}; got {labels[row].item()}"
-        raise LabelError("y_true", problem, Use("classes", None, "in the order of the probabilities"), row=row)
+        raise LabelError("y_true", problem, "pass classes in the order of the probabilities", row=row)
     return whole.astype(np.int64, copy=False)
 
 
@@ -335,14 +334,9 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
     found = error.replaced(arguments)
     column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
-    kept = [
-        remedy
-        for remedy in found.remedies
-        if not isinstance(remedy, InPython) and not (isinstance(remedy, (Use, Drop)) and remedy.argument in UNAVAILABLE)
-    ]
     return found.replaced(
         argument=columns.shown(found.argument),
-        remedy=tuple(kept),
+        remedy=keep_alternatives(found.remedy, lambda part: not UNAVAILABLE.search(part)),
         row=None if found.row is None else before + found.row,
         column=column,
         count=None,
