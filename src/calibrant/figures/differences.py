@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
-from ..metrics.cumulative.distributions import maximum_survival, upper_quantile
+from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -272,7 +272,7 @@ def cumulative_diagram(
         path,
         scale,
         interval,
-        scale * upper_quantile(maximum_survival, 1 - interval),
+        scale * brownian_quantile(maximum_survival, 1 - interval),
         chance,
         far,
         float(ecce_r(view)),

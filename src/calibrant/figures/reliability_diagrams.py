@@ -16,7 +16,7 @@ from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number
@@ -26,7 +26,7 @@ from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
-from .models import metric_label
+from .models import find_metric, metric_label
 from .styling import LINES, plots
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 
@@ -156,7 +156,7 @@ class ReliabilityDiagram(Diagram):
         float
             The value.
         """
-        found = metric if isinstance(metric, Metric) else catalogue[metric]
+        found = find_metric(metric)
         if found.id in self.metrics:
             return self.metrics[found.id]
         if self.view is None:
@@ -220,7 +220,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @plots(*LINES, named=True)
+    @plots(*LINES)
     def plot(
         self,
         ax: Axes | None = None,
@@ -405,12 +405,8 @@ def _diagram(
         bounds = bin_bounds(view, table, binning, bins, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
-    values = {found.id: metric_value(found, view, binning, bins) for found in map(_metric, metrics)}
+    values = {found.id: metric_value(found, view, binning, bins) for found in map(find_metric, metrics)}
     shown = None if how in (None, "standard_error") else level
     return ReliabilityDiagram(
         kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, (binning, bins)
     )
-
-
-def _metric(name: str | Metric) -> Metric:
-    return name if isinstance(name, Metric) else catalogue[name]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler, many
 from ..inference.seeds import generator, seed_of
@@ -375,13 +375,7 @@ def stability_diagram(
         raise ArgumentError("lens", "is determined by the view", "drop lens")
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
-    try:
-        whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
-    except LensError as error:
-        if not (over == error.argument == "bins" and "gamma" in chosen.options):
-            raise
-        problem = f"'bins' has no effect for {chosen.id} of whole vectors, which a k-d tree partitions"
-        raise ArgumentError("over", problem, "use over='gamma'") from None
+    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
