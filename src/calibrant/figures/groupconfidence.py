@@ -98,8 +98,6 @@ class GroupConfidenceDiagram(Diagram):
             ax.set_xlim(0, 1)
             legend_above(ax, lines=1)
             return ax
-        for word in style:
-            raise ArgumentError(word, "has no meaning for a heat map", f"drop {word}")
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:

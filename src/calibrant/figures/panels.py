@@ -288,11 +288,6 @@ def classwise_panels(
     ReliabilityPanels
         ``diagrams`` by class. ``plot()`` draws them.
 
-    Raises
-    ------
-    LensError
-        If `lens` is given.
-
     See Also
     --------
     reliability_diagram : One lens.
@@ -340,7 +335,7 @@ def ordinal_panels(
     Raises
     ------
     LensError
-        If `lens` is given, or the order of the classes is unknown.
+        If the order of the classes is unknown.
 
     See Also
     --------
@@ -389,8 +384,6 @@ def _rows_and_options(
     """Return checked predictions, and the options of `reliability_diagram`, for panels that choose the lens."""
     own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
-    if "lens" in own:
-        raise LensError("lens", "is determined by the classes", "drop lens or use reliability_panels")
     return rows_of(who, y_true, y_prob, where, words, OWN_KEYWORDS), own
 
 

@@ -131,9 +131,6 @@ class SimplexDiagram(Diagram):
         return ax
 
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
-        for word in ("label", "marker"):
-            if style.get(word) is not None:
-                raise ArgumentError(word, "has no meaning for arrows", f"drop {word}")
         from matplotlib.colors import to_rgb
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE
