@@ -65,18 +65,12 @@ class CumulativeDiagram(Diagram):
     """
 
     share: Floats = field(repr=False)
-    """Cumulative share of the weight at each distinct score, starting with 0."""
     score: Floats = field(repr=False)
-    """Distinct scores, starting with NaN."""
     path: Floats = field(repr=False)
-    """Cumulative sum of score minus outcome, divided by the total weight."""
     scale: float
-    """Standard deviation of the end of the path under calibration."""
     level: float
     reach: float
-    """Under calibration the path stays within this distance from 0 with probability `level` (asymptotically)."""
     pvalue: float
-    """Asymptotic p-value of the largest distance from 0."""
     ecce_mad: float
     ecce_r: float
     lens: str

@@ -140,7 +140,6 @@ class FlexibleCalibrationCurve(Diagram):
     fit: FlexibleCurve = field(repr=False, compare=False)
     end: float = field(default=1.0, repr=False, compare=False)
     notes: tuple[str, ...] = ()
-    """Upper end of the axes by default."""
 
     def at(self, risk: Any) -> tuple[Floats, Floats, Floats]:
         """Evaluate the curve and its interval at given risks.

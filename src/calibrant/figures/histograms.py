@@ -53,7 +53,6 @@ class ScoreHistogram(Diagram):
 
     table: BinTable = field(repr=False)
     positive: Floats
-    """Rows with outcome 1: the event, or a correct prediction."""
     negative: Floats
     lens: str
 

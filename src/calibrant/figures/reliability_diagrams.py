@@ -64,15 +64,15 @@ class ReliabilityDiagram(Diagram):
     table : BinTable
         The bins, with ``low``, ``high``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
     lower : ndarray of shape (bins,)
-        Lower end of the interval of each bin.
+        Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration.
     upper : ndarray of shape (bins,)
         Upper end.
     level : float or None
         Level of the intervals.
     how : str or None
-        Kind of the intervals.
+        Kind of the intervals; None without intervals.
     curve : FittedCurve, optional
-        Curve of ``kind="smooth"`` and ``"corp"``.
+        The curve of ``kind="smooth"`` and ``"corp"``.
     band : CalibrationBand, optional
         Simultaneous band.
     decomposition : Decomposition, optional
@@ -92,23 +92,16 @@ class ReliabilityDiagram(Diagram):
     kind: str
     lens: str
     table: BinTable = field(repr=False)
-    """The bins: ``low``, ``high``, ``rows``, ``weight``, ``mean_score``, ``rate``; empty bins are included."""
     lower: Floats
-    """Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration."""
     upper: Floats
     level: float | None
     how: str | None
-    """Kind of the intervals; None without intervals."""
     curve: FittedCurve | None = None
-    """The curve of ``kind="smooth"`` and ``"corp"``."""
     band: CalibrationBand | None = None
     decomposition: Decomposition | None = None
-    """Decomposition of the Brier score, for ``kind="corp"``."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Values of the requested metrics by identifier."""
     view: View | None = field(default=None, repr=False, compare=False)
     cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
-    """The arguments `binning` and `bins`."""
 
     @property
     def mean_score(self) -> Floats:
