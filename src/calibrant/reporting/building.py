@@ -30,7 +30,6 @@ from ..views.lenses import Lens, shared_name
 from ..views.resolve import resolve, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
-from .clinical import PURPOSES, clinical_part
 from .content import (
     BeforeAfter,
     CalibratorTable,
@@ -58,6 +57,7 @@ from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
 BINS = 15
+PURPOSES = ("clinical",)
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
 
@@ -439,6 +439,8 @@ def build(
 def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None:
     if options.purpose is None:
         return None
+    from .clinical import clinical_part  # its figures take long to import
+
     settings = options.known_level, options.n_resamples, options.seed
     return clinical_part(p, options.lens, *settings, outcome, options.metadata)
 
