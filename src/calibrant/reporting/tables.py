@@ -241,12 +241,16 @@ def point_table(found: Threshold) -> Table:
 
 def changes_table(found: BeforeAfter) -> Table:
     """Return each metric before and after recalibration, with its intervals."""
+
+    def interval(low: float | None, high: float | None) -> str:
+        return "" if low is None else span(low, high)
+
     columns = (
         text_column("name", "metric"),
         Column("before", "before", number),
-        Column("before_low before_high", "interval", span),
+        Column("before_low before_high", "interval", interval),
         Column("after", "after", number),
-        Column("after_low after_high", "interval", span),
+        Column("after_low after_high", "interval", interval),
     )
     return Table("changes", columns, found.values)
 
