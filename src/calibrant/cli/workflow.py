@@ -31,8 +31,8 @@ from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
-from ..reporting.tables import changes_table
 from ..reporting.recalibration import calibrators_of
+from ..reporting.tables import changes_table
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
 from ..util.checks import check_fraction
