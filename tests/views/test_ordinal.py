@@ -202,8 +202,6 @@ def test_panels_have_one_diagram_per_cut() -> None:
     assert drawn.get_ylabel() == "observed rate of at most fair"
     assert list(cal.ordinal_panels(y, p, show=[1]).diagrams) == ["at most 1"]
     assert list(cal.ordinal_panels(y, p, show=2).diagrams) == ["at most 0", "at most 2"]
-    with pytest.raises(cal.LensError, match="is determined by the classes"):
-        cal.ordinal_panels(y, p, lens="ordinal:1")
 
 
 def test_a_report_names_the_cuts_and_not_the_classes() -> None:

@@ -31,8 +31,8 @@ from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
-from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
+from ..reporting.tables import changes_table
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
 from ..util.checks import check_fraction
@@ -207,7 +207,8 @@ def run(
         after = evaluate(result.mapped, assess=True, **evaluation).to_dict()
     checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **evaluation).to_dict())
     assert page.before_after is not None
-    table = changes_table(page.before_after)
+    changed = changes_table(page.before_after)
+    table = changed.headings, changed.cells
 
     def show() -> None:
         print_table(*table, range(1, 5))

@@ -17,8 +17,9 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain, source_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size, tones_of
-from .drawing import draw_overlay, draw_reliability, legend_corner
+from .drawing import draw_overlay, draw_reliability
 from .labels import label_room, wrapped
+from .models import free_corner
 from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability_diagram
 from .styling import LINES, each_of, plots
 
@@ -168,7 +169,7 @@ def _quiet(ax: Any) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        upper = legend_corner(ax) == "upper left"
+        upper = free_corner(ax, [entries[0][1]]) != "lower right"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
         style: dict[str, Any] = {
@@ -287,11 +288,6 @@ def classwise_panels(
     ReliabilityPanels
         ``diagrams`` by class. ``plot()`` draws them.
 
-    Raises
-    ------
-    LensError
-        If `lens` is given.
-
     See Also
     --------
     reliability_diagram : One lens.
@@ -339,7 +335,7 @@ def ordinal_panels(
     Raises
     ------
     LensError
-        If `lens` is given, or the order of the classes is unknown.
+        If the order of the classes is unknown.
 
     See Also
     --------
@@ -388,8 +384,6 @@ def _rows_and_options(
     """Return checked predictions, and the options of `reliability_diagram`, for panels that choose the lens."""
     own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
-    if "lens" in own:
-        raise LensError("lens", "is determined by the classes", "drop lens or use reliability_panels")
     return rows_of(who, y_true, y_prob, where, words, OWN_KEYWORDS), own
 
 
