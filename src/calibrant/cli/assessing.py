@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
 from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
@@ -56,8 +57,9 @@ def run(
     sketches = read_stream(file, False, *split(source))
     if sketches is not None and where is not None:
         raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
-    keywords: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
-    positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
+    reading = rows_of(file, source) if sketches is None else {}
+    positive = positive_class(reading if sketches is None else {"classes": sketches.classes})
+    keywords: dict[str, Any] = {"y_true": Predictions(**reading) if sketches is None else sketches}
     keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed}
     keywords |= {**cells, **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where)}
     result: Any
@@ -189,14 +191,16 @@ def run_compare(
     probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
     if "sum_tolerance" in keywords:
         keywords["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
-    keywords |= {"level": level, "n_resamples": resamples, "rng": seed}
-    keywords |= {
-        "normalize": given["normalize"],
-        "clip": given["clip"],
+    keywords |= {"normalize": given["normalize"], "clip": given["clip"]}
+    several = {name: Predictions(y_prob=each, **keywords) for name, each in probs.items()}
+    keywords = {
+        "level": level,
+        "n_resamples": resamples,
+        "rng": seed,
         **cells,
         **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where),
     }
-    result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
+    result = compare(several, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
     title = f"calibrant compare {named_file(file)}"
     gates.stop(checked, title)

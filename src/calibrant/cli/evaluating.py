@@ -132,9 +132,8 @@ def _evaluate(
     given: dict[str, Any] = {}
     if sketches is None:
         keywords = given = rows_of(file, source)
-        keywords = {**given, "by": given.get("groups"), "calibrator": calibrator}
-        keywords.pop("groups", None)
-        outcome = outcome or _outcome(keywords)
+        keywords = {"y_true": Predictions(**given), "calibrator": calibrator}
+        outcome = outcome or _outcome(given)
     options: dict[str, Any] = {
         "lens": lens_of(lens, class_groups),
         "bins": bins,
@@ -148,7 +147,6 @@ def _evaluate(
     }
     result = evaluate(
         keywords.pop("y_true"),
-        keywords.pop("y_prob", None),
         metrics=names,
         where=where,
         **options,
@@ -226,15 +224,13 @@ def _clinical(
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
     found = clinical_summary(
-        keywords.pop("y_true"),
-        keywords.pop("y_prob"),
+        Predictions(**keywords),
         level=0.95 if interval is None else interval,
         n_resamples=resamples,
         rng=seed,
         lens=lens or "auto",
         where=selection_of(selections),
         outcome=outcome,
-        **keywords,
     )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
     title = f"calibrant evaluate {named_file(file)} --for clinical"

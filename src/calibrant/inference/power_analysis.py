@@ -15,7 +15,7 @@ from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from .effects import (
     SLIGHT,
     Case,
@@ -100,7 +100,7 @@ class PowerResult(Record):
         return ["test", "rows", "power", "low", "high", "level"], [row]
 
 
-@checks_keywords("test", catalogue, taken=("lens",), view=())
+@documents_keywords()
 def power(
     test: str | Metric | Callable[..., Any],
     n: int,
@@ -201,7 +201,7 @@ def power(
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
 
-@checks_keywords("test", catalogue, taken=("lens",), view=())
+@documents_keywords()
 def sample_size(
     test: str | Metric | Callable[..., Any],
     *,

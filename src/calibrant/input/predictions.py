@@ -459,6 +459,49 @@ class Predictions:
             other.top_correct = frozen((self.predicted == labels).view(np.uint8))
         return other
 
+    def with_probs(self, probs: Array) -> Predictions:
+        """Return the same rows with other probabilities, such as calibrated ones, without checking them.
+
+        Parameters
+        ----------
+        probs : numpy.ndarray
+            Probabilities of the shape of the attribute `probs`.
+
+        Returns
+        -------
+        Predictions
+            Predictions with these probabilities.
+        """
+        other = object.__new__(Predictions)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
+        other.views, other.logits, other.same_probs, other.cumulative = {}, None, None, None
+        other.probs = frozen(probs)
+        if probs.ndim == 2 and self.kind != "multilabel":
+            other.top_score, other.top_correct = check_matrix(other.probs, self.labels, 1e-9)
+        return other
+
+    def with_groups(self, groups: Any) -> Predictions:
+        """Return the same predictions with other groups.
+
+        Parameters
+        ----------
+        groups : array-like of shape (N,)
+            Group of each row that is present.
+
+        Returns
+        -------
+        Predictions
+            Predictions with these groups.
+        """
+        from .grouping import read_groupings
+
+        other = object.__new__(Predictions)
+        other.__dict__.update(self.__dict__)
+        counts = self.weight if self.weight_kind == "counts" else None
+        other.views = {}
+        other.groups, other.group_names, other.groupings = read_groupings(groups, self.n, counts)
+        return other
+
     def in_order(self, what: str) -> Predictions:
         """Return the predictions with the classes in increasing order.
 

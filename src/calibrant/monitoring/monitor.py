@@ -27,7 +27,6 @@ from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
-from ..views.resolve import as_predictions
 from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
     ALL_ROWS,
@@ -727,7 +726,7 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
         found = reference
     else:
         if isinstance(reference, tuple) and len(reference) == 2:
-            p = as_predictions(*reference, {} if classes is None else {"classes": classes})
+            p = Predictions(*reference, classes=classes)
         elif isinstance(reference, Predictions):
             p = reference
         else:

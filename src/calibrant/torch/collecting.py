@@ -19,7 +19,7 @@ from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.progress import track
 from ..util.results import Result
-from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
+from ..views.keywords import documents_keywords
 from .ensembles import Moments, dropout_active, groups_of, is_several, read_generator, read_samples, weights_in_turn
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
@@ -181,13 +181,13 @@ class Collected(Result):
             self.logits.numpy(), self.labels.numpy(), *(None if one is None else one.numpy() for one in others)
         )
 
-    @documents_keywords(taken=tuple(name for name in PREDICTION_KEYWORDS if name not in ("label", "prob", "input")))
     def predictions(self, **keywords: Any) -> Predictions:
         """Return the rows as `Predictions`, which every function of the library accepts in place of ``(y_true, y_prob)``.
 
         Parameters
         ----------
         **keywords
+            Keywords of `Predictions`, such as ``classes``, ``groups`` and ``counts``.
 
         Returns
         -------

@@ -11,8 +11,9 @@ from torch import nn
 from ..errors import ArgumentError, InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..evaluation.result import Evaluation
+from ..input.predictions import Predictions
 from ..recalibration.scores import fingerprint
-from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
+from ..views.keywords import DATA_KEYWORDS, documents_keywords
 from .collecting import PARAMETERS, Collected, collect, evaluating, named_labels, without_input
 from .modules import CalibratorModule
 from .outputs import Output, Unpack
@@ -21,9 +22,7 @@ from .outputs import Output, Unpack
 COMPACT = ("nll", "brier", "ece")
 
 
-@documents_keywords(
-    taken=tuple(name for name in PREDICTION_KEYWORDS if name not in ("label", "prob", "input")), table=PARAMETERS
-)
+@documents_keywords(table=PARAMETERS)
 def evaluate(
     model: Any,
     loader: Iterable[Any] | None = None,
@@ -60,7 +59,8 @@ def evaluate(
     progress
     check
     **keywords
-        Keywords of `calibrant.evaluate`, such as ``by``, ``lens``, ``bins``, ``interval`` and ``assess``.
+        Keywords of `calibrant.evaluate`, such as ``lens``, ``bins``, ``interval`` and ``assess``, and of `Predictions`, such as
+        ``classes`` and ``groups``.
 
     Returns
     -------
@@ -112,7 +112,9 @@ def evaluate(
     if rows.features is not None:
         keywords.setdefault("features", rows.features.numpy())
     labels = named_labels(rows.labels.numpy(), keywords.get("classes"), rows.n_classes)
-    return evaluate_arrays(labels, logits.numpy(), input="logit", metrics=metrics, calibrator=calibrator, **keywords)
+    reading = {name: keywords.pop(name) for name in DATA_KEYWORDS if name in keywords}
+    predictions = Predictions(labels, logits.numpy(), input="logit", **reading)
+    return evaluate_arrays(predictions, metrics=metrics, calibrator=calibrator, **keywords)
 
 
 def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:

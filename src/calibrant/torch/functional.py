@@ -278,7 +278,7 @@ def calibration_metric(
         What is predicted; by default `num_classes` and `num_labels` decide.
     num_labels
     **options
-        Options of the metric, such as ``bins=20``, and ``combine`` and ``class_weight``.
+        Options of the metric, such as ``bins=20``.
 
     Returns
     -------

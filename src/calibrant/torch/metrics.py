@@ -19,6 +19,7 @@ from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch, cell_view
 from ..util.checks import check_choice, check_whole
 from ..views.keywords import documents_keywords, unknown_keyword
+from ..views.lenses import Lens, text_of_lens
 from ..views.view import View
 from . import sketching
 from .accumulating import PARAMETERS, SketchMetric
@@ -31,7 +32,6 @@ Arithmetic = Literal["exact", "linspace", "torch", "torch64"]
 _TAKEN = tuple(name for name in SketchMetric.__init__.__kwdefaults__ or {} if name != "lenses")
 _KEYWORDS = tuple(name for name in _TAKEN if name != "cells")
 _OWN_KEYWORDS = tuple(name for name in _KEYWORDS if name not in ("ignore_index", "validate_args"))
-_CLASS_KEYWORDS = ("combine", "class_weight")
 
 
 @documents_keywords(taken=_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
@@ -53,7 +53,7 @@ class CalibrationMetric(SketchMetric):
         default lens of two classes is ``"top_label"``.
     num_labels
     **options
-        Options of the metric, such as ``bins=20``, and ``combine`` and ``class_weight``.
+        Options of the metric, such as ``bins=20``.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class CalibrationMetric(SketchMetric):
         metric: str | Metric,
         num_classes: int | None = None,
         *,
-        lens: str | None = None,
+        lens: str | Lens | None = None,
         task: Task | None = None,
         num_labels: int | None = None,
         **options: Any,
@@ -91,24 +91,25 @@ class CalibrationMetric(SketchMetric):
         if found.takes != "View" or not found.sketch or found.needs:
             raise ArgumentError("metric", f"{found.id} cannot be computed from accumulated sums", "collect the rows")
         check_task(task, num_classes, num_labels)
-        known = (*found.options, *_CLASS_KEYWORDS, "lens", "task", "num_labels", *_KEYWORDS)
+        known = (*found.options, "lens", "task", "num_labels", *_KEYWORDS)
         own = {word: options.pop(word) for word in _TAKEN if word in options}
         if num_labels is not None:
             num_labels = check_whole(num_labels, "num_labels")
             if own.get("num_groups") is not None:
                 raise ArgumentError("num_groups", "cannot be combined with num_labels", "create one metric per group")
-            if lens not in (None, "auto", "classwise"):
+            if text_of_lens(lens) not in (None, "auto", "classwise"):
                 raise LensError("lens", f"multilabel predictions have the lens 'classwise'; got {lens!r}")
             asked, own["num_groups"] = "classwise", num_labels
         else:
-            asked = lens or ("binary" if num_classes is None else found.lens)
+            asked = text_of_lens(lens) or ("binary" if num_classes is None else found.lens)
             two = "binary" if num_classes is None or (num_classes == 2 and task is None) else "top_label"
             asked = two if asked == "auto" else asked
         super().__init__(num_classes, lenses="binary" if num_labels else asked, **own)
         for word, value in options.items():  # reported now, not after an epoch
-            if word not in (*found.options, *_CLASS_KEYWORDS):
+            if word not in found.options:
                 raise unknown_keyword(f"CalibrationMetric({found.id!r})", word, value, known)
         found._split(options)
+        self.combining_lens = lens if isinstance(lens, Lens) else asked
         self.metric, self.lens, self.options, self.num_labels = found, asked, options, num_labels
 
     def _groups_of(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor | None:
@@ -152,7 +153,7 @@ class CalibrationMetric(SketchMetric):
     def _of_sketches(self, sketches: Sketches) -> float:
         if not sketches.n:
             raise UndefinedMetricError(self.metric.id, "no rows were added", "call update first")
-        return self.metric(sketches, lens=self.lens, **self.options)
+        return self.metric(sketches, lens=self.combining_lens, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"]) -> dict[int, Tensor]:
         """Compute the value of each group, or of each class against the rest.
@@ -245,8 +246,7 @@ class _BinnedError(CalibrationMetric):
             raise UndefinedMetricError(type(self).__name__, "no rows were added", "call update first")
         if empty:
             raise UndefinedMetricError(type(self).__name__, f"label {empty[0]} has no rows", "leave it out")
-        options, _, _, combine, class_weight, _ = self.metric._split(self.options)
-        return self.metric._value(list(views), options, combine, class_weight)
+        return self.metric.of_views(list(views), lens=self.combining_lens, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"] = "groups") -> dict[int, Tensor]:
         """Compute the value of each group, or of each label of multilabel predictions.

@@ -100,7 +100,7 @@ NODES_PER_WIDTH = 12
     pros="no bins, and kernels that stay inside [0, 1]; leave-one-out means avoid overfitting",
     cons="depends on the bandwidth; for tied scores the likelihood favours very small bandwidths; above 0 for calibrated forecasts",
     notes="The authors' `get_ece_kde` returns twice this value for one column (``scale=2``); its bandwidth search contains an extra factor that "
-    "favours very small values and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of "
+    "favours very small values and is not followed. Their marginal variant is ``lens=classwise(combine='sum')``. Under counts one copy of "
     "a row is left out, under importance weights the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are "
     "evaluated on a lattice of 12 nodes per kernel deviation with cubic interpolation, the row's own kernel is subtracted, and isolated "
     "rows are summed directly; this changes the value by less than 1e-6. `exact` always sums pairs, and so does `debiased`; the bandwidth "
