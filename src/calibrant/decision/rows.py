@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from ..errors import (
     ArgumentError,
-    Drop,
     InputError,
     InputTypeError,
     LensError,
     ShapeError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.convert import column, is_number, numbers
@@ -96,7 +94,7 @@ class Judged:
             raise WeightsNotSupportedError(
                 "sample_weight",
                 f"{who} does not support real weights",
-                (Drop("sample_weight"), Use("counts", None, "for integers")),
+                "drop sample_weight or pass counts for integers",
             )
 
 
@@ -110,7 +108,7 @@ def read_judged(who: str, source: Source, confidence: Any, loss: Any, lens: Any,
         raise LensError(
             "lens",
             "the view has the lens of the positive class instead of the top label",
-            Use("lens", "top_label"),
+            "use lens='top_label'",
         )
     kept = None if view.rows is None else view.rows.kept
     sure = view.score if confidence is None else finite_column(confidence, "confidence", view.n, kept)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
@@ -152,7 +152,7 @@ def panels(ax: Any, count: int, *, columns: int, width: float, height: float, sh
         return grid_of_axes(None, count, columns=columns, width=width, height=height, share=share)
     given = [ax] if hasattr(ax, "add_patch") else list(ax)
     if len(given) != count:
-        raise ArgumentError("ax", f"expected {count} axes, one for each panel; got {len(given)}", Drop("ax"))
+        raise ArgumentError("ax", f"expected {count} axes, one for each panel; got {len(given)}", "drop ax")
     return [new_ax(one) for one in given]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PASS_ROWS, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ROWS_INSTEAD, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -444,7 +444,9 @@ def one_view(source: Source, lens: str | Lens, who: str) -> AnyView:
 
 def _ordered(source: AnySource, lens: str | Lens, where: Any, who: str) -> AnyView:
     if isinstance(source, Summary):
-        raise ArgumentError("y_true", f"{who} requires the order of the rows, which a sketch does not keep", PASS_ROWS)
+        raise ArgumentError(
+            "y_true", f"{who} requires the order of the rows, which a sketch does not keep", ROWS_INSTEAD
+        )
     refuse_rows_by_label(where)
     view = one_view(source, lens, who)
     if view.weight is not None and (view.weight != 1).any():

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
     CalibrantWarning,
-    Drop,
     InputWarning,
-    InPython,
     UndefinedMetricError,
 )
 from ..inference.means import two_sided_quantile
@@ -294,7 +291,7 @@ def recalibrated(
     if safe is not None:
         check_fraction(safe, "safe", 0.05)
     if safe is not None and lens is not None:
-        raise ArgumentError("safe", ("cannot be combined with ", Argument("lens")), "use one of them")
+        raise ArgumentError("safe", "cannot be combined with lens", "use one of them")
     p, names = _one_class_per_row(predictions, folds), predictions.classes
     target = None if lens is None else read_target(lens)
     whole = TrainingData(p)
@@ -378,10 +375,10 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.needs:
             problem = f"{type(method).__name__} requires {method.needs}, which are not passed on"
-            raise ArgumentError("method", problem, InPython(f"use its fit(scores, y, {method.needs}={method.needs})"))
+            raise ArgumentError("method", problem, f"use its fit(scores, y, {method.needs}={method.needs})")
         if method.input != input:
             problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
-            raise ArgumentError("method", problem, InPython("use the same input for both"))
+            raise ArgumentError("method", problem, "use the same input for both")
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
@@ -392,10 +389,8 @@ def _refuse_safe(calibrators: Mapping[str, Calibrator]) -> None:
     """Raise for a calibrator with a level of its own, which would be selected in place of one with the level `safe`."""
     for name, calibrator in calibrators.items():
         if isinstance(calibrator, SafeCalibration):
-            problem = ("has a level of its own and cannot be combined with ", Argument("safe"))
-            raise ArgumentError(
-                "method", (f"{name} ", *problem), ("name the method that is to be made safe", Drop("safe"))
-            )
+            problem = "has a level of its own and cannot be combined with safe"
+            raise ArgumentError("method", f"{name} {problem}", "name the method that is to be made safe or drop safe")
 
 
 def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, CalibrantError, Drop, InputTypeError, LensError
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError
 from ..input.convert import is_frame
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions, checked_by
@@ -115,7 +115,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
         return source.views(text_of_lens(lens) or lens)
     if not isinstance(source, Predictions):
         if lens not in (usual, "auto", source.lens):
-            raise LensError("lens", "is determined by the view", Drop("lens"))
+            raise LensError("lens", "is determined by the view", "drop lens")
         return [source]
     parsed = parse_lens(lens, source)
     if text_of_lens(lens) is None:
