@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from calibrant import Predictions
 from calibrant.metrics import Metric
 
 from .problems import COLUMNS, PROBLEMS, Problem, assert_same, clean_value, every_metric, problem_of
@@ -149,15 +150,15 @@ def test_frames_are_read_by_column_name(metric: Metric, shape: str) -> None:
     # One name is one column, so that it stands for scores of one dimension; a list or a pattern may name several.
     by_name = names[0] if shape == "binary" else names
     for frame in frames:
-        found = metric(frame, label="y", prob=by_name, **words)
+        found = metric(Predictions(frame, label="y", prob=by_name), **words)
         assert_same(found, wanted, f"{shape} from a {type(frame).__module__} frame", 1e-15)
     for frame in frames[:2]:
         if shape != "binary":
-            assert_same(metric(frame, label="y", prob="p_*", **words), wanted, "columns by pattern", 1e-15)
+            assert_same(metric(Predictions(frame, label="y", prob="p_*"), **words), wanted, "columns by pattern", 1e-15)
         for word, supported in (("counts", metric.counts), ("sample_weight", metric.importance)):
             if supported:
                 with_array = metric(problem.y, problem.p, **problem.words(metric), **{word: weight})
-                with_name = metric(frame, label="y", prob=by_name, **words, **{word: "weight"})
+                with_name = metric(Predictions(frame, label="y", prob=by_name), **words, **{word: "weight"})
                 assert_same(with_name, with_array, f"{word} by column name", 1e-15)
 
 

@@ -120,15 +120,19 @@ def test_logits_are_probabilities(metric: Metric, problems: list[Problem]) -> No
     logits = rng.normal(0, 2, problem.p.shape).clip(-6, 6)
     words = problem.words(metric)
     wanted = metric(problem.y, plain_softmax(logits), **words)
-    assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits")
+    assert_same(metric(calibrant.Predictions(problem.y, logits, input="logit"), **words), wanted, "logits")
     if logits.ndim == 2:
         # A constant added to a row of logits says nothing; whole numbers push out no digits of 1024ths.
         coarse = np.round(logits * 1024) / 1024
         moved = coarse + rng.integers(-900, 900, (len(logits), 1))
-        still = metric(problem.y, coarse, input="logit", **words)
-        assert_same(metric(problem.y, moved, input="logit", **words), still, "shifted logits")
+        still = metric(calibrant.Predictions(problem.y, coarse, input="logit"), **words)
+        assert_same(metric(calibrant.Predictions(problem.y, moved, input="logit"), **words), still, "shifted logits")
     with np.errstate(all="raise"):
-        assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits under strict arithmetic")
+        assert_same(
+            metric(calibrant.Predictions(problem.y, logits, input="logit"), **words),
+            wanted,
+            "logits under strict arithmetic",
+        )
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
@@ -192,7 +196,7 @@ def test_confidence_is_the_top_label(metric: Metric) -> None:
     right = problem_of(predicted == problem.y, problem.p.max(axis=1), "confidence")
     words = problem.words(metric)
     try:
-        found = metric(right.y, right.p, input="confidence", **words)
+        found = metric(calibrant.Predictions(right.y, right.p, input="confidence"), **words)
     except LensError:
         return  # a metric that reads every class says so
     assert_same(found, value(metric, problem, lens="top_label"), "confidence and correctness against the top label")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant import UndefinedMetricError
+from calibrant import Predictions, UndefinedMetricError
 from calibrant.metrics import Metric
 
 from .problems import PROBLEMS, TIED, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
@@ -69,11 +69,11 @@ def test_sure_shares_are_labels(metric: Metric, problems: list[Problem]) -> None
         wanted = clean_value(metric, problem)
         for form in forms:
             if metric.soft:
-                found = metric(form, problem.p, soft=True, **problem.words(metric))
+                found = metric(Predictions(form, problem.p, soft=True), **problem.words(metric))
                 assert_same(found, wanted, f"sure shares of shape {form.shape} on {problem}")
             else:
                 with pytest.raises(UndefinedMetricError):
-                    metric(form, problem.p, soft=True, **problem.words(metric))
+                    metric(Predictions(form, problem.p, soft=True), **problem.words(metric))
 
 
 @metrics_that(lambda m: m.soft)
@@ -83,7 +83,7 @@ def test_shares_lie_between_the_labels(metric: Metric) -> None:
     sure = np.eye(3)[problem.y]
     words = problem.words(metric)
     # A share is read as such: not rounded to the likelier class, and not ignored.
-    softened = metric(0.8 * sure + 0.2 / 3, problem.p, soft=True, **words)
+    softened = metric(Predictions(0.8 * sure + 0.2 / 3, problem.p, soft=True), **words)
     low, high = metric.range
     assert low <= softened <= high
     assert (softened != value(metric, problem)) == (

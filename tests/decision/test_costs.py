@@ -92,17 +92,17 @@ def test_calibrated_probabilities_claim_what_is_realised() -> None:
 def test_cost_weights_are_repeated_rows() -> None:
     labels, probs = data(3, 50)
     counts = np.random.default_rng(1).integers(0, 4, 50)
-    weighed = expected_cost(labels, probs, cost=COST, counts=counts)
+    weighed = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST)
     repeated = expected_cost(np.repeat(labels, counts), np.repeat(probs, counts, axis=0), cost=COST)
     for name in ("claimed", "realised", "gap", "gap_error", "baseline", "regret"):
         assert getattr(weighed, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
-    policy = expected_cost(labels, probs, cost=COST, counts=counts, policy=np.zeros(50))
+    policy = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST, policy=np.zeros(50))
     assert policy.baseline == pytest.approx(np.average(np.array(COST)[labels, 0], weights=counts))
 
 
 def test_soft_labels_cost_their_shares() -> None:
     shares = np.array([[0.5, 0.5], [0.2, 0.8]])
-    found = expected_cost(shares, [[0.9, 0.1], [0.3, 0.7]], cost=[[0, 1], [4, 0]], soft=True)
+    found = expected_cost(cal.Predictions(shares, [[0.9, 0.1], [0.3, 0.7]], soft=True), cost=[[0, 1], [4, 0]])
     assert found.realised == pytest.approx((0.5 * 4 + 0.2 * 1) / 2)
 
 
@@ -116,7 +116,7 @@ def test_bad_costs_are_named() -> None:
         cal.InputTypeError,
         match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
     ):
-        expected_cost([0, 1], [0.2, 0.7], input="confidence", cost=[[0, 1], [1, 0]])
+        expected_cost(cal.Predictions([0, 1], [0.2, 0.7], input="confidence"), cost=[[0, 1], [1, 0]])
     with pytest.raises(cal.UnknownArgumentError, match="costs"):
         cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
     with pytest.raises(cal.UnknownArgumentError, match="did you mean 'reject'"):
@@ -364,9 +364,9 @@ def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
     probs[:, 2] = np.round(1 - probs[:, 0] - probs[:, 1], 1)
     counts = np.random.default_rng(0).integers(0, 3, 60)
     words: dict[str, Any] = {"reviewer_error": 0.1, "error_cost": 5, "review_cost": 1}
-    weighed = review_routing(labels, np.abs(probs), counts=counts, normalize=True, **words)
+    weighed = review_routing(cal.Predictions(labels, np.abs(probs), counts=counts, normalize=True), **words)
     repeated = review_routing(
-        np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True, **words
+        cal.Predictions(np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True), **words
     )
     for name, values in weighed.table.items():
         np.testing.assert_allclose(values, repeated.table[name], atol=1e-12)

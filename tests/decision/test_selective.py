@@ -108,7 +108,9 @@ def mean_over_orders(right: np.ndarray, confidence: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(6))
 def test_ties_count_as_the_mean_over_all_orders(seed: int) -> None:
     right, confidence = tied(seed, 7)
-    assert aurc(right, confidence, input="confidence") == pytest.approx(mean_over_orders(right, confidence), abs=1e-14)
+    assert aurc(cal.Predictions(right, confidence, input="confidence")) == pytest.approx(
+        mean_over_orders(right, confidence), abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,7 +124,9 @@ def test_the_integral_is_one(seed: int) -> None:
         return float(np.interp(rows, [0, *ends], [0, *wrong])) / rows
 
     area = math.fsum(integrate.quad(risk, a, b, epsabs=1e-13)[0] for a, b in zip([1e-300, *ends], ends, strict=False))
-    assert aurc(right, confidence, input="confidence", rule="integral") == pytest.approx(area / 40, abs=1e-10)
+    assert aurc(cal.Predictions(right, confidence, input="confidence"), rule="integral") == pytest.approx(
+        area / 40, abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -131,20 +135,22 @@ def test_augrc_is_a_function_of_accuracy_and_auroc(seed: int) -> None:
     good, bad = confidence[right == 1], confidence[right == 0]
     above = (good[:, None] > bad).mean() + (good[:, None] == bad).mean() / 2
     a = right.mean()
-    assert augrc(right, confidence, input="confidence") == pytest.approx((1 - above) * a * (1 - a) + (1 - a) ** 2 / 2)
-    assert e_aurc(right, confidence, input="confidence") >= 0
-    assert e_augrc(right, confidence, input="confidence") >= 0
+    assert augrc(cal.Predictions(right, confidence, input="confidence")) == pytest.approx(
+        (1 - above) * a * (1 - a) + (1 - a) ** 2 / 2
+    )
+    assert e_aurc(cal.Predictions(right, confidence, input="confidence")) >= 0
+    assert e_augrc(cal.Predictions(right, confidence, input="confidence")) >= 0
 
 
 def test_the_ends_of_the_range() -> None:
     sure = [0.9, 0.8, 0.7, 0.6]
-    assert [f([1, 1, 1, 1], sure, input="confidence") for f in AREAS] == [0, 0, 0, 0]
-    assert aurc([0, 0, 0, 0], sure, input="confidence") == 1
-    assert augrc([0, 0, 0, 0], sure, input="confidence") == 0.5
-    assert aurc([1, 0, 0, 1], [0.7] * 4, input="confidence") == pytest.approx(0.5)
-    assert augrc([1, 0, 0, 1], [0.7] * 4, input="confidence") == pytest.approx(0.25)
-    assert [f([1, 1, 0, 0], sure, input="confidence") for f in (e_aurc, e_augrc)] == [0, 0]
-    assert e_aurc([0, 0], [0.7, 0.6], input="confidence", reference="asymptotic") == 0
+    assert [f(cal.Predictions([1, 1, 1, 1], sure, input="confidence")) for f in AREAS] == [0, 0, 0, 0]
+    assert aurc(cal.Predictions([0, 0, 0, 0], sure, input="confidence")) == 1
+    assert augrc(cal.Predictions([0, 0, 0, 0], sure, input="confidence")) == 0.5
+    assert aurc(cal.Predictions([1, 0, 0, 1], [0.7] * 4, input="confidence")) == pytest.approx(0.5)
+    assert augrc(cal.Predictions([1, 0, 0, 1], [0.7] * 4, input="confidence")) == pytest.approx(0.25)
+    assert [f(cal.Predictions([1, 1, 0, 0], sure, input="confidence")) for f in (e_aurc, e_augrc)] == [0, 0]
+    assert e_aurc(cal.Predictions([0, 0], [0.7, 0.6], input="confidence"), reference="asymptotic") == 0
     with pytest.raises(cal.UndefinedMetricError, match="no row"):
         selective_risk(**S, threshold=0.99)
     point = risk_coverage(**S).at(0.99)
@@ -156,13 +162,15 @@ def test_the_ends_of_the_range() -> None:
 def test_counts_are_repeated_rows_and_zero_is_none(function: Any) -> None:
     right, confidence = tied(3, 30)
     counts = np.random.default_rng(1).integers(0, 4, 30)
-    repeated = function(np.repeat(right, counts), np.repeat(confidence, counts), input="confidence")
-    assert function(right, confidence, input="confidence", counts=counts) == pytest.approx(repeated, abs=1e-14)
-    order = np.random.default_rng(2).permutation(30)
-    assert function(right[order], confidence[order], input="confidence") == pytest.approx(
-        function(right, confidence, input="confidence"), abs=1e-14
+    repeated = function(cal.Predictions(np.repeat(right, counts), np.repeat(confidence, counts), input="confidence"))
+    assert function(cal.Predictions(right, confidence, input="confidence", counts=counts)) == pytest.approx(
+        repeated, abs=1e-14
     )
-    given = function(right, np.full(30, 0.5), confidence=confidence, input="confidence", counts=counts)
+    order = np.random.default_rng(2).permutation(30)
+    assert function(cal.Predictions(right[order], confidence[order], input="confidence")) == pytest.approx(
+        function(cal.Predictions(right, confidence, input="confidence")), abs=1e-14
+    )
+    given = function(cal.Predictions(right, np.full(30, 0.5), input="confidence", counts=counts), confidence=confidence)
     assert given == pytest.approx(repeated, abs=1e-14)
 
 
@@ -170,10 +178,12 @@ def test_counts_are_repeated_rows_and_zero_is_none(function: Any) -> None:
 def test_only_ratios_of_importance_matter(function: Any) -> None:
     right, confidence = tied(4, 30)
     weight = np.random.default_rng(1).random(30)
-    one, other = (function(right, confidence, input="confidence", sample_weight=w) for w in (weight, 8 * weight))
+    one, other = (
+        function(cal.Predictions(right, confidence, input="confidence", sample_weight=w)) for w in (weight, 8 * weight)
+    )
     assert one == pytest.approx(other, abs=1e-13)
-    equal = function(right, confidence, input="confidence", sample_weight=np.full(30, 0.1))
-    assert equal == pytest.approx(function(right, confidence, input="confidence"), abs=1e-13)
+    equal = function(cal.Predictions(right, confidence, input="confidence", sample_weight=np.full(30, 0.1)))
+    assert equal == pytest.approx(function(cal.Predictions(right, confidence, input="confidence")), abs=1e-13)
 
 
 def test_other_losses() -> None:
@@ -182,12 +192,12 @@ def test_other_losses() -> None:
     order = np.argsort(-confidence)
     expected = (np.cumsum(loss[order]) / np.arange(1, 51)).mean()
     right = np.ones(50, int)
-    assert aurc(right, confidence, input="confidence", loss=loss) == pytest.approx(expected)
+    assert aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected)
     best = (np.cumsum(np.sort(loss)) / np.arange(1, 51)).mean()
-    assert e_aurc(right, confidence, input="confidence", loss=loss) == pytest.approx(expected - best)
-    assert risk_coverage(right, confidence, input="confidence", loss=loss).lower is None
+    assert e_aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected - best)
+    assert risk_coverage(cal.Predictions(right, confidence, input="confidence"), loss=loss).lower is None
     with pytest.raises(cal.InputError, match="negative"):
-        aurc(right, confidence, input="confidence", loss=-loss)
+        aurc(cal.Predictions(right, confidence, input="confidence"), loss=-loss)
 
 
 def test_labels_probabilities_frames_and_sketches_agree() -> None:
@@ -197,7 +207,7 @@ def test_labels_probabilities_frames_and_sketches_agree() -> None:
     right, sure = (y == (p > 0.5)).astype(int), np.maximum(p, 1 - p)
     whole = risk_coverage(y, p)
     assert whole.lens == "top_label"
-    assert aurc(y, p) == pytest.approx(aurc(right, sure, input="confidence"), abs=1e-12)
+    assert aurc(y, p) == pytest.approx(aurc(cal.Predictions(right, sure, input="confidence")), abs=1e-12)
     assert aurc(cal.Predictions(y, np.column_stack([1 - p, p]))) == pytest.approx(aurc(y, p), abs=1e-12)
     assert aurc(cal.Sketch.of(y, p, lens="top_label")) == pytest.approx(aurc(y, p), abs=1e-3)
     with pytest.raises(cal.LensError, match="top_label"):
@@ -212,16 +222,24 @@ def test_the_bootstrap_is_that_of_rows(area: Any) -> None:
     right, confidence = tied(8, 80)
     rng = np.random.default_rng(0)
     drawn = [rng.integers(0, 80, 80) for _ in range(400)]
-    slow = np.quantile([function(right[i], confidence[i], input="confidence") for i in drawn], [0.1, 0.9])
-    fast = risk_coverage(right, confidence, input="confidence").interval(area, level=0.8, n_resamples=2000)
+    slow = np.quantile(
+        [function(cal.Predictions(right[i], confidence[i], input="confidence")) for i in drawn], [0.1, 0.9]
+    )
+    fast = risk_coverage(cal.Predictions(right, confidence, input="confidence")).interval(
+        area, level=0.8, n_resamples=2000
+    )
     np.testing.assert_allclose(fast, slow, atol=0.15 * (slow[1] - slow[0]))
     counts = np.random.default_rng(1).integers(1, 4, 80)
-    counted = risk_coverage(right, confidence, input="confidence", counts=counts).interval(area, n_resamples=50)
-    value = function(right, confidence, input="confidence", counts=counts)
+    counted = risk_coverage(cal.Predictions(right, confidence, input="confidence", counts=counts)).interval(
+        area, n_resamples=50
+    )
+    value = function(cal.Predictions(right, confidence, input="confidence", counts=counts))
     assert counted[0] < value < counted[1]
     weight = rng.random(80) + 0.5
     ends = [
-        risk_coverage(right, confidence, input="confidence", sample_weight=w).interval(area, n_resamples=50)
+        risk_coverage(cal.Predictions(right, confidence, input="confidence", sample_weight=w)).interval(
+            area, n_resamples=50
+        )
         for w in (weight, 4 * weight)
     ]
     assert ends[0] == pytest.approx(ends[1])

@@ -105,7 +105,7 @@ def test_the_sequence_is_the_literal_one(seed: int) -> None:
     found = choose_threshold(right, confidence, accuracy=0.85, **LEVELS)
     assert found.threshold == slow_two_walks(right, confidence, 0.15, 0.1)
     counts = rng.integers(0, 3, n)
-    weighed = choose_threshold(right, confidence, accuracy=0.85, counts=counts, **LEVELS)
+    weighed = choose_threshold(cal.Predictions(right, confidence, counts=counts), accuracy=0.85, **LEVELS)
     repeated = choose_threshold(np.repeat(right, counts), np.repeat(confidence, counts), accuracy=0.85, **LEVELS)
     assert weighed == repeated
 
@@ -114,10 +114,12 @@ def test_the_sequence_is_the_literal_one(seed: int) -> None:
 def test_fewer_rows_than_this_promise_nothing(accuracy: float, level: float, rows: int) -> None:
     for n, is_enough in ((rows - 1, False), (rows, True)):
         found = choose_threshold(
-            np.ones(n, int), np.full(n, 0.995), input="confidence", accuracy=accuracy, confidence_level=level
+            cal.Predictions(np.ones(n, int), np.full(n, 0.995), input="confidence"),
+            accuracy=accuracy,
+            confidence_level=level,
         )
         assert (found.threshold is not None) == is_enough
-    assert "none" in choose_threshold([1], [0.9], input="confidence", accuracy=0.9).guarantee
+    assert "none" in choose_threshold(cal.Predictions([1], [0.9], input="confidence"), accuracy=0.9).guarantee
 
 
 def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
@@ -158,7 +160,9 @@ def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
     }
     assert all("none: the search found no threshold for an accuracy of at least 0.9" in text for text in words.values())
     assert all("0.9 (100 errors in 200 rows)" in text for text in words.values())
-    fixed = choose_threshold(right, confidence, accuracy=0.9, method="fixed", grid=0.5, input="confidence")
+    fixed = choose_threshold(
+        cal.Predictions(right, confidence, input="confidence"), accuracy=0.9, method="fixed", grid=0.5
+    )
     assert "0.5 (100 errors in 200 rows) does not guarantee an accuracy of at least 0.9" in fixed.guarantee
     few = choose_threshold([1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
     assert "too few of the 3 rows" in few.guarantee
@@ -229,7 +233,9 @@ def test_conformal_holds_on_average() -> None:
     for _ in range(400):
         confidence = 0.5 + rng.random(100) / 2
         right = (rng.random(100) < confidence - 0.05).astype(int)
-        t = choose_threshold(right, confidence, accuracy=0.95, method="conformal", input="confidence").threshold
+        t = choose_threshold(
+            cal.Predictions(right, confidence, input="confidence"), accuracy=0.95, method="conformal"
+        ).threshold
         joint.append(0.0 if t is None else (1 - max(t, 0.5)) * 2 * true_risk(t, 0.05))
     assert np.mean(joint) <= 0.05 + 3 * np.std(joint) / math.sqrt(400)
     assert np.mean(joint) >= 0.05 - 2 / 101 - 3 * np.std(joint) / math.sqrt(400)
@@ -241,7 +247,9 @@ def test_a_coverage_is_kept(method: Any) -> None:
     kept = []
     for _ in range(200):
         confidence = 0.5 + rng.random(300) / 2
-        found = choose_threshold(np.ones(300, int), confidence, input="confidence", coverage=0.6, method=method)
+        found = choose_threshold(
+            cal.Predictions(np.ones(300, int), confidence, input="confidence"), coverage=0.6, method=method
+        )
         assert found.threshold is not None
         kept.append((1 - max(found.threshold, 0.5)) * 2)
     if method == "conformal":
@@ -265,7 +273,7 @@ def test_the_cheapest_threshold() -> None:
 
     assert cost(found.threshold) == pytest.approx(min(cost(j / 100) for j in range(1, 100)))
     assert found.risk_bound > cost(found.threshold)
-    never = choose_threshold([0] * 50, [0.9] * 50, input="confidence", cost={"error": 10, "review": 1})
+    never = choose_threshold(cal.Predictions([0] * 50, [0.9] * 50, input="confidence"), cost={"error": 10, "review": 1})
     assert never.threshold == math.inf
     assert never.coverage == 0
 
@@ -283,9 +291,16 @@ def test_losses_between_zero_and_one() -> None:
     kl = low * math.log(low / 0.2) + (1 - low) * math.log((1 - low) / 0.8)
     bentkus = math.e * stats.binom.cdf(math.ceil(first.errors), n, 0.2)
     assert first.value == pytest.approx(min(math.exp(-n * kl), bentkus, 1))
-    fixed = choose_threshold(right, confidence, loss=loss, method="fixed", grid=0.5, input="confidence")
+    fixed = choose_threshold(
+        cal.Predictions(right, confidence, input="confidence"), loss=loss, method="fixed", grid=0.5
+    )
     assert fixed.risk < fixed.risk_bound < 0.3
-    assert choose_threshold(right, confidence, loss=0 * loss, method="fixed", grid=0.5, input="confidence").risk == 0
+    assert (
+        choose_threshold(
+            cal.Predictions(right, confidence, input="confidence"), loss=0 * loss, method="fixed", grid=0.5
+        ).risk
+        == 0
+    )
     with pytest.raises(cal.InputError, match="between 0 and 1"):
         choose_threshold(right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
 
@@ -297,7 +312,7 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
     rows = choose_threshold(y, p, accuracy=0.9)
     sketched = choose_threshold(cal.Sketch.of(y, p, lens="top_label"), accuracy=0.9)
     assert (sketched.threshold, sketched.accepted, sketched.errors) == (rows.threshold, rows.accepted, rows.errors)
-    shared = choose_threshold(np.where(y == 1, 0.99, 0.01), p, soft=True, accuracy=0.9)
+    shared = choose_threshold(cal.Predictions(np.where(y == 1, 0.99, 0.01), p, soft=True), accuracy=0.9)
     assert shared.threshold is not None
     assert shared.threshold >= rows.threshold
 

@@ -116,7 +116,7 @@ def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
 def test_counts_are_repeated_rows() -> None:
     y, p = _data(60)
     counts = np.random.default_rng(0).integers(1, 5, 60)
-    one = cal.clinical_summary(y, p, counts=counts, **FAST)
+    one = cal.clinical_summary(cal.Predictions(y, p, counts=counts), **FAST)
     two = cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST)
     for first, second in zip(one.rows, two.rows, strict=True):
         assert first.value == pytest.approx(second.value, rel=1e-6), first.id
@@ -145,7 +145,7 @@ def test_clusters_widen_the_intervals() -> None:
     y, p = _data(100)
     y, p, patient = np.repeat(y, 8), np.repeat(p, 8), np.repeat(np.arange(100), 8)
     rows = cal.clinical_summary(y, p, **FAST)
-    found = cal.clinical_summary(y, p, groups=patient, cluster=True, level=0.5, n_resamples=60)
+    found = cal.clinical_summary(cal.Predictions(y, p, groups=patient), cluster=True, level=0.5, n_resamples=60)
     assert found.clusters == 100
     assert found["u_p"].value is None
     assert found["s_p"].value is None
@@ -154,11 +154,13 @@ def test_clusters_widen_the_intervals() -> None:
         assert wide.method == "percentile bootstrap"
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
     with pytest.raises(cal.ArgumentError, match=r"groups: has no effect without cluster=True"):
-        cal.clinical_summary(y, p, groups=patient)
-    few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
+        cal.clinical_summary(cal.Predictions(y, p, groups=patient))
+    few = cal.clinical_summary(cal.Predictions(y, p, groups=patient // 20), cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
-    counted = cal.clinical_summary(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST)
-    whole = cal.clinical_summary(y, p, groups=patient, cluster=True, **FAST)
+    counted = cal.clinical_summary(
+        cal.Predictions(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8]), cluster=True, **FAST
+    )
+    whole = cal.clinical_summary(cal.Predictions(y, p, groups=patient), cluster=True, **FAST)
     assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
         cal.clinical_summary(y, p, cluster=True)
@@ -166,7 +168,7 @@ def test_clusters_widen_the_intervals() -> None:
 
 def test_one_outcome_only() -> None:
     p = np.linspace(0.05, 0.4, 40)
-    found = cal.clinical_summary(np.zeros(40, int), p, classes=[0, 1], **FAST)
+    found = cal.clinical_summary(cal.Predictions(np.zeros(40, int), p, classes=[0, 1]), **FAST)
     for id in ("c", "dxy", "r2", "d", "u_p", "scaled_brier", "slope", "joint_intercept"):
         assert found[id].value is None, id
         assert found[id].note, id
@@ -257,7 +259,7 @@ def test_labels_lenses_and_bad_input() -> None:
     with pytest.raises(LensError, match="one event"):
         cal.clinical_summary(y, three, lens="classwise", **FAST)
     with pytest.raises(LabelError, match="soft"):
-        cal.clinical_summary(p, p, soft=True, **FAST)
+        cal.clinical_summary(cal.Predictions(p, p, soft=True), **FAST)
     with pytest.raises(InputError, match="y_prob"):
         cal.clinical_summary(y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
     with pytest.raises(InputTypeError, match="several models"):
@@ -332,7 +334,7 @@ def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
 
 def test_counted_risks_of_0_and_1_are_counted() -> None:
     y, p, counts = [0, 1, 0, 1, 1, 0], [0.0, 1 - 1e-14, 0.2, 0.4, 0.7, 0.6], [3, 2, 4, 4, 4, 4]
-    note = cal.clinical_summary(y, p, counts=counts, **FAST).notes[-1]
+    note = cal.clinical_summary(cal.Predictions(y, p, counts=counts), **FAST).notes[-1]
     assert note == cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
     assert note.startswith("5 risks of 0 or 1 (within 1e-12) are left out")
 
@@ -374,7 +376,9 @@ def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
 
 def test_dropped_rows_are_reported_for_item_11() -> None:
     y_true: list[Any] = [0, 0, 1, 1] * 25
-    found = cal.clinical_summary([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], n_resamples=0, missing="drop")
+    found = cal.clinical_summary(
+        cal.Predictions([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], missing="drop"), n_resamples=0
+    )
     assert cal.tripod(found)["11"].filled == (
         "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
     )

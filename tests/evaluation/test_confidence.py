@@ -95,7 +95,7 @@ def test_names_of_columns_determine_the_positive_class() -> None:
 
 def test_evaluate_holds_prints_and_exports_it() -> None:
     y, p = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
-    result = cal.evaluate(y, p, metrics=["ece"], by=["a", "a", "b", "b"], outcome="churn")
+    result = cal.evaluate(cal.Predictions(y, p, groups=["a", "a", "b", "b"]), metrics=["ece"], outcome="churn")
     assert result.header.confidence == cal.confidence_summary(p)
     assert result.groups["a"].header.confidence == cal.confidence_summary(p[:2])
     text = repr(result)
@@ -107,7 +107,12 @@ def test_evaluate_holds_prints_and_exports_it() -> None:
     assert result.to_dict()["header"]["confidence"] == cal.confidence_summary(p).to_dict()
     weighted = cal.evaluate(y, p, metrics=["ece"], sample_weight=[1, 2, 3, 4])
     assert weighted.header.confidence == cal.confidence_summary(p, sample_weight=[1, 2, 3, 4])
-    assert cal.evaluate([[0, 1]] * 4, [[0.2, 0.7]] * 4, metrics=["brier"], multilabel=True).header.confidence is None
+    assert (
+        cal.evaluate(
+            cal.Predictions([[0, 1]] * 4, [[0.2, 0.7]] * 4, multilabel=True), metrics=["brier"]
+        ).header.confidence
+        is None
+    )
 
 
 @pytest.mark.parametrize("lenses", [["binary"], ["binary", "top_label"]])

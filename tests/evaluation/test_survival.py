@@ -382,7 +382,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     expected = {
         "observed_risk": truth.mean(),
         "observed_expected_ratio": truth.mean() / risk.mean(),
-        "calibration_intercept": cal.fixed_slope_intercept(truth, risk, soft=True),
+        "calibration_intercept": cal.fixed_slope_intercept(cal.Predictions(truth, risk, soft=True)),
         "calibration_slope": slope,
         "brier": brier,
         "scaled_brier": 1 - brier / (truth.mean() * (1 - truth.mean())),

@@ -84,7 +84,7 @@ def test_ranges() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
-    counted = cal.calibration_belt(Y, P, counts=times, **FAST)
+    counted = cal.calibration_belt(cal.Predictions(Y, P, counts=times), **FAST)
     repeated = cal.calibration_belt(np.repeat(Y, times), np.repeat(P, times), **FAST)
     assert counted.n == repeated.n == times.sum()
     assert counted.lower[1] == pytest.approx(repeated.lower[1], abs=1e-8)
@@ -119,7 +119,7 @@ def test_unfriendly_data() -> None:
     with pytest.raises(UndefinedMetricError, match="distinct"):
         cal.calibration_belt(np.arange(40) % 2, np.full(40, 0.3), **FAST)
     with pytest.raises(UndefinedMetricError, match="soft"):
-        cal.calibration_belt(Y * 0.5, P, soft=True)
+        cal.calibration_belt(cal.Predictions(Y * 0.5, P, soft=True))
     with pytest.raises(WeightsNotSupportedError):
         cal.calibration_belt(Y, P, sample_weight=np.linspace(1, 2, len(Y)))
     with pytest.raises(LensError):

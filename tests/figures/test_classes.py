@@ -69,10 +69,10 @@ def test_top_1_is_the_expected_calibration_error_and_options_are_passed() -> Non
 
 def test_top_k_of_soft_labels() -> None:
     soft = np.random.default_rng(1).dirichlet(np.ones(6), 800)
-    shown = topk_diagram(soft, P, k=3, soft=True)["model"]
+    shown = topk_diagram(cal.Predictions(soft, P, soft=True), k=3)["model"]
     share = np.take_along_axis(soft, RANKED, 1)
     assert_same(shown.rank_rate, share.mean(axis=0)[:3])
-    assert shown.error[2] == pytest.approx(cal.gece(soft, P, soft=True, lens="top_k:3"), abs=1e-12)
+    assert shown.error[2] == pytest.approx(cal.gece(cal.Predictions(soft, P, soft=True), lens="top_k:3"), abs=1e-12)
 
 
 def test_top_k_against_a_baseline() -> None:
@@ -148,7 +148,7 @@ def test_top_k_needs_every_class() -> None:
     with pytest.raises(
         InputTypeError, match="y_prob: topk_diagram requires a probability for each class; got confidence predictions"
     ):
-        topk_diagram([1, 0], [0.7, 0.6], input="confidence")
+        topk_diagram(cal.Predictions([1, 0], [0.7, 0.6], input="confidence"))
 
 
 # Groups of classes
@@ -271,7 +271,7 @@ def test_what_group_pictures_refuse() -> None:
     ):
         group_error_diagram(Y, P, hierarchy=TREE, metric="nothing")
     with pytest.raises(LensError, match="rows: 'label' is not defined for soft labels; use 'all'"):
-        group_error_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, hierarchy=TREE, rows="label")
+        group_error_diagram(cal.Predictions(np.full((2, 6), 1 / 6), P[:2], soft=True), hierarchy=TREE, rows="label")
     with pytest.raises(
         ArgumentError, match=r"given: is required to compare several models; choose one of \['animal', 'thing'\]"
     ):

@@ -104,7 +104,7 @@ def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
     for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
         options = {"smoother": smoother, "uncertainty": uncertainty}
-        counted = cal.flexible_calibration_curve(Y, P, counts=times, **options)
+        counted = cal.flexible_calibration_curve(cal.Predictions(Y, P, counts=times), **options)
         repeated = cal.flexible_calibration_curve(np.repeat(Y, times), np.repeat(P, times), **options)
         for name in ("risk", "observed", "lower", "upper", "slope", "intercept", "c_statistic"):
             assert getattr(counted, name) == pytest.approx(getattr(repeated, name), abs=1e-9), name

@@ -95,7 +95,9 @@ def test_names_of_classes_on_axes_are_cut_into_lines() -> None:
 
 @pytest.mark.parametrize("names", [[str(i) for i in range(10)], [f"class{i}" for i in range(10)], LONG])
 def test_the_legend_of_points_lies_below_the_triangle(names: list[str]) -> None:
-    shown = cal.simplex_diagram([names[i] for i in Y], P, classes=names, corners=names[:3], kind="points")
+    shown = cal.simplex_diagram(
+        cal.Predictions([names[i] for i in Y], P, classes=names), corners=names[:3], kind="points"
+    )
     ax = shown.plot()
     assert_readable(ax)
     below = min(text.get_window_extent().y0 for text in ax.texts)

@@ -157,9 +157,9 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
 def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
     times = np.random.default_rng(4).integers(1, 4, 60)
     words: dict[str, Any] = {"uncertainty": how, "kind": kind, "bins": 4, "n_resamples": 50, "rng": 7}
-    counted = reliability(Y[:60], P[:60], counts=times, **words)
+    counted = reliability(cal.Predictions(Y[:60], P[:60], counts=times), **words)
     repeated = reliability(np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
-    again = reliability(Y[:60], P[:60], counts=times, **words)
+    again = reliability(cal.Predictions(Y[:60], P[:60], counts=times), **words)
     left, right, third = ((d.lower if d.curve is None else d.curve.lower) for d in (counted, repeated, again))
     np.testing.assert_allclose(left, right, atol=1e-9)
     assert np.array_equal(left, third, equal_nan=True)
@@ -389,13 +389,13 @@ def test_a_view_is_passed_alone() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
     shares = np.linspace(0, 1, 30)
-    diagram = reliability(shares, shares, soft=True, kind=kind)
+    diagram = reliability(cal.Predictions(shares, shares, soft=True), kind=kind)
     assert diagram.how is None
     assert np.nanmax(np.abs(diagram.table.gap)) < 1e-12
     assert len(png_of(diagram.plot(new_ax()))) > 1000
     for how in ("clopper_pearson", "standard_error", "bootstrap", "consistency", "band"):
         with pytest.raises(cal.UndefinedMetricError):
-            reliability(shares, shares, soft=True, kind=kind, uncertainty=how)  # type: ignore[arg-type]
+            reliability(cal.Predictions(shares, shares, soft=True), kind=kind, uncertainty=how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -75,7 +75,7 @@ def test_empty_bins_do_not_count() -> None:
 def test_counts_are_repeated_rows() -> None:
     counts = np.arange(1500) % 3
     repeated = np.repeat(np.arange(1500), counts)
-    one = stability_diagram(Y, P, counts=counts, values=[5, 10, 20], n_resamples=0, tolerance=0.1)
+    one = stability_diagram(cal.Predictions(Y, P, counts=counts), values=[5, 10, 20], n_resamples=0, tolerance=0.1)
     other = stability_diagram(Y[repeated], P[repeated], values=[5, 10, 20], n_resamples=0, tolerance=0.1)
     for word in ("metric_value", "cells", "least", "middle", "most"):
         assert_same(getattr(one, word), getattr(other, word))
@@ -87,7 +87,7 @@ def test_the_spread_is_that_of_a_mean() -> None:
     gap = low - Y
     assert shown.spread[0] == pytest.approx(gap.std() / np.sqrt(1500), rel=0.25)
     assert shown.upper[0] - shown.metric_value[0] == pytest.approx(1.959964 * shown.spread[0], rel=1e-6)
-    counted = stability_diagram(Y, low, counts=np.full(1500, 4), values=[1], n_resamples=300, rng=1)
+    counted = stability_diagram(cal.Predictions(Y, low, counts=np.full(1500, 4)), values=[1], n_resamples=300, rng=1)
     assert counted.spread[0] == pytest.approx(shown.spread[0] / 2, rel=0.25)
     weight = np.full(1500, 0.7)
     same = stability_diagram(Y, low, sample_weight=weight, values=[1], n_resamples=300, rng=1)
@@ -114,7 +114,12 @@ def test_fractions_of_the_rows() -> None:
         assert shown.lower[place] < shown.metric_value[place] < shown.upper[place]
     assert np.isnan(shown.cells).all()
     counted = stability_diagram(
-        Y, P, metric="brier", counts=np.full(1500, 4), over="fraction", values=[0.25], n_resamples=100, rng=2
+        cal.Predictions(Y, P, counts=np.full(1500, 4)),
+        metric="brier",
+        over="fraction",
+        values=[0.25],
+        n_resamples=100,
+        rng=2,
     )
     assert counted.spread[0] == pytest.approx(rows.std() / np.sqrt(1500), rel=0.25)
 
@@ -191,13 +196,13 @@ def test_chance_of_bins_counts_and_shares() -> None:
     # One bin: the mean absolute value of a nearly normal mean residual.
     sigma = math.sqrt((P * (1 - P)).sum()) / 1500
     assert shown.by_chance[0] == pytest.approx(sigma * math.sqrt(2 / math.pi), rel=0.4)
-    counted = stability_diagram(Y, P, counts=np.full(1500, 4), values=[1], n_resamples=60, rng=1)
+    counted = stability_diagram(cal.Predictions(Y, P, counts=np.full(1500, 4)), values=[1], n_resamples=60, rng=1)
     assert counted.by_chance[0] == pytest.approx(shown.by_chance[0] / 2, rel=0.4)
     parts = stability_diagram(Y, P, over="fraction", values=[0.1, 1.0], n_resamples=30, rng=1)
     assert parts.by_chance[0] > 2 * parts.by_chance[1]
     assert parts.suggested is None
     soft = stability_diagram(
-        np.full(50, 0.5), np.linspace(0.1, 0.9, 50), soft=True, values=[2, 3, 5], n_resamples=5, rng=0
+        cal.Predictions(np.full(50, 0.5), np.linspace(0.1, 0.9, 50), soft=True), values=[2, 3, 5], n_resamples=5, rng=0
     )
     assert np.isnan(soft.by_chance).all()
 

@@ -170,11 +170,13 @@ def test_counts_stand_for_repeated_rows() -> None:
     counts = np.arange(40) % 4
     repeated = np.repeat(y, counts), np.repeat(p, counts)
     for metric, method in (("ecce_mad", "series"), ("hosmer_lemeshow", "chi_square"), ("ecd", "normal")):
-        counted = cal.assess(y, p, metric=metric, method=method, counts=counts)
+        counted = cal.assess(cal.Predictions(y, p, counts=counts), metric=metric, method=method)
         written = cal.assess(*repeated, metric=metric, method=method)
         assert counted.pvalue == pytest.approx(written.pvalue, abs=1e-12)
         assert counted.n == written.n == counts.sum()
-    counted = cal.assess(y, p, metric="ece", method="consistency", counts=counts, rng=0, n_resamples=2000)
+    counted = cal.assess(
+        cal.Predictions(y, p, counts=counts), metric="ece", method="consistency", rng=0, n_resamples=2000
+    )
     written = cal.assess(*repeated, metric="ece", method="consistency", rng=0, n_resamples=2000)
     assert counted.pvalue == pytest.approx(written.pvalue, abs=0.05)
 
@@ -293,7 +295,7 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
         (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
         (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
         (
-            lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"),
+            lambda: cal.hosmer_lemeshow_multinomial(y, p, lens=cal.classwise(combine="sum")),
             "combine: unexpected keyword of hosmer_lemeshow_multinomial",
         ),
         (

@@ -115,7 +115,7 @@ def test_counts_are_repeated_rows(metric: str, method: str) -> None:
         return
     y, p = drawn(80, 3)
     counts = np.arange(80) % 3
-    counted = cal.interval(y, p, metric=metric, method=method, counts=counts)
+    counted = cal.interval(cal.Predictions(y, p, counts=counts), metric=metric, method=method)
     written = cal.interval(np.repeat(y, counts), np.repeat(p, counts), metric=metric, method=method)
     assert (counted.low, counted.high, counted.n) == pytest.approx((written.low, written.high, written.n), rel=1e-8)
     sketched = cal.interval(cal.Sketch.of(y, p), metric=metric, method=method)
@@ -132,12 +132,14 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
     scaled = cal.interval(y, p, sample_weight=7 * w, **words)
     assert (weighted.low, weighted.high) == pytest.approx((scaled.low, scaled.high), rel=1e-9)
     plain = cal.interval(y, p, **words)
-    alone = cal.interval(y, p, groups=np.arange(300), cluster=True, **words)
+    alone = cal.interval(cal.Predictions(y, p, groups=np.arange(300)), cluster=True, **words)
     assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
     # Every row four times in one group is one row.
-    four = cal.interval(np.repeat(y, 4), np.repeat(p, 4), groups=np.repeat(np.arange(300), 4), cluster=True, **words)
+    four = cal.interval(
+        cal.Predictions(np.repeat(y, 4), np.repeat(p, 4), groups=np.repeat(np.arange(300), 4)), cluster=True, **words
+    )
     assert (four.low, four.high) == pytest.approx((plain.low, plain.high), rel=1e-9)
-    few = cal.interval(y, p, groups=np.arange(300) % 7, cluster=True, **words)
+    few = cal.interval(cal.Predictions(y, p, groups=np.arange(300) % 7), cluster=True, **words)
     assert "only 7 groups" in few.note
     assert cal.interval(y, p, metric=metric, sample_weight=w).method == (
         "asymptotic" if metric == RATIO else "sandwich"
@@ -148,11 +150,11 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
         with pytest.raises(
             cal.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
         ):
-            cal.interval(y, p, metric=metric, method=method, groups=np.arange(300) // 2, cluster=True)
+            cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
     with pytest.raises(cal.GroupError, match="groups: are required for cluster=True"):
         cal.interval(y, p, cluster=True, **words)
     with pytest.raises(cal.GroupError, match="at least two groups"):
-        cal.interval(y, p, cluster=True, groups=np.zeros(300), **words)
+        cal.interval(cal.Predictions(y, p, groups=np.zeros(300)), cluster=True, **words)
 
 
 def test_no_events() -> None:

@@ -135,11 +135,26 @@ def test_few_groups_are_said_with_what_was_measured() -> None:
     p = rng.random(160)
     y = (rng.random(160) < p).astype(int)
     words: dict[str, Any] = {"metric": "brier", "cluster": True, "n_resamples": 199, "rng": 0}
-    few = cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 8, **words)
+    few = cal.compare(
+        {
+            "a": cal.Predictions(y, p, groups=np.arange(160) % 8),
+            "b": cal.Predictions(y, p**2, groups=np.arange(160) % 8),
+        },
+        **words,
+    )
     assert "only 8 groups" in few.note
     assert "11% with 8" in few.note
     assert "only 8 groups" in few._repr_html_()
-    assert cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 40, **words).note == ""
+    assert (
+        cal.compare(
+            {
+                "a": cal.Predictions(y, p, groups=np.arange(160) % 40),
+                "b": cal.Predictions(y, p**2, groups=np.arange(160) % 40),
+            },
+            **words,
+        ).note
+        == ""
+    )
 
 
 @pytest.mark.parametrize(("level", "least"), [(0.9, 9), (0.95, 19), (0.99, 99)])

@@ -71,7 +71,7 @@ def test_normal_intervals_are_standard_errors() -> None:
     resampled = cal.interval(y, p, metric="brier", method="percentile", rng=0, n_resamples=2000)
     assert (resampled.low, resampled.high) == pytest.approx((found.low, found.high), abs=0.004)
     counts = np.arange(500) % 3
-    counted = cal.interval(y, p, metric="brier", counts=counts)
+    counted = cal.interval(cal.Predictions(y, p, counts=counts), metric="brier")
     written = cal.interval(np.repeat(y, counts), np.repeat(p, counts), metric="brier")
     assert (counted.low, counted.high) == pytest.approx((written.low, written.high), abs=1e-12)
 
@@ -102,7 +102,9 @@ def test_whole_groups_are_drawn_together() -> None:
     twice = np.concatenate([y, y]), np.concatenate([p, p])
     groups = np.tile(np.arange(60), 2)
     single = cal.interval(y, p, metric="esce", rng=0, n_resamples=1000, exact=True)
-    clustered = cal.interval(*twice, metric="esce", cluster=True, groups=groups, rng=0, n_resamples=1000)
+    clustered = cal.interval(
+        cal.Predictions(*twice, groups=groups), metric="esce", cluster=True, rng=0, n_resamples=1000
+    )
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
@@ -320,7 +322,7 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     with pytest.raises(cal.ArgumentError, match=problem):
         cal.assess(label, score, fixed_design=False, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.assess(label, score, counts=np.full(60, 2), **words)
+        cal.assess(cal.Predictions(label, score, counts=np.full(60, 2)), **words)
 
 
 def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes() -> None:
@@ -395,7 +397,7 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
     assert cal.calibration_in_the_large.rows(y, p).tolist() == gap.tolist()
     assert cal.calibration_in_the_large.is_row_mean
     weight = np.arange(400) % 4
-    counted = cal.interval(y, p, metric="calibration_in_the_large", counts=weight)
+    counted = cal.interval(cal.Predictions(y, p, counts=weight), metric="calibration_in_the_large")
     repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
     assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
     assert counted.method == "gamma"
@@ -530,7 +532,7 @@ def test_gamma_limits_know_weights_counts_and_classes(k: int) -> None:
     label = np.array([rng.choice(k, p=row) for row in probs])
     counts = rng.integers(0, 4, 400)
     for metric in ("brier", "nll", "ecd", "spherical"):
-        counted = cal.interval(label, probs, metric=metric, counts=counts)
+        counted = cal.interval(cal.Predictions(label, probs, counts=counts), metric=metric)
         written = cal.interval(np.repeat(label, counts), np.repeat(probs, counts, axis=0), metric=metric)
         assert (counted.low, counted.high) == pytest.approx((written.low, written.high), rel=1e-9)
         assert counted.method == "gamma"

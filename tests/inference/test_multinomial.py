@@ -93,13 +93,13 @@ def test_the_reference_changes_neither_calibration_in_the_large_nor_the_full_mod
 
 def test_names_counts_and_weights() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    named = cal.multinomial_recalibration(names[Y], P, classes=list(names), reference="borderline")
+    named = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)), reference="borderline")
     assert named.reference == "borderline"
     assert named.classes == ("benign", "invasive", "metastatic")
     np.testing.assert_array_equal(named.full.slopes, FOUND.full.slopes)
     counts = 1 + np.arange(len(Y)) % 3
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = cal.multinomial_recalibration(Y, P, counts=counts)
+    one = cal.multinomial_recalibration(cal.Predictions(Y, P, counts=counts))
     two = cal.multinomial_recalibration(Y[repeated], P[repeated])
     np.testing.assert_allclose(one.own.slopes, two.own.slopes, rtol=1e-8)
     np.testing.assert_allclose(one.full.slope_errors, two.full.slope_errors, rtol=1e-8)
@@ -229,7 +229,7 @@ def test_only_certain_predictions(edge: Any) -> None:
 
 def test_the_first_class_is_the_reference_by_default() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    found = cal.multinomial_recalibration(names[Y], P, classes=list(names))
+    found = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)))
     assert found.reference == "benign"
     assert found.own.intercepts.tolist() == cal.multinomial_recalibration(Y, P, reference=0).own.intercepts.tolist()
     assert found.notes == ()

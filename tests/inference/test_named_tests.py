@@ -166,28 +166,29 @@ def test_belt_against_a_general_optimiser() -> None:
 )
 def test_grades(n: int, k: int, score: float, binomial: str, jeffreys: str) -> None:
     y, p, grade = [1] * k + [0] * (n - k), [score] * n, ["g"] * n
-    exact = grade_tests(y, p, grades=grade)["g"]
+    exact = grade_tests(cal.Predictions(y, p, groups=grade))["g"]
     close(exact.pvalue, binomial)
-    close(grade_tests(y, p, grades=grade, method="jeffreys")["g"].pvalue, jeffreys)
+    close(grade_tests(cal.Predictions(y, p, groups=grade), method="jeffreys")["g"].pvalue, jeffreys)
     assert (exact.rows, exact.events) == (n, k)
     assert_allclose(exact.pvalue, stats.binomtest(k, n, score, "greater").pvalue)
     assert_allclose(
-        grade_tests(y, p, grades=grade, alternative="less")["g"].pvalue, stats.binomtest(k, n, score, "less").pvalue
+        grade_tests(cal.Predictions(y, p, groups=grade), alternative="less")["g"].pvalue,
+        stats.binomtest(k, n, score, "less").pvalue,
     )
 
 
 def test_grades_table() -> None:
     y, p = sample(300, 4)
     names = np.array(["A", "B", "C"])[np.digitize(p, [0.3, 0.7])]
-    by_name = grade_tests(y, p, grades=names)
+    by_name = grade_tests(cal.Predictions(y, p, groups=names))
     by_band = grade_tests(y, p, edges=[0, 0.3, 0.7, 1], method="binomial")
     assert [t.pvalue for t in by_name.grades] == [t.pvalue for t in by_band.grades]
     assert by_band.grades[0].grade == (0.0, 0.3)
     alone = np.sort([t.pvalue for t in by_name.grades])
     holm = np.minimum(1, np.maximum.accumulate(alone * [3, 2, 1]))
     assert_allclose(np.sort([t.adjusted for t in by_name.grades]), holm)
-    weighed = grade_tests(y, p, grades=names, counts=np.full(300, 2))
-    doubled = grade_tests(np.tile(y, 2), np.tile(p, 2), grades=np.tile(names, 2))
+    weighed = grade_tests(cal.Predictions(y, p, counts=np.full(300, 2), groups=names))
+    doubled = grade_tests(cal.Predictions(np.tile(y, 2), np.tile(p, 2), groups=np.tile(names, 2)))
     assert_allclose([t.pvalue for t in weighed.grades], [t.pvalue for t in doubled.grades], rtol=1e-9)
     assert grade_tests(cal.Predictions(y, p, groups=names)).grades == by_name.grades
     assert by_name.to_dict()["grades"][1]["grade"] == "B"
@@ -199,7 +200,7 @@ def test_grades_lights_and_empty_bands() -> None:
     assert [t.light for t in found.grades] == ["", "green", ""]
     assert math.isnan(found.grades[0].pvalue)
     assert found.grades[1].adjusted == found.grades[1].pvalue
-    strict = grade_tests([1] * 5 + [0] * 195, [0.01] * 200, grades=["x"] * 200, rates={"x": 0.005})
+    strict = grade_tests(cal.Predictions([1] * 5 + [0] * 195, [0.01] * 200, groups=["x"] * 200), rates={"x": 0.005})
     assert strict["x"].light == "red"
     assert strict["x"].score == 0.005
     assert strict.rejected == ("x",)
@@ -219,7 +220,7 @@ def test_multinomial_hosmer_lemeshow() -> None:
     y, p = vectors(500, 1)
     weight = np.random.default_rng(0).integers(0, 3, 500)
     assert_allclose(
-        hosmer_lemeshow_multinomial(y, p, counts=weight).statistic,
+        hosmer_lemeshow_multinomial(cal.Predictions(y, p, counts=weight)).statistic,
         hosmer_lemeshow_multinomial(np.repeat(y, weight), np.repeat(p, weight, axis=0)).statistic,
     )
 
@@ -300,7 +301,7 @@ def test_defaults() -> None:
         assert OWN_TESTS[metric]
     y, p = sample(40, 0)
     assert cal.assess(y, p, metric="t_cal", n_resamples=19, rng=0).method == "consistency"
-    assert cal.assess(y, p, metric="mcm", groups=y * 0, n_resamples=19, rng=0).method == "consistency"
+    assert cal.assess(cal.Predictions(y, p, groups=y * 0), metric="mcm", n_resamples=19, rng=0).method == "consistency"
     assert cal.assess(*sample(400, 0), metric="cox_slope").method == "profile"
 
 

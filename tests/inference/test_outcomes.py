@@ -44,10 +44,10 @@ def test_metrics_of_the_true_class_are_not_enumerated() -> None:
         match="method: 'enumeration' requires one score per row, and a metric that does not depend on the class; use 'consistency'",
     ):
         cal.assess(y, p, method="enumeration", **words)
-    own, wanted = cal.wsmcs(y, p, classes=[0, 1, 2]), 0.0
+    own, wanted = cal.wsmcs(cal.Predictions(y, p, classes=[0, 1, 2])), 0.0
     for labels in itertools.product(range(3), repeat=4):
         chance = float(np.prod([row[label] for row, label in zip(p, labels, strict=True)]))
-        wanted += chance * (cal.wsmcs(labels, p, classes=[0, 1, 2]) >= own - 1e-12)
+        wanted += chance * (cal.wsmcs(cal.Predictions(labels, p, classes=[0, 1, 2])) >= own - 1e-12)
     assert wanted == pytest.approx(0.838, abs=5e-4)
     assert cal.assess(y, p, rng=0, n_resamples=2000, **words).pvalue == pytest.approx(wanted, abs=0.04)
 

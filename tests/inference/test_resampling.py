@@ -39,9 +39,9 @@ def counted() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, Any]) -> None:
     y, p, counts, groups = counted()
     draws: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200, "rng": 5, **words}
-    found = cal.interval(y, p, counts=counts, groups=groups, **draws)
+    found = cal.interval(cal.Predictions(y, p, counts=counts, groups=groups), **draws)
     y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
-    written = cal.interval(y, p, groups=groups, **draws)
+    written = cal.interval(cal.Predictions(y, p, groups=groups), **draws)
     assert found.sample is not None
     assert found.sample.tolist() == written.sample.tolist()  # type: ignore[union-attr]
     assert (found.low, found.high, found.n, found.note) == (written.low, written.high, written.n, written.note)
@@ -51,9 +51,17 @@ def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, 
 def test_counts_are_repeated_rows_when_models_are_compared() -> None:
     y, p, counts, groups = counted()
     words: dict[str, Any] = {"n_resamples": 200, "rng": 1, "cluster": True}
-    found = cal.compare(y, {"a": p, "b": p**2}, counts=counts, groups=groups, **words)
+    found = cal.compare(
+        {
+            "a": cal.Predictions(y, p, counts=counts, groups=groups),
+            "b": cal.Predictions(y, p**2, counts=counts, groups=groups),
+        },
+        **words,
+    )
     y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
-    assert found == cal.compare(y, {"a": p, "b": p**2}, groups=groups, **words)
+    assert found == cal.compare(
+        {"a": cal.Predictions(y, p, groups=groups), "b": cal.Predictions(y, p**2, groups=groups)}, **words
+    )
     assert found.n == counts.sum()
 
 
@@ -62,16 +70,18 @@ def test_one_group_cannot_be_drawn_again() -> None:
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.interval(y, p, metric="brier", groups=[1] * 40, cluster=True)
+        cal.interval(cal.Predictions(y, p, groups=[1] * 40), metric="brier", cluster=True)
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.compare(y, {"a": p, "b": p}, groups=[1] * 40, cluster=True)
+        cal.compare(
+            {"a": cal.Predictions(y, p, groups=[1] * 40), "b": cal.Predictions(y, p, groups=[1] * 40)}, cluster=True
+        )
     groups = np.repeat([1, 2], 20)
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.interval(y, p, metric="brier", groups=groups, where=groups == 2, cluster=True)
+        cal.interval(cal.Predictions(y, p, groups=groups), metric="brier", where=groups == 2, cluster=True)
     with pytest.raises(cal.GroupError, match="groups: are required for cluster resampling; pass groups"):
         cal.compare(y, {"a": p, "b": p}, cluster=True)
 

@@ -304,7 +304,7 @@ def test_what_has_no_order_is_refused() -> None:
         for test in (safe_hosmer_lemeshow, sequential_test, pit_test):
             with pytest.raises(cal.errors.WeightsNotSupportedError):
                 test(y, p, **weights)
-    assert sequential_test(y, p, counts=[1, 1, 1, 1]).value == sequential_test(y, p).value
+    assert sequential_test(cal.Predictions(y, p, counts=[1, 1, 1, 1])).value == sequential_test(y, p).value
     with pytest.raises(
         cal.errors.ArgumentError,
         match="y_true: sequential_test requires the order of the rows, which a sketch does not keep; pass the rows instead of a sketch",
@@ -315,7 +315,7 @@ def test_what_has_no_order_is_refused() -> None:
 def test_bad_arguments_are_named() -> None:
     y, p = A
     with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
-        sequential_test([0.2, 0.5, 0.5, 1.0], p, soft=True)
+        sequential_test(cal.Predictions([0.2, 0.5, 0.5, 1.0], p, soft=True))
     rows = np.full((4, 3), 1 / 3)
     with pytest.raises(cal.errors.LensError):
         sequential_test([0, 1, 2, 0], rows, lens="classwise")

@@ -160,7 +160,7 @@ def test_counts_are_repeated_rows_and_scaling_changes_nothing() -> None:
     counts = np.random.default_rng(2).integers(0, 4, 60)
     repeated = np.repeat(labels, counts), np.repeat(scores, counts)
     for options in ({"method": "murphy"}, {"bins": 4}, {"method": "corp"}, {"method": "corp", "score": "nll"}):
-        once = cal.decompose(labels, scores, counts=counts, **options)
+        once = cal.decompose(cal.Predictions(labels, scores, counts=counts), **options)
         assert once.to_dict() == pytest.approx(cal.decompose(*repeated, **options).to_dict(), abs=1e-13)
         real = cal.decompose(labels, scores, sample_weight=counts * 0.37, **options)
         assert real.to_dict() == pytest.approx(once.to_dict(), abs=1e-13)
@@ -175,7 +175,9 @@ def test_rates_of_0_and_1_stay_exact_under_real_weights() -> None:
     for options in ({"method": "murphy"}, {"method": "corp"}, {"bins": 4}):
         found = cal.decompose(labels, scores, score="nll", sample_weight=weight, **options)
         assert found.resolution == pytest.approx(found.uncertainty, abs=1e-15)
-    one_sided = cal.decompose(np.ones(400, int), scores + 0.001, score="nll", sample_weight=weight, clip=True)
+    one_sided = cal.decompose(
+        cal.Predictions(np.ones(400, int), scores + 0.001, clip=True, sample_weight=weight), score="nll"
+    )
     assert (one_sided.uncertainty, one_sided.resolution) == (0, 0)
 
 
@@ -207,7 +209,7 @@ def test_murphy_against_exact_sums(seed: int) -> None:
     rows = probs if classes > 2 else np.column_stack([1 - probs, probs])
     counts = np.random.default_rng(seed).integers(0, 4, 25)
     expected = murphy_exactly(labels.tolist(), rows.tolist(), [Fraction(int(count)) for count in counts])
-    found = cal.decompose(labels, probs, counts=counts, scale="sum", method="murphy")
+    found = cal.decompose(cal.Predictions(labels, probs, counts=counts), scale="sum", method="murphy")
     assert [getattr(found, term) for term in TERMS] == pytest.approx([float(part) for part in expected], abs=1e-14)
 
 
@@ -238,7 +240,7 @@ def test_corp_against_every_monotone_fit(seed: int) -> None:
     labels = rng.integers(0, 2, 14)
     counts = rng.integers(1, 4, 14)
     fit, stated, base = isotonic_by_trying(scores.tolist(), labels.tolist(), [Fraction(int(c)) for c in counts])
-    found = cal.decompose(labels, scores, method="corp", counts=counts)
+    found = cal.decompose(cal.Predictions(labels, scores, counts=counts), method="corp")
     expected = [float(stated - fit), float(base - fit), float(base)]
     assert [getattr(found, term) for term in TERMS] == pytest.approx(expected, abs=1e-14)
 
@@ -264,7 +266,7 @@ def test_soft_labels_where_the_score_takes_them() -> None:
     soft, scores = rng.integers(0, 5, 40) / 4, rng.integers(1, 6, 40) / 6
     for score in ("brier", "nll"):
         for options in ({}, {"method": "corp"}, {"bins": 3}):
-            found = cal.decompose(soft, scores, score=score, soft=True, **options)
+            found = cal.decompose(cal.Predictions(soft, scores, soft=True), score=score, **options)
             assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
             assert found.total == pytest.approx(cal.catalogue[score](soft, scores, soft=True), abs=1e-12)
             assert min(found.reliability, found.resolution) >= 0
@@ -273,14 +275,14 @@ def test_soft_labels_where_the_score_takes_them() -> None:
     weight = np.concatenate([1 - soft, soft])
     for options in ({}, {"method": "corp"}):
         whole = cal.decompose(*split, score="nll", sample_weight=weight, **options).to_dict()
-        assert cal.decompose(soft, scores, score="nll", soft=True, **options).to_dict() == pytest.approx(
-            whole, abs=1e-13
-        )
+        assert cal.decompose(
+            cal.Predictions(soft, scores, soft=True), score="nll", **options
+        ).to_dict() == pytest.approx(whole, abs=1e-13)
     with pytest.raises(
         cal.UndefinedMetricError,
         match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
     ):
-        cal.decompose(soft, scores, score="ranked_probability", soft=True)
+        cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
 
 
 def test_an_infinite_score_is_all_miscalibration() -> None:
@@ -310,8 +312,8 @@ def test_a_score_that_has_no_least_value_has_no_parts() -> None:
 
 
 def test_logits_keep_what_probabilities_lose() -> None:
-    found = cal.decompose([1, 0, 1], [-800.0, 1.0, 2.0], score="nll", input="logit")
-    assert found.value == pytest.approx(cal.nll([1, 0, 1], [-800.0, 1.0, 2.0], input="logit"))
+    found = cal.decompose(cal.Predictions([1, 0, 1], [-800.0, 1.0, 2.0], input="logit"), score="nll")
+    assert found.value == pytest.approx(cal.nll(cal.Predictions([1, 0, 1], [-800.0, 1.0, 2.0], input="logit")))
     assert math.isfinite(found.reliability)
 
 
@@ -329,7 +331,7 @@ def test_forms_of_input_agree() -> None:
     assert cal.decompose(labels, scores, where=keep) == cal.decompose(labels[keep], scores[keep])
     metric = cal.decompose(labels, scores, score=cal.nll, base=2)
     assert metric.value == pytest.approx(cal.nll(labels, scores) / math.log(2))
-    confident = cal.decompose(labels, scores, input="confidence", method="corp")
+    confident = cal.decompose(cal.Predictions(labels, scores, input="confidence"), method="corp")
     assert (confident.lens, confident.value) == ("top_label", pytest.approx(cal.brier(labels, scores)))
 
 
@@ -421,7 +423,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.ProbabilityError, match="row 1"):
         cal.decompose([0, 1], [0.5, 1.5])
     with pytest.raises(cal.LensError, match="class:NAME"):
-        cal.decompose([[0, 1]], [[0.2, 0.9]], multilabel=True)
+        cal.decompose(cal.Predictions([[0, 1]], [[0.2, 0.9]], multilabel=True))
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
     with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
         cal.decompose(view, lens="top_label")

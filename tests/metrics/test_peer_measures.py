@@ -36,7 +36,9 @@ def test_top_label_error_by_predicted_class(k: int) -> None:
     weights = np.linspace(0.5, 2, len(y))
     for weight in ({}, {"sample_weight": weights}):
         found = cal.tl_ece(y, p, **more, **weight)
-        assert found == pytest.approx(cal.pce(y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12)
+        assert found == pytest.approx(
+            cal.pce(cal.Predictions(y, p, groups=predicted), lens="top_label", **more, **weight), rel=1e-12
+        )
         assert found >= cal.ece(y, p, lens="top_label", **more, **weight) - 1e-15
         each = [
             cal.ece(y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
@@ -196,5 +198,10 @@ def test_the_interval_of_the_accuracy_is_binomial() -> None:
             assert found.method == "exact"
             assert "too short" not in found.note
     with pytest.raises(ArgumentError, match="'exact' requires independent rows"):
-        cal.interval(y, p, metric="accuracy", method="exact", groups=[0, 1], cluster=True)
-    assert cal.interval([1] * 40, [0.8] * 40, metric="accuracy", groups=[*range(20)] * 2, cluster=True, rng=0).high == 1
+        cal.interval(cal.Predictions(y, p, groups=[0, 1]), metric="accuracy", method="exact", cluster=True)
+    assert (
+        cal.interval(
+            cal.Predictions([1] * 40, [0.8] * 40, groups=[*range(20)] * 2), metric="accuracy", cluster=True, rng=0
+        ).high
+        == 1
+    )

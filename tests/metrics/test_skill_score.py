@@ -112,8 +112,10 @@ def test_skill_of_every_kind_of_predictions() -> None:
     many = rng.dirichlet(np.ones(3), 60)
     soft = rng.dirichlet(np.ones(3), 60)
     constant = np.tile(soft.mean(axis=0), (60, 1))
-    found = cal.skill_score(soft, many, soft=True)
-    assert found == pytest.approx(1 - cal.brier(soft, many, soft=True) / cal.brier(soft, constant, soft=True))
+    found = cal.skill_score(cal.Predictions(soft, many, soft=True))
+    assert found == pytest.approx(
+        1 - cal.brier(cal.Predictions(soft, many, soft=True)) / cal.brier(cal.Predictions(soft, constant, soft=True))
+    )
     vector = cal.views.VectorView(many, labels, None)
     assert cal.skill_score(vector) == pytest.approx(cal.skill_score(labels, many))
 
@@ -123,11 +125,13 @@ def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
     labels, scores = problem(23)
     frame = pd.DataFrame({"y": labels, "p": scores, "old": scores[::-1]})
     expected = cal.skill_score(labels, scores, reference=scores[::-1])
-    assert cal.skill_score(frame, label="y", prob="p", reference="old") == pytest.approx(expected)
+    assert cal.skill_score(cal.Predictions(frame, label="y", prob="p"), reference="old") == pytest.approx(expected)
     counts = np.arange(60) % 2
     keep = counts > 0
     dropped = cal.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
-    assert cal.skill_score(labels, scores, reference=scores[::-1], counts=counts) == pytest.approx(dropped)
+    assert cal.skill_score(cal.Predictions(labels, scores, counts=counts), reference=scores[::-1]) == pytest.approx(
+        dropped
+    )
 
 
 def test_infinite_and_perfect_references() -> None:

@@ -176,8 +176,8 @@ def test_value_does_not_depend_on_the_order_of_rows_or_classes() -> None:
     p = rows(rng, 61, 4, "eighths")
     y, counts = labels(rng, p), rng.integers(1, 4, 61)
     order, classes = rng.permutation(61), rng.permutation(4)
-    expected = cal.vce_db(y, p, counts=counts)
-    assert cal.vce_db(y[order], p[order], counts=counts[order]) == expected
+    expected = cal.vce_db(cal.Predictions(y, p, counts=counts))
+    assert cal.vce_db(cal.Predictions(y[order], p[order], counts=counts[order])) == expected
     assert cal.vce_db(np.repeat(y, counts), np.repeat(p, counts, axis=0)) == pytest.approx(expected, rel=1e-12)
     smooth = rows(rng, 61, 4)
     assert cal.vce_db(np.argsort(classes)[y], smooth[:, classes]) == pytest.approx(cal.vce_db(y, smooth), rel=1e-12)
@@ -231,7 +231,11 @@ def test_weighted_rows_and_named_classes_are_assessed() -> None:
     y = np.array(["ant", "bee", "cat", "dog"])[labels(rng, p)]
     for weights in ({"sample_weight": rng.random(40)}, {"counts": rng.integers(1, 5, 40)}):
         found = cal.assess(
-            y, p, metric="vce_db", rng=0, classes=["ant", "bee", "cat", "dog"], n_resamples=99, **weights
+            cal.Predictions(y, p, classes=["ant", "bee", "cat", "dog"]),
+            metric="vce_db",
+            rng=0,
+            n_resamples=99,
+            **weights,
         )
         assert 0 < found.pvalue <= 1
         assert found.method == "consistency"

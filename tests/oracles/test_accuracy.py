@@ -109,7 +109,7 @@ def test_smallest_bins_are_counted_in_rows_under_importance() -> None:
         assert cal.mce(labels, scores, bins=2, min_count=2, sample_weight=weights) == pytest.approx(0.25)
         with pytest.raises(cal.UndefinedMetricError):
             cal.mce(labels, scores, bins=2, min_count=3, sample_weight=weights)
-    assert cal.mce(labels, scores, bins=2, min_count=3, counts=[1, 1, 5]) == pytest.approx(0.9)
+    assert cal.mce(cal.Predictions(labels, scores, counts=[1, 1, 5]), bins=2, min_count=3) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -302,9 +302,9 @@ def test_sure_forecasts() -> None:
 
 
 def test_a_group_without_events() -> None:
-    relative = cal.fece([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"], relative=True)
+    relative = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True)
     assert relative == math.inf
-    eased = cal.fece([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"], relative=True, eps=0.5)
+    eased = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True, eps=0.5)
     assert eased == pytest.approx((2 * 0.1 / 1.5 + 1 * 0.1 / 0.5) / 3, abs=1e-12)
     for scale in (0.3, 10):
         weight = scale * np.array([1, 2, 3])
@@ -331,8 +331,8 @@ def test_proximity_does_not_depend_on_the_scale_of_features(scale: float) -> Non
     rng = np.random.default_rng(5)
     features, scores = rng.normal(size=(60, 2)), rng.random(60)
     labels = rng.integers(0, 2, 60)
-    expected = cal.piece(labels, scores, features=features)
-    assert cal.piece(labels, scores, features=scale * features) == pytest.approx(expected, abs=1e-12)
+    expected = cal.piece(cal.Predictions(labels, scores, features=features))
+    assert cal.piece(cal.Predictions(labels, scores, features=scale * features)) == pytest.approx(expected, abs=1e-12)
     assert expected > cal.ece(labels, scores, bins=10, binning=EM) + 0.01
 
 

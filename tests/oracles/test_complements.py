@@ -115,8 +115,10 @@ def test_spiegelhalter_sees_a_sure_mistake_from_either_side(form: str) -> None:
 def test_the_shift_of_log_odds_moves_scores_that_round_to_one() -> None:
     z = np.concatenate([np.full(50, 40.0), np.linspace(-3, 3, 51)])
     y = np.concatenate([np.r_[np.ones(49, int), 0], (np.arange(51) % 3 == 0).astype(int)])
-    shift = cal.calibration_in_the_large(y, z, input="logit", form="logit")
-    assert shift == pytest.approx(cal.calibration_in_the_large(1 - y, -z, input="logit", form="logit") * -1, rel=1e-9)
+    shift = cal.calibration_in_the_large(cal.Predictions(y, z, input="logit"), form="logit")
+    assert shift == pytest.approx(
+        cal.calibration_in_the_large(cal.Predictions(1 - y, -z, input="logit"), form="logit") * -1, rel=1e-9
+    )
     moved = 1 / (1 + np.exp(-(z + shift)))
     assert moved.sum() == pytest.approx(y.sum(), rel=1e-12)
 
@@ -162,7 +164,7 @@ def test_several_classes(metric: str, as_logits: bool) -> None:
 
 def test_columns_that_are_rounded_are_not_trusted_beyond_their_digits() -> None:
     p = np.array([[0.901, 0.1], [0.05, 0.95]])
-    found = cal.nses([1, 1], p, sum_tolerance=1e-2)
+    found = cal.nses(cal.Predictions([1, 1], p, sum_tolerance=1e-2))
     assert found == pytest.approx(np.mean([np.mean([0.901 / (1 - 0.901), 0.9 / 0.1]), 0.05 / 0.95]))
 
 

@@ -108,8 +108,12 @@ def test_cumulative_metrics_are_their_definitions(seed: int) -> None:
     assert cal.bbt(y, p, **words) == pytest.approx(-2 * math.log(chances), rel=1e-9, abs=1e-11)
     parts = [rows, *([row for row, g in zip(rows, groups, strict=True) if g == code] for code in set(groups.tolist()))]
     ratios = [float(max(path(part)) - min(path(part))) / scale(part, importance) for part in parts]
-    assert cal.mcm(y, p, groups=groups, scale="sigma", **words) == pytest.approx(max(ratios), rel=1e-11)
-    assert cal.mcm(y, p, groups=groups, **words) == pytest.approx(max(ratios) * scale(rows, importance), rel=1e-11)
+    assert cal.mcm(cal.Predictions(y, p, groups=groups), scale="sigma", **words) == pytest.approx(
+        max(ratios), rel=1e-11
+    )
+    assert cal.mcm(cal.Predictions(y, p, groups=groups), **words) == pytest.approx(
+        max(ratios) * scale(rows, importance), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -176,8 +180,8 @@ def test_identities() -> None:
         assert spread == cal.cce(y, p)
         assert cal.ecce_mean_abs(y, p) <= mad + 1e-15
         assert cal.ecce_mean_abs(y, p) ** 2 <= cal.ecce_l2(y, p) + 1e-15 <= mad**2 + 1e-14
-        assert cal.mcm(y, p, groups=np.zeros(30)) == pytest.approx(spread, rel=1e-12)
-        assert cal.mcm(y, p, groups=np.arange(30) % 3) >= spread - 1e-15
+        assert cal.mcm(cal.Predictions(y, p, groups=np.zeros(30))) == pytest.approx(spread, rel=1e-12)
+        assert cal.mcm(cal.Predictions(y, p, groups=np.arange(30) % 3)) >= spread - 1e-15
 
 
 @pytest.mark.parametrize("x", [0.3, 0.5, 0.8, 0.999, 1.0, 1.2, 1.499, 1.5, 2.0, 3.0, 5.0, 8.0])

@@ -178,7 +178,7 @@ def test_many_counts_are_repeated_rows() -> None:
     counts = np.random.default_rng(2).integers(0, 9, 400)
     for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
         repeated = metric(np.repeat(y, counts), np.repeat(p, counts, axis=0))
-        assert metric(y, p, counts=counts) == pytest.approx(repeated, abs=1e-12)
+        assert metric(cal.Predictions(y, p, counts=counts)) == pytest.approx(repeated, abs=1e-12)
 
 
 def test_equal_importance_of_many_rows_is_none() -> None:
@@ -223,7 +223,7 @@ def test_parts_are_blocks_of_an_order_of_their_own(monkeypatch: pytest.MonkeyPat
         exact = metric(y, p, exact=True)
         assert metric(y, p) != exact
         assert metric(y, p) == pytest.approx(exact, abs=0.003)
-        assert metric(y, p, counts=np.full(1200, 2)) == pytest.approx(
+        assert metric(cal.Predictions(y, p, counts=np.full(1200, 2))) == pytest.approx(
             metric(np.repeat(y, 2), np.repeat(p, 2, axis=0)), abs=1e-12
         )
 
@@ -395,10 +395,12 @@ def test_shares_are_mixtures_of_labels(k: int) -> None:
     shares[0, :2] = 0.5
     for metric in (cal.skce_uq, cal.skce_ul):
         both = [metric(np.append(c, y[1:]), p) for c in (0, 1)]
-        assert metric(shares, p, soft=True) == pytest.approx(sum(both) / 2, abs=1e-15)
+        assert metric(cal.Predictions(shares, p, soft=True)) == pytest.approx(sum(both) / 2, abs=1e-15)
     residual = shares - (np.column_stack([1 - p, p]) if k == 2 else p)
     mean = residual.mean(axis=0)
-    assert cal.skce_b(shares, p, soft=True, bandwidth=1e9) == pytest.approx(float(mean @ mean), abs=1e-8)
+    assert cal.skce_b(cal.Predictions(shares, p, soft=True), bandwidth=1e9) == pytest.approx(
+        float(mean @ mean), abs=1e-8
+    )
 
 
 @pytest.mark.parametrize(
@@ -431,7 +433,7 @@ def test_one_row_has_no_pairs() -> None:
         cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0])
     with pytest.raises(cal.UndefinedMetricError):
         cal.skce_ul(*C, block=5)
-    assert cal.skce_uq([1], [0.2], counts=[2]) == pytest.approx(2 * 0.64)
+    assert cal.skce_uq(cal.Predictions([1], [0.2], counts=[2])) == pytest.approx(2 * 0.64)
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
     assert cal.ucme([1], [0.2]) == pytest.approx(0.64)
     assert cal.ckce([1], [0.2], ridge=1) == pytest.approx(2 * 0.64 / 4)

@@ -49,8 +49,10 @@ def within_noise(value: float, draws: np.ndarray) -> bool:
 def test_random_shifts(width: float, rng: np.random.Generator) -> None:
     y, p, w = problem(rng)
     draws = shifted_errors(y, p, w, width, rng.uniform(0, width, DRAWS))
-    assert within_noise(cal.rice(y, p, width=width, counts=w), draws)
-    assert not within_noise(cal.rice(y, p, width=width, counts=w) + 10 * draws.std() / math.sqrt(DRAWS) + 1e-9, draws)
+    assert within_noise(cal.rice(cal.Predictions(y, p, counts=w), width=width), draws)
+    assert not within_noise(
+        cal.rice(cal.Predictions(y, p, counts=w), width=width) + 10 * draws.std() / math.sqrt(DRAWS) + 1e-9, draws
+    )
 
 
 def test_least_over_random_shifts(rng: np.random.Generator) -> None:
@@ -58,10 +60,12 @@ def test_least_over_random_shifts(rng: np.random.Generator) -> None:
     widths = [2.0**-k for k in range(10)]
     draws = [shifted_errors(y, p, w, width, rng.uniform(0, width, 1000)) + width for width in widths]
     best = int(np.argmin([d.mean() for d in draws]))
-    value = cal.sice(y, p, counts=w)
+    value = cal.sice(cal.Predictions(y, p, counts=w))
     noise = max(d.std() for d in draws) / math.sqrt(1000)
     assert abs(value - draws[best].mean()) <= 5 * noise + 1e-12
-    assert value == pytest.approx(min(cal.rice(y, p, width=width, counts=w) + width for width in widths), abs=1e-12)
+    assert value == pytest.approx(
+        min(cal.rice(cal.Predictions(y, p, counts=w), width=width) + width for width in widths), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", ["counts", "sample_weight"])

@@ -91,7 +91,7 @@ def test_features_that_do_not_vary_leave_the_kernel_of_the_scores(k: int) -> Non
     p = probs[:, 1] if k == 2 else probs
     width = 0.1 if k == 2 else 0.1 / math.sqrt(2)
     wanted = cal.skce_uq(y, p, kernel="gaussian", bandwidth=width) / (2 if k == 2 else 1)
-    assert cal.klce(y, p, features=np.ones((80, 2))) == pytest.approx(wanted, rel=1e-10)
+    assert cal.klce(cal.Predictions(y, p, features=np.ones((80, 2)))) == pytest.approx(wanted, rel=1e-10)
 
 
 def test_two_columns_double_every_power(problem: Problem) -> None:

@@ -249,4 +249,4 @@ def test_rows_in_any_order_and_repeated(name: str, rng: np.random.Generator) -> 
     counts = rng.integers(0, 4, len(y))
     counts[0] = 1
     repeated = metric(np.repeat(y, counts), np.repeat(p, counts, axis=0))
-    assert metric(y, p, counts=counts) == near(repeated)
+    assert metric(cal.Predictions(y, p, counts=counts)) == near(repeated)

@@ -152,7 +152,7 @@ def test_leave_one_out_needs_others() -> None:
             metric([1], [0.3])
         with pytest.raises(cal.UndefinedMetricError):
             metric([1], [0.3], sample_weight=[3.0])
-        assert metric([1], [0.3], counts=[3]) == metric([1, 1, 1], [0.3, 0.3, 0.3])
+        assert metric(cal.Predictions([1], [0.3], counts=[3])) == metric([1, 1, 1], [0.3, 0.3, 0.3])
     with pytest.raises(cal.UndefinedMetricError):
         cal.msce([1], [0.3], bandwidth="loo_cv")
     with pytest.raises(cal.UndefinedMetricError, match="at least 3 rows"):
@@ -302,4 +302,6 @@ def test_bandwidth_of_many_vectors_ignores_the_order_of_rows_and_classes() -> No
     assert math.isclose(cal.dkde(np.argsort(columns)[y], p[:, columns]), wanted, rel_tol=1e-10)
     counts = rng.integers(1, 3, 700)
     repeated = np.repeat(np.arange(700), counts)
-    assert math.isclose(cal.dkde(y, p, counts=counts), cal.dkde(y[repeated], p[repeated]), rel_tol=1e-12)
+    assert math.isclose(
+        cal.dkde(cal.Predictions(y, p, counts=counts)), cal.dkde(y[repeated], p[repeated]), rel_tol=1e-12
+    )

@@ -80,8 +80,8 @@ def test_a_line_is_reproduced(options: dict[str, Any], n: int) -> None:
     """Outcomes equal to the scores, as soft labels: the fit is exact, and all indices are 0."""
     p = np.random.default_rng(n).random(n)
     for metric in INDICES:
-        assert metric(p, p, soft=True, **options) <= 1e-10
-    assert cal.eci(p, p, soft=True, **options) <= 1e-10
+        assert metric(cal.Predictions(p, p, soft=True), **options) <= 1e-10
+    assert cal.eci(cal.Predictions(p, p, soft=True), **options) <= 1e-10
 
 
 @pytest.mark.parametrize("smoother", SMOOTHERS)
@@ -235,7 +235,9 @@ def test_logistic_curve_of_forecasts_bent_on_the_log_odds() -> None:
     odds = np.log(p / (1 - p))
     truth = 1 / (1 + np.exp(-(0.3 + 0.7 * odds)))
     for smoother in ("rcs", "logistic"):
-        assert cal.ici(truth, p, soft=True, smoother=smoother) == pytest.approx(np.abs(truth - p).mean(), abs=1e-9)
+        assert cal.ici(cal.Predictions(truth, p, soft=True), smoother=smoother) == pytest.approx(
+            np.abs(truth - p).mean(), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("smoother", ["rcs", "logistic"])

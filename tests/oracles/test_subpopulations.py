@@ -124,19 +124,30 @@ def problem(n: int = 400, columns: int = 3) -> tuple[np.ndarray, np.ndarray, np.
 def test_more_subpopulations_never_make_it_smaller(kind: str) -> None:
     y, p, features = problem()
     groups = np.arange(400) % 5
-    values = [cal.mcm(y, p, features=features, subpopulations=kind, depth=depth) for depth in (1, 2, 3)]
+    values = [
+        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind, depth=depth) for depth in (1, 2, 3)
+    ]
     assert cal.ecce_r(y, p) <= values[0] + 1e-15 <= values[1] + 2e-15 <= values[2] + 3e-15
-    both = cal.mcm(y, p, features=features, groups=groups, subpopulations=kind)
-    assert both == max(cal.mcm(y, p, groups=groups), cal.mcm(y, p, features=features, subpopulations=kind))
-    assert cal.mcm(y, p, features=features, min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
-    assert cal.mcm(y, p, features=np.ones(400), subpopulations=kind) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+    both = cal.mcm(cal.Predictions(y, p, features=features, groups=groups), subpopulations=kind)
+    assert both == max(
+        cal.mcm(cal.Predictions(y, p, groups=groups)),
+        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind),
+    )
+    assert cal.mcm(cal.Predictions(y, p, features=features), min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+    assert cal.mcm(cal.Predictions(y, p, features=np.ones(400)), subpopulations=kind) == pytest.approx(
+        cal.ecce_r(y, p), rel=1e-12
+    )
 
 
 def test_groups_decide_alone_unless_features_are_asked_for() -> None:
     y, p, features = problem()
     groups = np.arange(400) % 5
-    assert cal.mcm(y, p, groups=groups, features=features) == cal.mcm(y, p, groups=groups)
-    assert cal.mcm(y, p, features=features) == cal.mcm(y, p, features=features, subpopulations="combinations")
+    assert cal.mcm(cal.Predictions(y, p, groups=groups, features=features)) == cal.mcm(
+        cal.Predictions(y, p, groups=groups)
+    )
+    assert cal.mcm(cal.Predictions(y, p, features=features)) == cal.mcm(
+        cal.Predictions(y, p, features=features), subpopulations="combinations"
+    )
 
 
 def test_an_error_in_a_corner_is_found() -> None:
@@ -164,9 +175,9 @@ def test_sure_rows_in_a_subpopulation() -> None:
     y, p, features = problem(60, 1)
     sure = features[:, 0] < np.quantile(features[:, 0], 0.3)
     p = np.where(sure, y, p)
-    assert cal.mcm(y, p, features=sure * 1.0) < math.inf
+    assert cal.mcm(cal.Predictions(y, p, features=sure * 1.0)) < math.inf
     wrong = np.where(sure, 1 - y, y)
-    assert cal.mcm(wrong, p, features=sure * 1.0) == math.inf
+    assert cal.mcm(cal.Predictions(wrong, p, features=sure * 1.0)) == math.inf
 
 
 def test_what_is_missing_is_said() -> None:
@@ -174,7 +185,7 @@ def test_what_is_missing_is_said() -> None:
     with pytest.raises(cal.InputTypeError, match="groups: required by mcm; pass groups or features"):
         cal.mcm(y, p)
     with pytest.raises(cal.InputTypeError, match="features"):
-        cal.mcm(y, p, groups=y, subpopulations="tree")
+        cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")
     for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
         with pytest.raises(cal.ArgumentError, match=next(iter(words))):
-            cal.mcm(y, p, features=features, **words)
+            cal.mcm(cal.Predictions(y, p, features=features), **words)

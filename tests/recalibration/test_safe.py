@@ -278,7 +278,9 @@ def test_recalibrate_safely() -> None:
     for words in ({"method": "temperature", "safe": 0.06}, {"method": "safe_temperature"}):
         weighted = cal.recalibrate(data.y_true, data.y_prob, sample_weight=weight, **words)  # type: ignore[arg-type]
         assert ", approximately because of the weights; " in weighted.note
-    counted = cal.recalibrate(data.y_true, data.y_prob, counts=np.full(1500, 2), method="safe_temperature")
+    counted = cal.recalibrate(
+        cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
+    )
     assert "approximately" not in counted.note
     with pytest.raises(cal.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)

@@ -139,7 +139,7 @@ def test_a_killed_worker_changes_no_bit(cluster: Any, tmp_path: Path) -> None:
             str(tmp_path / "job.py"), str(tmp_path), engine,
         )  # fmt: skip
 
-    expected = cal.Sketches.of(y, p, groups=group).to_bytes()
+    expected = cal.Sketches.of(cal.Predictions(y, p, groups=group)).to_bytes()
     job, log = submitted("arrow"), tmp_path / "arrow.log"
     try:
         # Two tasks have ended and further ones have begun, on both workers.

@@ -233,7 +233,9 @@ def test_multilabel_is_that_of_the_library() -> None:
     marked[::5] = -1
     dense.update(preds.reshape(50, 2, 2, 3).movedim(-1, 1), marked.reshape(50, 2, 2, 3).movedim(-1, 1))
     kept = np.arange(200) % 5 > 0
-    assert float(dense.compute()) == pytest.approx(cal.ece(labels[kept], probs[kept], multilabel=True), abs=1e-12)
+    assert float(dense.compute()) == pytest.approx(
+        cal.ece(cal.Predictions(labels[kept], probs[kept], multilabel=True)), abs=1e-12
+    )
     with pytest.raises(
         ShapeError, match=r"preds: must have shape \(N, 3, ...\), a probability per label; got \(200,\)"
     ):

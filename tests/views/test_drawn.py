@@ -81,7 +81,7 @@ def test_what_is_kept_for_other_outcomes_depends_on_the_options(name: str) -> No
     metric = cal.catalogue[name]
     for bins in (5, 10, 5):
         labels = rng.integers(0, 2, N).astype(np.uint8)
-        expected = metric(labels, SCORE, features=features, bins=bins)
+        expected = metric(cal.Predictions(labels, SCORE, features=features), bins=bins)
         assert sampler.labelled(labels).value(metric, {"bins": bins}) == pytest.approx(expected, rel=1e-13)
 
 

@@ -32,7 +32,7 @@ def test_the_mean_brier_score_of_the_cuts_is_the_ranked_probability_score(k: int
     by_cut = [cal.brier(y, p, lens=f"ordinal:{cut}") for cut in range(k - 1)]
     assert cal.ranked_probability(y, p) == pytest.approx(np.mean(by_cut), abs=1e-14)
     assert cal.brier(y, p, lens="ordinal") == pytest.approx(np.mean(by_cut), abs=1e-14)
-    assert cal.brier(y, p, lens="ordinal", combine="sum") == pytest.approx(np.sum(by_cut), abs=1e-13)
+    assert cal.brier(y, p, lens=cal.ordinal(combine="sum")) == pytest.approx(np.sum(by_cut), abs=1e-13)
     exact = sum((sum(map(Fraction, row[: cut + 1])) - int(label <= cut)) ** 2
                 for label, row in zip(y.tolist(), p.tolist(), strict=True) for cut in range(k - 1))  # fmt: skip
     assert cal.ranked_probability(y, p) == pytest.approx(float(exact) / len(y) / (k - 1), abs=1e-14)
@@ -84,7 +84,9 @@ def test_logits_give_the_sums_of_their_probabilities() -> None:
     z = rng.normal(size=(80, 4))
     y = rng.integers(0, 4, 80)
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    assert cal.ece(y, z, input="logit", lens="ordinal") == pytest.approx(cal.ece(y, p, lens="ordinal"), abs=1e-12)
+    assert cal.ece(cal.Predictions(y, z, input="logit"), lens="ordinal") == pytest.approx(
+        cal.ece(y, p, lens="ordinal"), abs=1e-12
+    )
 
 
 class TestOrder:
@@ -95,14 +97,14 @@ class TestOrder:
     frame = pd.DataFrame(p, columns=NAMES)
 
     def test_given_classes(self) -> None:
-        assert cal.ece(NAMES[self.y], self.p, classes=list(NAMES), lens="ordinal:fair") == self.value
+        assert cal.ece(cal.Predictions(NAMES[self.y], self.p, classes=list(NAMES)), lens="ordinal:fair") == self.value
 
     def test_ordered_categories_reorder_the_columns(self) -> None:
         labels = pd.Series(pd.Categorical(NAMES[self.y], categories=NAMES, ordered=True))
         shuffled = self.frame[NAMES[ALPHABETICAL]]
         assert cal.ece(labels, shuffled, lens="ordinal:fair") == pytest.approx(self.value, abs=1e-15)
         columns = self.p[:, ALPHABETICAL]
-        found = cal.ece(labels, columns, classes=NAMES[ALPHABETICAL], lens="ordinal:fair")
+        found = cal.ece(cal.Predictions(labels, columns, classes=NAMES[ALPHABETICAL]), lens="ordinal:fair")
         assert found == pytest.approx(self.value, abs=1e-15)
         expected = cal.ranked_probability(self.y, self.p)
         assert cal.ranked_probability(labels, shuffled) == pytest.approx(expected, abs=1e-15)
@@ -123,7 +125,7 @@ class TestOrder:
 
     def test_a_list_of_columns_is_in_order(self) -> None:
         table = self.frame.assign(label=NAMES[self.y])
-        assert cal.ece(table, label="label", prob=list(NAMES), lens="ordinal:fair") == self.value
+        assert cal.ece(cal.Predictions(table, label="label", prob=list(NAMES)), lens="ordinal:fair") == self.value
 
     @pytest.mark.parametrize("metric", [cal.ece, cal.ranked_probability])
     def test_text_names_of_columns_raise(self, metric: Any) -> None:
@@ -157,9 +159,9 @@ def test_messages(keywords: dict[str, Any], message: str) -> None:
 
 def test_kinds_without_ordered_classes_raise() -> None:
     with pytest.raises(cal.LensError, match="requires exclusive classes"):
-        cal.ece([[1, 0, 1]], [[0.5, 0.2, 0.9]], multilabel=True, lens="ordinal")
+        cal.ece(cal.Predictions([[1, 0, 1]], [[0.5, 0.2, 0.9]], multilabel=True), lens="ordinal")
     with pytest.raises(cal.LensError, match="requires a probability for every class"):
-        cal.ece([1, 0], [0.8, 0.9], input="confidence", lens="ordinal")
+        cal.ece(cal.Predictions([1, 0], [0.8, 0.9], input="confidence"), lens="ordinal")
     y, p = sample(50, 3, np.random.default_rng(0))
     for function in (cal.reliability_diagram, cal.calibration_curve):
         with pytest.raises(cal.LensError, match="'ordinal' has more than one event per row; use 'ordinal:NAME'"):
@@ -183,7 +185,7 @@ def test_inference_names_the_lens_and_selection_keeps_it() -> None:
 def test_sketches_have_the_cuts() -> None:
     y, p = sample(400, 4, np.random.default_rng(4))
     named = NAMES[y]
-    kept = cal.Sketches.of(named, p, classes=list(NAMES), lenses=["ordinal"])
+    kept = cal.Sketches.of(cal.Predictions(named, p, classes=list(NAMES)), lenses=["ordinal"])
     assert kept.lenses == ("ordinal:poor", "ordinal:fair", "ordinal:good")
     assert cal.ece(kept, lens="ordinal") == pytest.approx(cal.ece(y, p, lens="ordinal"), abs=1e-12)
     assert cal.reliability_diagram(kept, lens="ordinal:fair").lens == "ordinal:fair"
@@ -193,7 +195,7 @@ def test_sketches_have_the_cuts() -> None:
 
 def test_panels_have_one_diagram_per_cut() -> None:
     y, p = sample(300, 4, np.random.default_rng(4))
-    panels = cal.ordinal_panels(NAMES[y], p, classes=list(NAMES))
+    panels = cal.ordinal_panels(cal.Predictions(NAMES[y], p, classes=list(NAMES)))
     assert list(panels.diagrams) == ["at most poor", "at most fair", "at most good"]
     expected = cal.reliability_diagram(y <= 1, p[:, 0] + p[:, 1])
     assert panels.diagrams["at most fair"].rate == pytest.approx(expected.rate, abs=1e-15, nan_ok=True)

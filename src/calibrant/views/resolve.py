@@ -61,7 +61,7 @@ def as_predictions(
                 problem = "cannot be combined with Predictions"
                 raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
         predictions = y_true
-    elif is_frame(y_true) and (y_prob is None or isinstance(y_prob, str)):
+    elif (y_prob is None or isinstance(y_prob, str)) and is_frame(y_true):
         label = repr(y_prob) if isinstance(y_prob, str) else "..."
         line = f"Predictions(frame, label={label}, prob=...)"
         raise InputTypeError("y_true", "is a frame, whose columns are not named", f"pass {line} alone")
