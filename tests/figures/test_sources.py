@@ -100,10 +100,10 @@ def test_many_labels_are_named_as_many_questions() -> None:
     several = "'classwise' has more than one event per row; name one class, for example lens='class:"
     for ask in (cal.reliability, cal.calibration_curve):
         with pytest.raises(cal.LensError, match=f"{several}0'"):
-            ask(many, P, multilabel=True)
+            ask(cal.Predictions(many, P, multilabel=True))
         with pytest.raises(cal.LensError, match=f"{several}{NAMES[0]}'"):
-            ask(many, P, multilabel=True, classes=NAMES)
-        assert len(ask(many, P, multilabel=True, classes=NAMES, lens=f"class:{NAMES[0]}").rate)
+            ask(cal.Predictions(many, P, multilabel=True, classes=NAMES))
+        assert len(ask(cal.Predictions(many, P, multilabel=True, classes=NAMES), lens=f"class:{NAMES[0]}").rate)
     with pytest.raises(cal.LensError, match="use 'top_label' or 'class:NAME'"):
         cal.calibration_curve(Y, P, lens="classwise")
     with pytest.raises(cal.LensError, match="name one class, for example lens='class:0'"):

@@ -177,7 +177,7 @@ def test_metrics_of_groups_use_the_combinations() -> None:
 def test_bad_groups_are_named(by: str, message: str) -> None:
     with pytest.raises(cal.CalibrantError) as caught:
         cal.evaluate(cal.Predictions(FRAME, label="y", prob="p", groups=by), metrics="brier")
-    assert str(caught.value).startswith("by: ")
+    assert str(caught.value).startswith("groups: ")
     assert message in str(caught.value)
 
 

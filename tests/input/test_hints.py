@@ -111,7 +111,7 @@ def test_reversed_classes() -> None:
             ReversedClassesWarning,
             match=r"y_prob: accuracy is 1[79]\.\d% at a mean confidence of 81\.7%, so the classes look reversed; check which class each column belongs to or pass pos_label",
         ):
-            cal.ece(*arguments, **words)
+            cal.Predictions(*arguments, **words)
     labels, probs = several(4, sharp=0.1)
     with pytest.warns(
         ReversedClassesWarning,

@@ -263,8 +263,8 @@ def test_frames_are_read_by_column(frame: Any) -> None:
     assert given.features[:, 0].tolist() == [1, 2, 3, 4]
     expected = cal.ece(Y3, P3, sample_weight=[1, 2, 3, 4])
     listed = {"label": "truth", "prob": ["p_a", "p_b", "p_c"], "classes": ["a", "b", "c"], "sample_weight": "w"}
-    assert cal.ece(table, **listed) == expected
-    assert cal.ece(table, **{**listed, "sample_weight": [1, 2, 3, 4]}) == expected
+    assert cal.ece(cal.Predictions(table, **listed)) == expected
+    assert cal.ece(cal.Predictions(table, **{**listed, "sample_weight": [1, 2, 3, 4]})) == expected
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_ordered_categories_name_the_columns_of_an_array() -> None:
     assert cal.Predictions(labels, rows).classes == ("a", "b", "c")
     labels = pandas.Categorical(["low", "mid", "high"], categories=["low", "mid", "high"], ordered=True)
     with pytest.raises(
-        LabelError, match=r"use classes=\['low', 'mid', 'high'\] if they have the order of the categories"
+        LabelError, match=r"pass classes=\['low', 'mid', 'high'\] if they have the order of the categories"
     ):
         cal.Predictions(labels, rows)
 

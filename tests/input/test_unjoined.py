@@ -112,15 +112,12 @@ def test_groups_of_several_columns() -> None:
         fitted.predict_proba(score[:1], groups={"sex": ["a"], "site": [9]})
 
 
-def test_keys_may_be_a_column_and_rows_are_counted_as_given() -> None:
+def test_keys_belong_to_rows_of_a_frame_and_rows_are_counted_as_given() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"label": [0, 0, 1], "prob": [0.2, 0.2, 0.2], "id": ["a", "b", "a"]})
-    assert cal.join_events(cal.Predictions(frame, label="label", prob="prob"), keys="id").labels.tolist() == [0, 1]
-    with pytest.raises(cal.InputError, match=r"keys: .*'idd'"):
-        cal.join_events(cal.Predictions(frame, label="label", prob="prob"), keys="idd")
-    with pytest.raises(
-        cal.UnknownArgumentError, match="key: unexpected keyword of join_events; join_events accepts keys, label"
-    ):
-        cal.join_events([0, 1], [0.2, 0.2], key=[1, 1])
+    held = cal.Predictions(frame, label="label", prob="prob")
+    assert cal.join_events(held, keys=frame["id"]).labels.tolist() == [0, 1]
+    with pytest.raises(cal.InputTypeError, match="cannot be combined with Predictions"):
+        cal.join_events(held, sample_weight=[1, 1, 1])
     with pytest.raises(cal.InputError, match="such as that of row 3"):  # row 0 has no weight
         cal.join_events([0, 0, 1, 1], [0.9, 0.2, 0.2, 0.9], sample_weight=[0, 1, 1, 1])

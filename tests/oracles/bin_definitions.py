@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from mpmath import mp, mpf
 
-from calibrant import Predictions
-
 from .counts_of_bins import debiased_sum, effective_size, partition
 from .definitions import DIGITS, Undefined, cut, digits, falling, nearest_double, questions, rows_of, vectors
 from .parts import averaged, combined, each_question, norm_default, rooted, weighted_power
@@ -283,7 +281,7 @@ def ce2_db(labels, probs, *, single="keep", clip=False, **options):
 
 @averaged
 def drmsce(labels, probs, *, clip_each=False, **options):
-    value = ce2_db(Predictions(labels, probs, clip=clip_each), **options)
+    value = ce2_db(labels, probs, clip=clip_each, **options)
     with mp.workdps(DIGITS):
         return mp.sqrt(digits(max(value, Fraction(0))))
 

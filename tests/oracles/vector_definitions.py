@@ -8,8 +8,6 @@ from fractions import Fraction
 import numpy as np
 from mpmath import mp, mpf
 
-from calibrant import Predictions
-
 from .definitions import DIGITS, cut, digits, falling, nearest_double, root, rows_of, vectors
 
 # Entropies reach an edge such as 1/2 only up to the last of the fifty digits.
@@ -316,7 +314,7 @@ def gece_db(
         rows = digits(sum(weight for _, _, weight in seen))
         with mp.workdps(DIGITS):
             chances.append(total / rows / (2 if distance == "tv" else 1))
-    return gece(Predictions(labels, probs, counts=counts), **options) - sum(chances) / len(chances)
+    return gece(labels, probs, counts=counts, **options) - sum(chances) / len(chances)
 
 
 def gece(labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1,

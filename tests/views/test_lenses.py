@@ -277,7 +277,7 @@ def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: st
     (row,) = cal.evaluate(y, p, metrics=[metric], lens="classwise").results
     assert row.value is None
     assert "cancel over the classes, whose probabilities sum to 1" in row.reason
-    assert chosen(y, p, lens="classwise", combine="max") == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
+    assert chosen(y, p, lens=cal.classwise(combine="max")) == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
 
 
 @pytest.mark.parametrize("metric", ["cox_intercept", "wsmcs"])

@@ -44,8 +44,10 @@ def test_each_cut_is_the_binary_problem_of_its_sums(metric: str) -> None:
     y, p = sample(211, 4, rng)
     weight = rng.integers(1, 4, 211)
     for cut in range(3):
-        expected = cal.catalogue[metric](y <= cut, p[:, : cut + 1].sum(axis=1), counts=weight)
-        assert cal.catalogue[metric](y, p, lens=cal.ordinal(cut), counts=weight) == pytest.approx(expected, abs=1e-9)
+        expected = cal.catalogue[metric](cal.Predictions(y <= cut, p[:, : cut + 1].sum(axis=1), counts=weight))
+        assert cal.catalogue[metric](cal.Predictions(y, p, counts=weight), lens=cal.ordinal(cut)) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 def test_sums_of_decimals_are_tied_and_lie_on_edges() -> None:
@@ -149,7 +151,7 @@ class TestOrder:
             "the probability of at most '2', the last class, is always 1; choose one of 'ordinal:0'",
         ),
         ({"lens": "ordinal:7"}, "unknown class '7'"),
-        ({"lens": "ordinal", "class_weight": [1, 2, 3]}, "must be 2 non-negative numbers"),
+        ({"lens": cal.ordinal(class_weight=[1, 2, 3])}, "must be 2 non-negative numbers"),
     ],
 )
 def test_messages(keywords: dict[str, Any], message: str) -> None:
@@ -204,7 +206,7 @@ def test_panels_have_one_diagram_per_cut() -> None:
     assert drawn.get_ylabel() == "observed rate of at most fair"
     assert list(cal.ordinal_panels(y, p, show=[1]).diagrams) == ["at most 1"]
     assert list(cal.ordinal_panels(y, p, show=2).diagrams) == ["at most 0", "at most 2"]
-    with pytest.raises(cal.LensError, match="is determined by the classes"):
+    with pytest.raises(TypeError, match="lens"):
         cal.ordinal_panels(y, p, lens="ordinal:1")
 
 

@@ -54,15 +54,12 @@ def read_arguments(
         check_same_rows(y_true, {"y_prob": y_prob, **beside})
     if label is None and prob is None and (y_prob is not None or not is_frame(y_true)):
         names = None if type(y_prob) is np.ndarray else column_names(y_prob)
-        return Arguments({"y_true": y_true, "y_prob": y_prob, **beside}, _texts(beside), names, label_name)
+        return Arguments({"y_true": y_true, "y_prob": y_prob, **beside}, {}, names, label_name)
     labels, scores = _columns_of_frame(y_true, y_prob, label, prob)
     rows = {argument: _column_beside(y_true, argument, value) for argument, value in beside.items()}
-    written = _texts({**beside, "y_true": label, "y_prob": prob})
+    named = {**beside, "y_true": label, "y_prob": prob}
+    written = {argument: name for argument, name in named.items() if isinstance(name, str)}
     return Arguments({"y_true": labels, "y_prob": scores, **rows}, written, column_names(scores), label_name)
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {argument: value for argument, value in values.items() if isinstance(value, str)}
 
 
 def _columns_of_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str] | None) -> tuple[Any, Any]:

@@ -20,6 +20,8 @@ from .scores import Probabilities, read_probabilities
 from .weights import RowData, read_rows
 
 Array = NDArray[Any]
+# Attributes with one entry per row.
+ARRAYS = ("probs", "logits", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features")
 
 
 class Predictions:
@@ -177,24 +179,27 @@ class Predictions:
         """Name of the column that holds the labels; empty where it has none."""
         self.dropped = arguments.dropped
         """The rows dropped because of missing values; None if there are none."""
-        self.kind, self.k, self.n = probabilities.kind, probabilities.k, len(probabilities.probs)
-        self.probs, self.logits = frozen(probabilities.probs), probabilities.logits
-        self.labels, self.soft = _frozen(labels.codes), _frozen(labels.soft)
+        self.kind, self.k = probabilities.kind, probabilities.k
+        self.probs, self.logits = probabilities.probs, probabilities.logits
+        self.labels, self.soft = labels.codes, labels.soft
         self.classes, self.class_order = labels.classes, labels.class_order
         self.positive = labels.positive
         """Label that was taken as positive because of its name, such as ``"yes"``; None where the positive class is given."""
-        self.top_score, self.top_correct = _frozen(labels.top_score), _frozen(labels.top_correct)
-        self.weight, self.weight_kind = _frozen(rows.weight), rows.weight_kind
-        self.groups, self.group_names, self.groupings = _frozen(rows.groups), rows.group_names, rows.groupings
-        self.features = _frozen(rows.features)
+        self.top_score, self.top_correct = labels.top_score, labels.top_correct
+        self.weight, self.weight_kind = rows.weight, rows.weight_kind
+        self.groups, self.group_names, self.groupings = rows.groups, rows.group_names, rows.groupings
+        self.features = rows.features
         self.views: dict[str, Any] = {}
         """Views by lens, with their sorted order and sums."""
         self.cumulative: Array | None = None
         """Cached cumulative probabilities of ordered classes, which do not depend on the labels."""
         self.kept = rows.present
         """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
-        if rows.present is not None:
-            self._keep(rows.present)
+        for name in ARRAYS:
+            values = getattr(self, name)
+            if values is not None:
+                setattr(self, name, frozen(values if rows.present is None else values[rows.present]))
+        self.n = len(self.probs)
         if self.dropped is not None and not self.dropped.applied:
             kept = self.dropped.kept.copy()
             kept[kept] = True if rows.present is None else rows.present
@@ -227,13 +232,6 @@ class Predictions:
         made.__init__(*args, **keywords)  # type: ignore[misc]
         return made
 
-    def _keep(self, rows: Array) -> None:
-        for name in ("probs", "labels", "soft", "top_score", "top_correct", "weight", "groups", "features", "logits"):
-            value = getattr(self, name)
-            if value is not None:
-                setattr(self, name, frozen(value[rows]))
-        self.n = len(self.probs)
-
     def _copy(self, **changes: Any) -> Predictions:
         """The same predictions with other attributes, and without what was derived from the previous ones."""
         other = object.__new__(Predictions)
@@ -257,7 +255,11 @@ class Predictions:
             Predictions of these rows.
         """
         part = self._copy(kept=None)
-        part._keep(rows)
+        for name in ARRAYS:
+            values = getattr(self, name)
+            if values is not None:
+                setattr(part, name, frozen(values[rows]))
+        part.n = len(part.probs)
         return part
 
     def with_labels(self, labels: Array) -> Predictions:
@@ -405,10 +407,6 @@ class Predictions:
         weights = "" if self.weight is None else f", {self.weight_kind} weights"
         positive = "" if self.positive is None else f", positive {self.positive!r}"
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights}{positive})"
-
-
-def _frozen(values: Array | None) -> Array | None:
-    return None if values is None else frozen(values)
 
 
 def _without_missing(arguments: Arguments, missing: Any, known: set[str]) -> Arguments:

@@ -44,20 +44,24 @@ class RowData(NamedTuple):
 
 def read_rows(values: Mapping[str, Any], n: int) -> RowData:
     """Return the weights, groups and features of `n` rows, checked; `values` are the arguments by name."""
-    names = ("sample_weight", "counts", "groups", "features")
-    if all(values[name] is None for name in names):
+    sample_weight, counts, groups, features = (
+        values["sample_weight"],
+        values["counts"],
+        values["groups"],
+        values["features"],
+    )
+    if sample_weight is None and counts is None and groups is None and features is None:
         return RowData()
-    weight, kind = read_weights(values["sample_weight"], values["counts"], n)
+    weight, kind = read_weights(sample_weight, counts, n)
     present = None if weight is None or weight.all() else weight > 0
-    groups, group_names, groupings = None, (), ()
-    if values["groups"] is not None:
+    codes, names, groupings = None, (), ()
+    if groups is not None:
         from .grouping import note_unweighted, read_groupings
 
-        counts = weight if kind == "counts" else None
-        groups, group_names, groupings = read_groupings(values["groups"], n, counts)
-        if present is not None and groups is not None:
-            groupings = note_unweighted(groupings, groups, present)
-    return RowData(weight, kind, groups, group_names, groupings, read_features(values["features"], n), present)
+        codes, names, groupings = read_groupings(groups, n, weight if kind == "counts" else None)
+        if present is not None and codes is not None:
+            groupings = note_unweighted(groupings, codes, present)
+    return RowData(weight, kind, codes, names, groupings, read_features(features, n), present)
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:

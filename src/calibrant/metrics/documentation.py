@@ -166,8 +166,9 @@ def example_of(metric: Metric) -> Example:
     data: tuple[str, ...] = BINARY if needs or metric.lens in BINARY_LENSES else THREE_CLASSES
     if metric.id in MANY_ROWS:
         data = tuple(f"{line} * 5" for line in BINARY)
-    given = "".join(f", {need}={need}" for need in needs)
-    call = f"cal.{metric.id}(y_true, y_prob{given})"
+    further = "".join(f", {need}={need}" for need in needs)
+    arguments = f"cal.Predictions(y_true, y_prob{further})" if needs else "y_true, y_prob"
+    call = f"cal.{metric.id}({arguments})"
     return Example((*data, *(NEEDED[need] for need in needs)), call, example_values().get(metric.id, ""))
 
 

@@ -301,7 +301,8 @@ class Metric(Facts):
 
     def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
-        refuse_column_names(self.id, (y_true, y_prob, *more))
+        if isinstance(y_prob, str):
+            refuse_column_names(self.id, (y_true, y_prob, *more))
         if y_true is None:
             self._split(keywords)  # reports the names of other packages, such as preds and target
             if y_prob is None:

@@ -259,6 +259,9 @@ def unknown_keyword(owner: str, keyword: str, value: Any, known: Sequence[str]) 
     elif keyword in ("combine", "average", "class_weight"):
         name, text = ("combine", "'mean'") if keyword == "average" else (keyword, shown)
         hint = f"pass it to the lens: {owner}(..., lens=classwise({name}={text}))"
+    elif keyword in ("label", "prob"):
+        stated = {"label": "...", "prob": "...", keyword: shown}
+        hint = f"pass {owner}(Predictions(frame, label={stated['label']}, prob={stated['prob']}))"
     elif keyword in DATA_KEYWORDS:
         hint = f"pass it to Predictions: {owner}(Predictions(y_true, y_prob, {keyword}={shown}))"
     elif counterpart in (*known, "y_true", "y_prob") and counterpart:
