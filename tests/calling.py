@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import calibrant as cal
@@ -18,5 +19,8 @@ def call(function: Any, y_true: Any, y_prob: Any = None, **keywords: Any) -> Any
     if combining:
         lens = cal.ordinal if keywords.get("lens") == "ordinal" else cal.classwise
         keywords["lens"] = lens(**combining)
+    if isinstance(y_prob, Mapping):
+        models = {name: cal.Predictions(y_true, each, **reading) for name, each in y_prob.items()}
+        return function(models, **keywords)
     data = y_true if y_prob is None and not reading else cal.Predictions(y_true, y_prob, **reading)
     return function(data, **keywords)

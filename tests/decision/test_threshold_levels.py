@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 LEVELS = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0])
 SHARE = np.array([0.03, 0.03, 0.06, 0.14, 0.12, 0.27, 0.25, 0.1])
@@ -32,7 +33,7 @@ def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:
     right, said = sample(np.random.default_rng(0), 2000)
     for kind in (np.float64, np.float32):
-        found = cal.choose_threshold(cal.Predictions(right, said.astype(kind), input="confidence"), **target)
+        found = call(cal.choose_threshold, right, said.astype(kind), input="confidence", **target)
         assert found.threshold in LEVELS.astype(kind).astype(float)
         assert found.coverage == (said.astype(kind) >= found.threshold).mean()
     by_hand = [(level, (said >= level).mean(), 1 - right[said >= level].mean()) for level in LEVELS[::-1]]

@@ -18,6 +18,7 @@ from calibrant import errors
 from calibrant.errors import CalibrantError
 from calibrant.evaluation.discrimination import auroc_with_error
 from calibrant.evaluation.group_validation import GroupValidation
+from tests.calling import call
 
 DATA = cal.make_calibrated(900, distribution=(2, 5), rng=3)
 Y, P = np.asarray(DATA.y_true), np.round(np.asarray(DATA.y_prob), 2).clip(0.01, 0.99)
@@ -165,13 +166,13 @@ def test_one_class_of_several() -> None:
     drawn = cal.make_calibrated(900, distribution=(2, 3, 4), classes=3, rng=0)
     names = np.array(["low", "mid", "high"])[drawn.y_true]
     words: dict[str, Any] = {"classes": ["low", "mid", "high"], "groups": CENTRE}
-    found = cal.validate_by_group(names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
+    found = call(cal.validate_by_group, names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
     direct = cal.validate_by_group(
         cal.Predictions(names == "high", drawn.y_prob[:, 2], groups=CENTRE), metrics=["oe", "brier"]
     )
     assert found["oe"].estimate == pytest.approx(direct["oe"].estimate)
     with pytest.raises(CalibrantError, match="about one event"):
-        cal.validate_by_group(names, drawn.y_prob, **words)
+        call(cal.validate_by_group, names, drawn.y_prob, **words)
 
 
 def test_any_metric_with_an_interval_can_be_pooled() -> None:
@@ -263,7 +264,7 @@ def test_trend_over_periods() -> None:
 )
 def test_errors_of_groups(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.validate_by_group(Y, P, **keywords)
+        call(cal.validate_by_group, Y, P, **keywords)
 
 
 def test_labels_that_show_their_order() -> None:
@@ -299,7 +300,7 @@ def test_labels_that_show_their_order() -> None:
 )
 def test_errors_of_periods(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.validate_by_period(Y, P, **keywords)
+        call(cal.validate_by_period, Y, P, **keywords)
 
 
 def test_soft_labels_are_an_error() -> None:

@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.evaluation import measure as evaluation
 from calibrant.evaluation.measure import Inference
 from calibrant.metrics.use_cases import USE_CASES
+from tests.calling import call
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet(np.ones(4), 300)
@@ -135,8 +136,8 @@ def test_resamples_without_effect_are_noted() -> None:
     y, q = [0, 1, 1, 0] * 30, [0.2, 0.6, 0.3, 0.9] * 30
     note = "brier, cox_slope: in closed form, so the number of resamples had no effect"
     words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "interval": 0.95, "rng": 0}
-    assert note in cal.evaluate(y, q, n_resamples=250, **words).notes()
-    assert not any("resamples" in text for text in cal.evaluate(y, q, **words).notes())
+    assert note in call(cal.evaluate, y, q, n_resamples=250, **words).notes()
+    assert not any("resamples" in text for text in call(cal.evaluate, y, q, **words).notes())
 
 
 def test_header_of_an_event_with_weights_and_one_outcome() -> None:
@@ -245,14 +246,14 @@ def test_slow_metrics_of_a_set_are_not_resampled_unless_they_are_named(monkeypat
     monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 100)
     y = (RNG.random(120) < PROBS[:120, 0]).astype(int)
     words: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
-    slow, fast, closed = cal.evaluate(y, PROBS[:120, 0], metrics="all", **words).results
+    slow, fast, closed = call(cal.evaluate, y, PROBS[:120, 0], metrics="all", **words).results
     assert (slow.low, slow.pvalue) == (None, None)
     assert (
         slow.note
         == "no interval: resampling it is slow (name the metric to do so); no p-value: resampling it is slow (name the metric to do so)"
     )
     assert None not in (fast.low, fast.pvalue, closed.low, closed.pvalue)
-    named = cal.evaluate(y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
+    named = call(cal.evaluate, y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
     assert None not in (named.low, named.pvalue)
 
 
@@ -308,7 +309,7 @@ def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool
     runs = 30 if deep else 8
     for seed in range(runs):
         calm = cal.make_calibrated(300, rng=seed)
-        found = cal.evaluate(calm.y_true, calm.y_prob, metrics=names, **words)
+        found = call(cal.evaluate, calm.y_true, calm.y_prob, metrics=names, **words)
         said += sum(bool(result.direction) for result in found.results)
         for result in found.results:
             assert not (result.pvalue is not None and result.pvalue > 0.06 and result.direction.startswith("over"))
@@ -400,7 +401,7 @@ def test_an_unknown_use_case_lists_those_there_are() -> None:
 )
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
-        cal.evaluate(LABELS, PROBS, **words)
+        call(cal.evaluate, LABELS, PROBS, **words)
 
 
 def test_many_groups_have_a_line_each() -> None:
@@ -488,16 +489,14 @@ def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
 def test_several_columns_of_groups_are_named() -> None:
     frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
     words = {"label": "y", "prob": "p", "metrics": ["brier"]}
-    found = cal.evaluate(cal.Predictions(frame, groups=["site", "sex"]), **words)  # type: ignore[arg-type]
+    found = call(cal.evaluate, frame, groups=["site", "sex"], **words)  # type: ignore[arg-type]
     assert list(found.groups) == ["site: a", "site: b", "sex: f", "sex: m"]
-    assert list(cal.evaluate(cal.Predictions(frame, groups=["site"]), **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["site"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
     with pytest.raises(cal.ColumnError, match=r"^by: unknown column 'age'"):
-        cal.evaluate(cal.Predictions(frame, groups=["site", "age"]), **words)  # type: ignore[arg-type]
+        call(cal.evaluate, frame, groups=["site", "age"], **words)  # type: ignore[arg-type]
     # A list with one entry for each row holds the groups, unless all entries are columns.
-    assert list(cal.evaluate(cal.Predictions(frame, groups=["a", "b", "a"]), **words).groups) == ["a", "b"]  # type: ignore[arg-type]
-    assert list(cal.evaluate(cal.Predictions(frame, groups=["site", "sex", "site"]), **words).groups) == list(
-        found.groups
-    )  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["a", "b", "a"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["site", "sex", "site"], **words).groups) == list(found.groups)  # type: ignore[arg-type]
 
 
 def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,7 +506,7 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
 
     def of(self: cal.metrics.Metric, *given: Any, **words: Any) -> tuple[float, str]:
         done.append(("value", self.id))
-        return measure(self, *given, **words)
+        return call(measure, self, *given, **words)
 
     def added(self: Inference, result: cal.Result, *rest: Any) -> cal.Result:
         done.append(("drawn", result.metric))
@@ -533,8 +532,8 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 @pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
 def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
     with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
-        cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
-    cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
+        call(cal.evaluate, LABELS, PROBS, metrics=["ece"], **words)
+    call(cal.evaluate, LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")

@@ -25,6 +25,7 @@ from calibrant.figures.murphy import murphy_diagram
 from calibrant.figures.selective import risk_coverage_diagram
 from calibrant.figures.simplex import simplex_diagram
 from calibrant.figures.topk import topk_diagram
+from tests.calling import call
 
 from .pictures import assert_no_global_state, assert_readable, assert_same, heights, new_axes, png_of
 
@@ -137,7 +138,7 @@ def test_top_k_of_many_classes_has_octaves() -> None:
 )
 def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        topk_diagram(Y, P, **keywords)
+        call(topk_diagram, Y, P, **keywords)
 
 
 def test_top_k_needs_every_class() -> None:
@@ -296,14 +297,14 @@ def test_names_are_not_formulas() -> None:
     labels = [names[c] for c in Y]
     words: dict[str, Any] = {"classes": names}
     for drawn in (
-        topk_diagram(labels, models, k=2, **words).plot(),
-        group_error_diagram(labels, models, hierarchy=tree, **words).plot(),
-        group_confidence_diagram(labels, P, hierarchy=tree, **words).plot(),
-        entropy_diagram(labels, P, by="class", **words).plot(),
-        interval_error_diagram(labels, models, names=["$_$", "b", "c"], **words).plot(),
-        simplex_diagram(labels, P, corners=names[:3], least=1, **words).plot(),
-        murphy_diagram(labels, models, **words).plot(),
-        risk_coverage_diagram(labels, models, **words).plot(),
+        call(topk_diagram, labels, models, k=2, **words).plot(),
+        call(group_error_diagram, labels, models, hierarchy=tree, **words).plot(),
+        call(group_confidence_diagram, labels, P, hierarchy=tree, **words).plot(),
+        call(entropy_diagram, labels, P, by="class", **words).plot(),
+        call(interval_error_diagram, labels, models, names=["$_$", "b", "c"], **words).plot(),
+        call(simplex_diagram, labels, P, corners=names[:3], least=1, **words).plot(),
+        call(murphy_diagram, labels, models, **words).plot(),
+        call(risk_coverage_diagram, labels, models, **words).plot(),
     ):
         assert len(png_of(drawn)) > 4000
 

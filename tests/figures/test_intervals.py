@@ -13,6 +13,7 @@ from calibrant.decision.likert import likert_error
 from calibrant.errors import ArgumentError, LensError, UnknownMetricError
 from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, heights, new_axes
 
@@ -115,7 +116,7 @@ def test_interval_pictures() -> None:
 )
 def test_what_interval_pictures_refuse(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        interval_error_diagram(Y, P, **keywords)
+        call(interval_error_diagram, Y, P, **keywords)
 
 
 # Entropy

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from calibrant.figures.murphy import murphy_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -140,8 +141,8 @@ def test_the_difference_and_its_band() -> None:
 def test_the_band_honours_importance() -> None:
     weight = np.where(P > 0.5, 1.0, 1e-6)
     words: dict[str, Any] = {"difference": ("before", "after"), "points": 10, "n_resamples": 60, "rng": 0}
-    found = murphy_diagram(Y, {"before": P, "after": Q}, sample_weight=weight, **words).difference
-    half = murphy_diagram(Y[P > 0.5], {"before": P[P > 0.5], "after": Q[P > 0.5]}, **words).difference
+    found = call(murphy_diagram, Y, {"before": P, "after": Q}, sample_weight=weight, **words).difference
+    half = call(murphy_diagram, Y[P > 0.5], {"before": P[P > 0.5], "after": Q[P > 0.5]}, **words).difference
     assert found is not None
     assert half is not None
     np.testing.assert_allclose(found.value, half.value, atol=1e-5)

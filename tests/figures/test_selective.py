@@ -12,6 +12,7 @@ from calibrant.decision.areas import augrc, aurc
 from calibrant.decision.thresholds import choose_threshold
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UnknownArgumentError
 from calibrant.figures.selective import risk_coverage_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -187,7 +188,7 @@ def test_a_model_without_errors_and_a_single_row() -> None:
 )
 def test_what_is_refused(keywords: dict[str, object], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        risk_coverage_diagram(Y, P, **keywords)  # type: ignore[arg-type]
+        call(risk_coverage_diagram, Y, P, **keywords)  # type: ignore[arg-type]
 
 
 def test_models_that_are_refused() -> None:

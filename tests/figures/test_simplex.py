@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from calibrant.figures.simplex import TRIANGLE, simplex_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -162,7 +163,7 @@ def test_renormalised_pictures_say_so() -> None:
 )
 def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        simplex_diagram(Y, P, **keywords)
+        call(simplex_diagram, Y, P, **keywords)
 
 
 def test_what_a_triangle_cannot_show() -> None:

@@ -19,6 +19,7 @@ from calibrant.errors import (
     UnknownMetricError,
 )
 from calibrant.figures.stability import _stable, _suggested, stability_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -47,7 +48,7 @@ def test_values_are_those_of_the_metric() -> None:
 )
 def test_any_option_may_change(metric: str, over: str, values: Any) -> None:
     shown = stability_diagram(MANY.predictions, metric=metric, over=over, values=values, n_resamples=0, tolerance=0.5)
-    wanted = [cal.catalogue[metric](MANY.predictions, **{over: value}) for value in shown.values]
+    wanted = [call(cal.catalogue[metric], MANY.predictions, **{over: value}) for value in shown.values]
     assert_same(shown.metric_value, wanted)
 
 
@@ -166,7 +167,9 @@ def test_settings_with_the_same_cells_count_once() -> None:
     # With at least 40 rows in a cell, no tree of these 600 splits beyond 8 cells: all finer settings are one.
     gammas = [0.5, 0.1, 0.05, 0.02, 0.01, 0.001]
     for words in ({"n_resamples": 0, "tolerance": 0.05}, {"n_resamples": 20, "rng": 0, "level": 0.3}):
-        shown = stability_diagram(MANY.predictions, metric="gece", over="gamma", values=gammas, min_size=40, **words)
+        shown = call(
+            stability_diagram, MANY.predictions, metric="gece", over="gamma", values=gammas, min_size=40, **words
+        )
         assert len(set(shown.metric_value[:-1])) == 1
         assert shown.region is None
         assert math.isnan(shown.plateau)
@@ -177,7 +180,7 @@ def test_settings_with_the_same_cells_count_once() -> None:
 
 def test_what_calibrated_labels_would_give() -> None:
     words: dict[str, Any] = {"metric": "gece", "over": "gamma", "values": [0.5, 0.1, 0.01, 0.001], "rng": 4}
-    shown = stability_diagram(MANY.predictions, n_resamples=25, **words)
+    shown = call(stability_diagram, MANY.predictions, n_resamples=25, **words)
     for place, gamma in enumerate(shown.values):
         exact = cal.gece(MANY.predictions, gamma=gamma) - cal.gece_db(MANY.predictions, gamma=gamma)
         spread = (shown.chance_upper[place] - shown.chance_lower[place]) / (2 * 1.96)
@@ -186,7 +189,7 @@ def test_what_calibrated_labels_would_give() -> None:
     assert shown.same_as[:2] == (None, 0.001)
     assert shown.by_chance[0] == shown.by_chance[1]
     assert shown.to_dict()["by_chance"] == shown.by_chance.tolist()
-    plain = stability_diagram(MANY.predictions, n_resamples=0, tolerance=0.1, **words)
+    plain = call(stability_diagram, MANY.predictions, n_resamples=0, tolerance=0.1, **words)
     assert np.isnan(plain.by_chance).all()
     assert plain.suggested is None
 
@@ -232,7 +235,7 @@ def test_the_suggestion_is_between_cancelling_and_noise(deep: bool) -> None:
     for seed in range(12 if deep else 1):
         data = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), distribution=[1.0] * 3, rng=seed)
         words: dict[str, Any] = {"metric": "gece", "over": "gamma", "values": [2.0**-k for k in (1, 2, 3, 5, 7)]}
-        shown = stability_diagram(data.y_true, data.y_prob, n_resamples=12, rng=seed, **words)
+        shown = call(stability_diagram, data.y_true, data.y_prob, n_resamples=12, rng=seed, **words)
         chosen.append(shown.suggested)
         excess.append(shown.metric_value - shown.by_chance)
         assert f"suggested gamma {shown.suggested:.3g}"[:18] in repr(shown)
@@ -304,7 +307,7 @@ def test_the_picture_shows_the_data() -> None:
     ],
 )
 def test_other_pictures(keywords: dict[str, Any], panels: int) -> None:
-    axes = stability_diagram(Y, P, rng=0, **keywords).plot()
+    axes = call(stability_diagram, Y, P, rng=0, **keywords).plot()
     assert len(axes) == panels
     assert_readable(axes)
 
@@ -352,7 +355,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
 )
 def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        stability_diagram(Y, P, **keywords)
+        call(stability_diagram, Y, P, **keywords)
 
 
 def test_views_that_are_refused() -> None:

@@ -16,6 +16,7 @@ from calibrant.inference.intervals import _jackknife, bca_levels, quantiles
 from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.metrics.bin.debiased import t_cal_null_deviation
 from calibrant.views.view import View
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -149,10 +150,10 @@ def test_levels_that_cannot_be_corrected(seed: int) -> None:
     """In 50 bins nearly every resample (seed 5) or every one (seed 0) has more error than the rows."""
     calm = cal.make_calibrated(1000, rng=seed)
     words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
-    corrected = cal.interval(calm.y_true, calm.y_prob, method="bca", **words)
+    corrected = call(cal.interval, calm.y_true, calm.y_prob, method="bca", **words)
     assert "nearly all bootstrap replicates lie on one side" in corrected.note
     assert "so the interval is too high" in corrected.note
-    plain = cal.interval(calm.y_true, calm.y_prob, method="percentile", **words)
+    plain = call(cal.interval, calm.y_true, calm.y_prob, method="percentile", **words)
     assert (corrected.low, corrected.high) == (plain.low, plain.high)
 
 
@@ -232,7 +233,7 @@ def test_bad_arguments_are_named() -> None:
         ),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
-            cal.interval(*B, metric="ece", **words)  # type: ignore[arg-type]
+            call(cal.interval, *B, metric="ece", **words)  # type: ignore[arg-type]
 
 
 def test_models_are_compared_on_the_same_rows() -> None:
@@ -316,13 +317,13 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
     problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass (features|groups for one partition)"
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.interval(label, score, **words)
+        call(cal.interval, label, score, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.compare(label, {"one": score, "two": score / 2}, **words)
+        call(cal.compare, label, {"one": score, "two": score / 2}, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.assess(label, score, fixed_design=False, **words)
+        call(cal.assess, label, score, fixed_design=False, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.assess(cal.Predictions(label, score, counts=np.full(60, 2)), **words)
+        call(cal.assess, label, score, counts=np.full(60, 2), **words)
 
 
 def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes() -> None:
@@ -330,11 +331,11 @@ def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes
     score, near = rng.random(80), rng.random(80)
     label = (rng.random(80) < score).astype(int)
     words: dict[str, Any] = {"metric": "piece", "rng": 0, "n_resamples": 99}
-    found = cal.assess(label, score, proximity=near, **words)
+    found = call(cal.assess, label, score, proximity=near, **words)
     assert found.statistic == cal.piece(label, score, proximity=near)
     weight = np.r_[np.zeros(5), np.ones(80)]
     longer = [np.r_[values[:5], values] for values in (label, score, near)]
-    again = cal.assess(longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
+    again = call(cal.assess, longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
     assert again.statistic == found.statistic
     assert again.pvalue == pytest.approx(found.pvalue, abs=0.15)
     draws = [cal.piece(np.random.default_rng(b).random(80) < score, score, proximity=near) for b in range(99)]
@@ -347,11 +348,11 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     probs = rng.dirichlet([1, 1, 1], 100)
     label = np.array([rng.choice(3, p=row) for row in probs])
     words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "n_resamples": 200}
-    found = cal.interval(label, probs, **words)
+    found = call(cal.interval, label, probs, **words)
     assert found.method == "corrected"
-    assert found == cal.interval(label, probs, method="corrected", **words)
+    assert found == call(cal.interval, label, probs, method="corrected", **words)
     with pytest.raises(cal.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"):
-        cal.interval(label, probs, method="asymptotic", **words)
+        call(cal.interval, label, probs, method="asymptotic", **words)
 
 
 def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
@@ -377,9 +378,9 @@ def test_debiased_errors_are_lifted_too() -> None:
     d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(2, 2), rng=1000)
     words: dict[str, Any] = {"rng": 0, "n_resamples": 200}
     for metric in ("ece_db", "ce2_db", "drmsce"):
-        found = cal.interval(d.y_true, d.y_prob, metric=metric, method="percentile", **words)
+        found = call(cal.interval, d.y_true, d.y_prob, metric=metric, method="percentile", **words)
         assert "so the interval is too high" in found.note
-        corrected = cal.interval(d.y_true, d.y_prob, metric=metric, **words)
+        corrected = call(cal.interval, d.y_true, d.y_prob, metric=metric, **words)
         assert corrected.method == "corrected"
         assert corrected.low <= found.low
         assert corrected.high < found.high
@@ -408,10 +409,10 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
 def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     y, p = predictions(400)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
-    assert cal.interval(y, p, **words).method == "wald"
-    assert cal.interval(y, p, method="bootstrap", **words).method == "percentile"
+    assert call(cal.interval, y, p, **words).method == "wald"
+    assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
     with pytest.raises(cal.ArgumentError, match="is not one with these options"):
-        cal.interval(y, p, method="normal", **words)
+        call(cal.interval, y, p, method="normal", **words)
     with pytest.raises(
         cal.UndefinedMetricError,
         match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",

@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BoundaryScoresWarning, CalibrantError
+from tests.calling import call
 
 DATA = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4)
 Y, P = np.asarray(DATA.y_true), np.asarray(DATA.y_prob)
@@ -175,7 +176,7 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
 )
 def test_errors(arguments: Any, keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.multinomial_recalibration(*arguments, **keywords)
+        call(cal.multinomial_recalibration, *arguments, **keywords)
 
 
 def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:

@@ -23,6 +23,7 @@ from calibrant.inference.metric_tests import DEFAULT_TESTS
 from calibrant.inference.pairs import bootstrap_sums
 from calibrant.inference.seeds import generator
 from calibrant.metrics.registry import OWN_TESTS
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -32,7 +33,7 @@ D = ([0, 1, 1, 0, 2, 1, 2, 2], np.array(D_PROBS) / 10)
 
 
 def assessed(data: Any, metric: str, method: str, **options: Any) -> Any:
-    return cal.assess(*data, metric=metric, method=method, **{"rng": 0, **options})
+    return call(cal.assess, *data, metric=metric, method=method, **{"rng": 0, **options})
 
 
 def close(value: float, printed: str) -> None:
@@ -410,12 +411,12 @@ def test_the_logit_shift_has_its_own_sign() -> None:
     p = rng.random(400) * 0.96 + 0.02
     y = (rng.random(400) < 1 / (1 + (1 - p) / p * math.exp(-0.6))).astype(int)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "rng": 0}
-    assert cal.assess(y, p, form="logit", alternative="greater", **words).pvalue < 0.001
-    assert cal.assess(y, p, form="logit", alternative="less", **words).pvalue > 0.999
-    assert cal.assess(y, p, alternative="less", **words).pvalue < 0.001
+    assert call(cal.assess, y, p, form="logit", alternative="greater", **words).pvalue < 0.001
+    assert call(cal.assess, y, p, form="logit", alternative="less", **words).pvalue > 0.999
+    assert call(cal.assess, y, p, alternative="less", **words).pvalue < 0.001
     for side in ("greater", "less", "two-sided"):
-        asymptotic = cal.assess(y, p, form="logit", alternative=side, **words)
-        drawn = cal.assess(y, p, form="logit", alternative=side, method="consistency", **words)
+        asymptotic = call(cal.assess, y, p, form="logit", alternative=side, **words)
+        drawn = call(cal.assess, y, p, form="logit", alternative=side, method="consistency", **words)
         assert asymptotic.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
 
 
@@ -439,15 +440,15 @@ def test_few_expected_events_are_drawn(binning: str) -> None:
     p = rng.beta(1, 11, 60)
     y = (rng.random(60) < p).astype(int)
     words: dict[str, Any] = {"metric": "hosmer_lemeshow", "binning": binning, "rng": 0}
-    found = cal.assess(y, p, **words)
+    found = call(cal.assess, y, p, **words)
     assert found.method == "consistency"
     assert "'chi_square' is not used: the sum of p(1 - p) is" in found.null_distribution
-    assert found.pvalue == cal.assess(y, p, method="consistency", **words).pvalue
-    rough = cal.assess(y, p, method="chi_square", **words)
+    assert found.pvalue == call(cal.assess, y, p, method="consistency", **words).pvalue
+    rough = call(cal.assess, y, p, method="chi_square", **words)
     assert rough.method == "chi_square"
     assert "approximate" in rough.null_distribution
     y, p = sample(2000, 1)
-    plain = cal.assess(y, p, **words)
+    plain = call(cal.assess, y, p, **words)
     assert (plain.method, plain.null_distribution) == ("chi_square", "chi-square with 10 degrees of freedom")
     impossible = cal.assess([0, 1] * 20 + [1], [0.0, 1.0] * 20 + [0.0], metric="hosmer_lemeshow")
     assert (impossible.method, impossible.pvalue) == ("chi_square", 0)
@@ -603,7 +604,7 @@ def test_deviation_by_enumeration() -> None:
     for options in ({}, {"sample_weight": weight}, {"unbiased": True}, {"sample_weight": weight, "unbiased": True}):
         values, chance = [], []
         for y in itertools.product((0, 1), repeat=6):
-            values.append(cal.t_cal(list(y), p, bins=2, **options))
+            values.append(call(cal.t_cal, list(y), p, bins=2, **options))
             chance.append(np.prod(np.where(y, p, 1 - p)))
         exact = math.sqrt(np.dot(chance, np.square(values)))
         found = assessed(([0, 1, 0, 1, 1, 0], p), "t_cal", "normal", bins=2, **options)
@@ -621,11 +622,11 @@ def test_dyadic_levels_are_the_metric(kind: str) -> None:
         "importance": {"sample_weight": rng.random(60) + 0.1},
         "unbiased": {"unbiased": True},
     }[kind]
-    view = cal.t_cal.views(y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
+    view = call(cal.t_cal.views, y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
     bins = Dyadic(view, view.raw_probs, kind == "unbiased")
     values = bins.values((view.weights * (view.labels == 1))[bins.order])
     for level, value in enumerate(values[:10], 1):
-        assert_allclose(value, cal.t_cal(y, p, bins=2**level, **words), atol=1e-13)
+        assert_allclose(value, call(cal.t_cal, y, p, bins=2**level, **words), atol=1e-13)
 
 
 def test_number_of_levels() -> None:
@@ -830,7 +831,7 @@ def test_importance_is_refused_by_functions() -> None:
         with pytest.raises(WeightsNotSupportedError):
             call(*B, **weight)
     with pytest.raises(WeightsNotSupportedError):
-        grade_tests(*B, edges=[0, 1], **weight)
+        call(grade_tests, *B, edges=[0, 1], **weight)
 
 
 def test_sandwich_is_right_under_importance() -> None:

@@ -22,6 +22,7 @@ from calibrant.inference.e_values import (
 )
 from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemeshow, sequential_test
 from calibrant.views.view import VectorView
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 
@@ -325,7 +326,7 @@ def test_bad_arguments_are_named() -> None:
         sequential_test(y, p, bin=3)
     for words in ({"alpha": 0}, {"alpha": 1.5}, {"splits": 0}):
         with pytest.raises(cal.errors.ArgumentError):
-            safe_hosmer_lemeshow(y, p, **words)
+            call(safe_hosmer_lemeshow, y, p, **words)
     with pytest.raises(cal.errors.ArgumentError):
         sequential_test(y, p, bins=0)
     assert sequential_test([0, 1, 2, 0], rows).lens == "top_label"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .test_identities import binary, many, near, own_bins
 
@@ -77,18 +78,18 @@ def test_order_between_metrics(rng: np.random.Generator) -> None:
     bins = int(rng.integers(1, 15))
     for binning in ("equal_width", EM):
         how: dict[str, Any] = {"bins": bins, "binning": binning}
-        error = cal.ece(y, p, **how)
-        assert abs(cal.esce(y, p, **how)) <= error + EXACT
-        assert error <= cal.ece_lb(y, p, **how) + EXACT
-        assert cal.rbece(y, p, **how) <= cal.mce(y, p, **how) + EXACT
-        assert cal.ece_db(y, p, **how) <= error + EXACT
-        assert cal.ce2_db(y, p, **how) <= cal.rmsce(y, p, **how) ** 2 + EXACT
-        table = cal.calibration_curve(y, p, **how).table
+        error = call(cal.ece, y, p, **how)
+        assert abs(call(cal.esce, y, p, **how)) <= error + EXACT
+        assert error <= call(cal.ece_lb, y, p, **how) + EXACT
+        assert call(cal.rbece, y, p, **how) <= call(cal.mce, y, p, **how) + EXACT
+        assert call(cal.ece_db, y, p, **how) <= error + EXACT
+        assert call(cal.ce2_db, y, p, **how) <= call(cal.rmsce, y, p, **how) ** 2 + EXACT
+        table = call(cal.calibration_curve, y, p, **how).table
         assert cal.cce(y, p) >= np.abs(table.excess).max() / len(y) - EXACT
         features = rng.normal(size=(len(y), 2))
-        assert cal.piece(cal.Predictions(y, p, features=features), **how) >= error - EXACT
-        assert cal.dce(y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
-        assert cal.dce(y, p, aggregate="mean", **how) == near(error)
+        assert call(cal.piece, y, p, features=features, **how) >= error - EXACT
+        assert call(cal.dce, y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
+        assert call(cal.dce, y, p, aggregate="mean", **how) == near(error)
     assert abs(p.mean() - y.mean()) <= cal.cce(y, p) + EXACT
     assert cal.cce(y, p) <= cal.lp_error(y, p) + EXACT
     groups = rng.integers(0, 3, len(y))

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 import calibrant as cal
 from calibrant.metrics.kernel import neighbours as _neighbours
 from calibrant.metrics.kernel.anchors import anchor_tests, centres_of, neighbours_for_power
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -34,7 +35,7 @@ CHECKED: list[tuple[str, Any, dict[str, Any], float, float]] = [
     ("id", "data", "words", "expected", "tolerance"), CHECKED, ids=[f"{c[0]} {list(c[2])}" for c in CHECKED]
 )
 def test_checked_values(id: str, data: Any, words: dict[str, Any], expected: float, tolerance: float) -> None:
-    assert cal.catalogue[id](*data, **words) == pytest.approx(expected, abs=tolerance, rel=0)
+    assert call(cal.catalogue[id], *data, **words) == pytest.approx(expected, abs=tolerance, rel=0)
 
 
 def draw(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -57,9 +58,7 @@ def test_klce_of_constant_features_is_a_kernel_error_of_the_scores() -> None:
     terms = np.outer(p - y, p - y) * kernel
     expected = (terms.sum() - np.trace(terms)) / (60 * 59)
     for words in ({}, {"bandwidth": 3.0}):
-        assert cal.klce(cal.Predictions(y, p, features=np.full((60, 2), 7.0)), **words) == pytest.approx(
-            expected, abs=1e-15
-        )
+        assert call(cal.klce, y, p, features=np.full((60, 2), 7.0), **words) == pytest.approx(expected, abs=1e-15)
 
 
 def test_klce_of_wide_kernels_is_the_mean_product_of_residuals() -> None:
@@ -178,8 +177,8 @@ def test_line_and_space_give_the_same_neighbours(columns: int) -> None:
         padded[:, 0] = values
         for neighbours in (1, 3, 20, 70):
             words = {"space": "features", "neighbours": neighbours}
-            line = cal.ecmmd(cal.Predictions(y, p, features=values), **words)
-            assert cal.ecmmd(cal.Predictions(y, p, features=padded), **words) == pytest.approx(line, abs=1e-14)
+            line = call(cal.ecmmd, y, p, features=values, **words)
+            assert call(cal.ecmmd, y, p, features=padded, **words) == pytest.approx(line, abs=1e-14)
 
 
 def test_ties_beyond_the_first_search_are_found() -> None:
@@ -214,12 +213,10 @@ def test_a_seed_gives_the_same_draw_in_any_order() -> None:
     counts = np.random.default_rng(6).integers(1, 4, 50)
     order = np.random.default_rng(7).permutation(50)
     words = {"derandomised": False, "rng": 3, "n_draws": 2}
-    value = cal.ecmmd(cal.Predictions(y, p, counts=counts), **words)
-    assert cal.ecmmd(cal.Predictions(y[order], p[order], counts=counts[order]), **words) == pytest.approx(
-        value, abs=1e-14
-    )
+    value = call(cal.ecmmd, y, p, counts=counts, **words)
+    assert call(cal.ecmmd, y[order], p[order], counts=counts[order], **words) == pytest.approx(value, abs=1e-14)
     rows = np.repeat(np.arange(50), counts)
-    assert cal.ecmmd(y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
+    assert call(cal.ecmmd, y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
 
 
 def test_ecmmd_says_what_it_needs() -> None:
@@ -241,10 +238,10 @@ def test_local_errors_lie_between_rows_and_bins(columns: int) -> None:
     y, p = draw(300)
     features = np.random.default_rng(8).normal(size=(300, columns))
     wide, narrow = {"bandwidth": 1e9, "features": features}, {"bandwidth": 1e-9, "features": features}
-    assert cal.lce(y, p, **wide) == pytest.approx(cal.ece(y, p), abs=1e-8)
-    assert cal.mlce(y, p, **wide) == pytest.approx(cal.mce(y, p), abs=1e-8)
-    assert cal.lce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).mean()), abs=1e-14)
-    assert cal.mlce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).max()), abs=1e-14)
+    assert call(cal.lce, y, p, **wide) == pytest.approx(cal.ece(y, p), abs=1e-8)
+    assert call(cal.mlce, y, p, **wide) == pytest.approx(cal.mce(y, p), abs=1e-8)
+    assert call(cal.lce, y, p, **narrow) == pytest.approx(float(np.abs(p - y).mean()), abs=1e-14)
+    assert call(cal.mlce, y, p, **narrow) == pytest.approx(float(np.abs(p - y).max()), abs=1e-14)
 
 
 @pytest.mark.parametrize("bandwidth", [0.01, 0.5, 20.0])
@@ -254,13 +251,13 @@ def test_one_feature_in_a_pass_is_the_same_in_tiles(bandwidth: float) -> None:
     pair = np.column_stack([feature, np.zeros(4000)])
     for metric in (cal.lce, cal.mlce):
         words = {"bins": 3, "bandwidth": bandwidth, "standardise": False}
-        assert metric(cal.Predictions(y, p, features=feature), **words) == pytest.approx(
-            metric(cal.Predictions(y, p, features=pair), **words), abs=1e-12
+        assert call(metric, y, p, features=feature, **words) == pytest.approx(
+            call(metric, y, p, features=pair, **words), abs=1e-12
         )
         # A constant feature is dropped, so that one that varies is left.
         words["standardise"] = True
-        assert metric(cal.Predictions(y, p, features=feature), **words) == pytest.approx(
-            metric(cal.Predictions(y, p, features=pair), **words), abs=1e-15
+        assert call(metric, y, p, features=feature, **words) == pytest.approx(
+            call(metric, y, p, features=pair, **words), abs=1e-15
         )
 
 
@@ -381,4 +378,4 @@ def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
 )
 def test_knn_chi2_refuses_options(words: dict[str, Any]) -> None:
     with pytest.raises(cal.ArgumentError, match=next(iter(words))):
-        cal.knn_chi2(*C, **words)
+        call(cal.knn_chi2, *C, **words)

@@ -25,6 +25,7 @@ from calibrant.sketches.grid import CELLS
 from calibrant.sketches.row_sums import minus_log, row_sums
 from calibrant.sketches.serialization import pack
 from calibrant.util import kernels
+from tests.calling import call
 
 # Scores of exactly 0 and 1 are among the unfriendly ones.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
@@ -216,14 +217,14 @@ def check_bound(metric: cal.metrics.Metric, y: np.ndarray, p: np.ndarray, *, str
     sketch = cal.Sketch.of(y, p)
     words = {} if metric.lens == "auto" else {"lens": "binary"}
     try:
-        exact = metric(y, p, **words)
+        exact = call(metric, y, p, **words)
     except cal.CalibrantError as error:
         if strict:
             with pytest.raises(type(error)):
-                metric(sketch, **words)
+                call(metric, sketch, **words)
         return False
     try:
-        value, bound = metric(sketch, **words), sketch.error_bound(metric, **words)
+        value, bound = call(metric, sketch, **words), sketch.error_bound(metric, **words)
     except cal.UndefinedMetricError as error:
         # Slopes and curves of scores that share a cell, and choices of the number of bins.
         if error.argument not in (metric.id, "error_bound"):
@@ -473,9 +474,9 @@ def test_every_metric_reads_a_sketch_of_1e13_rows(metric: cal.metrics.Metric) ->
             cal.WeightsNotSupportedError,
             match=r"counts: \w+ expands counts to rows, and 2\.75e\+13 are too many; use fewer rows",
         ):
-            metric(many, **words)
+            call(metric, many, **words)
         return
-    found, wanted = metric(many, **words), metric(some, **words)
+    found, wanted = call(metric, many, **words), call(metric, some, **words)
     if metric.id in ("hosmer_lemeshow", "sbct", "pws", "bbt"):  # statistics that grow with the number of rows
         assert found == pytest.approx(wanted * 2.0**24, rel=1e-5)
     elif metric.id not in ("dce", "msce", "skde", "bkde"):  # bins and bandwidths that shrink with it

@@ -224,9 +224,9 @@ def ood_variance(members: Any, *, mean: bool = False, input: Literal["prob", "lo
     return np.asarray(spread.mean(axis=1) if mean else spread.sum(axis=1))
 
 
-def _probabilities(who: str, y_prob: Any, keywords: dict[str, Any]) -> Floats:
+def _probabilities(who: str, y_prob: Any, input: str) -> Floats:
     """Validated probabilities of shape (N, K); no labels are needed."""
-    source = read_distributions(who, y_prob, keywords)
+    source = read_distributions(who, y_prob, input)
     probs = source.probs.astype(np.float64, copy=False)
     return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
 
@@ -250,7 +250,7 @@ def _logits(values: Any) -> Floats:
 
 
 def _members(members: Any, input: str, who: str) -> Floats:
-    stack = [_probabilities(who, member, {"input": input}) for member in members]
+    stack = [_probabilities(who, member, input) for member in members]
     if len(stack) < 2:
         raise UndefinedMetricError(who, "requires at least two members")
     if len({member.shape for member in stack}) > 1:
