@@ -54,7 +54,9 @@ def read_rows(values: Mapping[str, Any], n: int) -> RowData:
         return RowData()
     weight, kind = read_weights(sample_weight, counts, n)
     present = None if weight is None or weight.all() else weight > 0
-    codes, names, groupings = None, (), ()
+    codes: Array | None = None
+    names: tuple[Any, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
     if groups is not None:
         from .grouping import note_unweighted, read_groupings
 
