@@ -57,9 +57,8 @@ def test_dropped_rows_are_those_of_a_file_without_them(run: Run, rows: Path, tmp
     _, out, _ = run("evaluate", rows, "--label", "churn", "--metrics", "brier", "--stream", "--drop-missing", "--json")
     streamed = json.loads(out)
     assert streamed["missing_values"] == {"rows": 300, "dropped": 4, "missing": {"churn": 2, "p": 2}}
-    for engine in ("sql", "arrow"):
-        sketches = cal.scan(rows, label="churn", by="region", missing="drop", engine=engine)  # type: ignore[arg-type]
-        assert (sketches.n, sketches.dropped.columns) == (295, {"churn": 2, "p": 2, "region": 1})
+    sketches = cal.scan(rows, label="churn", by="region", missing="drop")
+    assert (sketches.n, sketches.dropped.columns) == (295, {"churn": 2, "p": 2, "region": 1})
 
 
 def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ Cuts = Callable[[Prefix, int], Array]
 
 SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
+# Rows of a bin in the bin-count search, at least.
+FEWEST_ROWS = 10
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
 # Cuts of at most this many bins are kept for views with other outcomes.
@@ -122,23 +124,31 @@ def sweep(view: View, cuts: Cuts) -> int:
 def search(view: View, cuts: Cuts, practical: bool) -> int:
     """Find the number of bins by the bin-count search of Petersen et al., which halves and doubles it."""
     prefix, n = view.prefix, _rows(view)
-    least = 10 if practical else 0
-    if practical and n < 10:
+    if practical and n < FEWEST_ROWS:
         raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
-    most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
-    most = max(1, most)
+    least = FEWEST_ROWS if practical else 0
     size = prefix.end if view.weight_kind == "importance" else prefix.weight
     starts_of = _known_cuts(view, cuts)
 
     def fits(count: int) -> bool:
-        if count == 1:
-            return True
         starts = starts_of(count)
-        return _between(size, starts).min() >= least and _rising(prefix, starts)
+        return bool(_between(size, starts).min() >= least) and _rising(prefix, starts)
 
+    steps = _search_steps(n, len(prefix.score), practical)
+    try:
+        count = next(steps)
+        while True:
+            count = steps.send(fits(count))
+    except StopIteration as end:
+        return int(end.value)
+
+
+def _search_steps(rows: int, levels: int, practical: bool) -> Generator[int, bool, int]:
+    """Yield numbers of bins, each to be answered by whether it fits; return the one that is found."""
+    most = max(1, min(round(rows / 10), levels, 100) if practical else round(rows / 2))
     low, high, now = 1, most, min(10 if practical else 15, most)
     while not low == high == now:
-        if fits(now):
+        if now == 1 or (yield now):
             low = now
             now = min(2 * now, round(low + (high - low) / 2))
         else:
@@ -146,6 +156,60 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
             now = round(low + (high - low) / 2)
         now = min(high, max(low + 1, now))
     return now
+
+
+def search_together(views: Sequence[View]) -> list[int | None]:
+    """Find the numbers of bins of equal mass of several views with counts by `search`; None for a view with fewer than 10 rows.
+
+    The numbers that the searches try at the same time are tried in one pass over the tie groups of all views.
+    """
+    found: list[int | None] = [None] * len(views)
+    totals = [_rows(view) for view in views]
+    steps = [_search_steps(n, len(view.ties.score), True) for n, view in zip(totals, views, strict=True)]
+    waiting = {number: 0 for number, n in enumerate(totals) if n >= FEWEST_ROWS}
+    stacked = _StackedTies(views)
+    answers: dict[int, Any] = dict.fromkeys(waiting)  # None starts a search
+    while answers:
+        for number, answer in answers.items():
+            try:
+                waiting[number] = steps[number].send(answer)
+            except StopIteration as end:
+                found[number] = end.value
+                del waiting[number]
+        answers = dict(zip(waiting, stacked.fit(list(waiting), list(waiting.values())), strict=True))
+    return found
+
+
+class _StackedTies:
+    """Prefix sums of the tie groups of several views with counts, one view after the other."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self.total = np.array([_rows(view) for view in views])
+        self.ends = np.cumsum([len(view.prefix.weight) for view in views])
+        self.starts = np.append(0, self.ends[:-1])
+        self.base = np.cumsum(self.total + 1) - self.total - 1
+        weight = np.concatenate([view.prefix.weight for view in views])
+        self.weight = weight + np.repeat(self.base, self.ends - self.starts)
+        self.outcome = np.concatenate([view.prefix.outcome for view in views])
+
+    def fit(self, numbers: list[int], counts: list[int]) -> list[bool]:
+        """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""
+        own = np.repeat(np.arange(len(numbers)), counts)
+        view = np.array(numbers, np.intp)[own]
+        count = np.array(counts, np.int64)[own]
+        bin_number = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+        least = -(-bin_number * self.total[view] // count)
+        cuts = np.searchsorted(self.weight, self.base[view] + least)
+        full = cuts < self.ends[view] - 1
+        full[1:] &= (cuts[1:] != cuts[:-1]) | (own[1:] != own[:-1])
+        cuts, own, view = cuts[full], own[full], view[full]
+        is_last = np.append(own[1:] != own[:-1], True)[: len(own)]
+        ends = np.where(is_last, self.ends[view] - 1, np.append(cuts[1:], 0)[: len(own)])
+        size = self.weight[ends] - self.weight[cuts]
+        rate = (self.outcome[ends] - self.outcome[cuts]) / size
+        falls = np.append(False, (own[1:] == own[:-1]) & ~(rate[1:] - rate[:-1] >= -SAME))[: len(own)]
+        wrong = np.bincount(own, (size < FEWEST_ROWS) | falls, len(numbers))
+        return [bool(number == 0) for number in wrong.tolist()]
 
 
 def cross_validated(view: View, rule: Any) -> int:

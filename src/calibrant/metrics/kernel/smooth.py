@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...util.checks import check_positive, check_whole
 from ...views.view import View
 from ..registry import metric
 from .lipschitz import largest_lipschitz_sum
-from .spectral import NARROWEST, self_consistent_width, smoothed_error
+from .spectral import NARROWEST, self_consistent_widths, smoothed_error
 
 Floats = NDArray[np.float64]
 
@@ -23,26 +24,43 @@ LARGEST_LOG_ODDS = math.log(999)
 MOST_SCORES, CELLS = 2000, 1000
 
 
+def _residual_masses(view: View, kernel: str) -> tuple[Floats, Floats, float]:
+    """Return places on [0, 1], the residual of each row as a fraction of the total weight, and the unit of a bandwidth."""
+    mass = view.score - view.outcome
+    if view.weight is not None:
+        mass *= view.weights
+    mass /= view.total
+    if kernel != "logit":
+        return view.score, mass, 1.0
+    log_odds = np.clip(_log_odds(view.score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, mass, 2 / LARGEST_LOG_ODDS
+
+
+def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) -> None:
+    """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+    if bandwidth is None:
+        masses = [_residual_masses(view, kernel) for view in views]
+        widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
+        for view, width in zip(views, widths, strict=True):
+            view.tables["smece", kernel] = width
+
+
 @metric(
     "Smooth expected calibration error",
     range=(0, 1),
     ideal=0,
+    fill=_fill_widths,
     cite="blasiok2024",
 )
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
 ) -> float:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
-    mass = view.score - view.outcome
-    if view.weight is not None:
-        mass *= view.weights
-    mass /= view.total
-    position, scale = view.score, 1.0
-    if kernel == "logit":
-        log_odds = np.clip(_log_odds(view.score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-        position, scale = log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
     if bandwidth is None:
-        return self_consistent_width(position, mass, scale)
+        if ("smece", kernel) not in view.tables:
+            _fill_widths([view], None, kernel)
+        return float(view.tables["smece", kernel])
+    position, mass, scale = _residual_masses(view, kernel)
     if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
         raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
     return smoothed_error(position, mass, bandwidth * scale)

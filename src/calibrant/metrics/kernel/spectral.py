@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,8 @@ STEPS = (
     (FEW_MASSES, (WIDE, 5e-4, NARROWEST)),
     (math.inf, (WIDE, 0.001, NARROWEST)),
 )
+# Nodes of curves that are evaluated together, few enough to stay in the processor cache.
+NODES_AT_ONCE = 1 << 15
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
 # Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
@@ -43,27 +47,22 @@ NO_AREA = 1e-12
 QUINTIC = np.array([[30.0, -18.0, -12.0, -4.5, 1.5], [-60.0, 32.0, 28.0, 6.0, -4.0], [30.0, -15.0, -15.0, -2.5, 2.5]])
 
 
-def _cosines(values: Floats) -> Floats:
-    """Compute the type-I cosine transform: twice the sum, with both ends once."""
-    return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
-
-
 def _sums(cosines: Floats | None, sines: Floats, nodes: int) -> Floats:
-    """Compute sums of cosines and of sines with these factors at 0, 1/nodes, ..., 2 by one transform; the first factor is the constant.
+    """Compute sums of cosines and of sines with the factors of each row at 0, 1/nodes, ..., 2 by one transform; the first factor is the constant.
 
     Beyond 1 sines have the opposite sign of those at the place mirrored at 1; see `_odd`.
     """
     factors = -1j * nodes * sines
-    factors[0] = 0
+    factors[:, 0] = 0
     if cosines is not None:
         factors += nodes * cosines
-        factors[0] *= 2
+        factors[:, 0] *= 2
     return np.fft.irfft(factors, 2 * nodes)
 
 
-def _odd(sums: Floats, at: Indices) -> Floats:
+def _odd(sums: Floats, rows: Indices, at: Indices) -> Floats:
     """Return the sums of sines at some of the nodes."""
-    return (sums[at] - sums[-at]) / 2
+    return (sums[rows, at] - sums[rows, -at]) / 2
 
 
 def _terms_for(width: float) -> int:
@@ -107,83 +106,139 @@ class CosineSeries:
         for _ in range(points - 1):
             moments.append(np.bincount(left, power, nodes))
             power *= part
-        grid = np.zeros(nodes + 1 + 2 * beyond)
-        for place, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
-            grid[place : place + nodes] += received
+        grid: Floats = np.zeros(nodes + 1 + 2 * beyond)
+        if len(position) < nodes:  # most nodes receive nothing
+            is_held = np.zeros(nodes, bool)
+            is_held[:2] = is_held[left] = True  # one column alone would be rounded in another way
+            held = np.flatnonzero(is_held)
+            received = _lagrange_factors(points) @ np.array([sums[held] for sums in moments[::-1]])
+            places = (np.arange(points)[:, None] + held).ravel()
+            grid += np.bincount(places, received.ravel(), len(grid))
+        else:
+            for place, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
+                grid[place : place + nodes] += received
         inner = grid[beyond : len(grid) - beyond]
         inner[1 : beyond + 1] += grid[:beyond][::-1]
         inner[-beyond - 1 : -1] += grid[len(grid) - beyond :][::-1]
         inner[1:-1] /= 2
-        self.terms = _cosines(inner)[: _terms_for(width)] * 2
+        # The type-I cosine transform: twice the sum, with both ends once.
+        self.terms = np.fft.rfft(np.concatenate([inner, inner[-2:0:-1]])).real[: _terms_for(width)] * 2
         self.terms[0] /= 2
-
-    def _terms(self, width: float, per_width: int) -> tuple[Floats, Floats, int]:
-        """Compute the terms of the smoothed masses, their frequencies, and the number of nodes."""
-        order = math.pi * np.arange(0.0, _terms_for(width))
-        terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
-        return terms, order, 1 << max(6, math.ceil(math.log2(per_width / width)))
 
     def rough_integral(self, width: float) -> tuple[float, float]:
         """Compute `absolute_integral` by the trapezoidal rule, with straight lines at the zeros; correct to about four digits."""
-        terms, _, nodes = self._terms(width, FEWER_CURVE_NODES)
-        factors = terms * nodes
-        factors[0] *= 2
-        curve = np.fft.irfft(factors, 2 * nodes)[: nodes + 1]
-        size = np.abs(curve)
-        below = curve < 0
-        at = np.flatnonzero(below[1:] != below[:-1])
-        first, last = size[at], size[at + 1]
-        both = first + last
-        total = float(size.sum() - (size[0] + size[-1]) / 2 - (first * last / both).sum())
-        return total / nodes, -2 * width * float(both.sum()) * nodes
+        return rough_integrals([self], [width], _nodes_for(width, FEWER_CURVE_NODES))[0]
 
     def absolute_integral(self, width: float, per_width: int = CURVE_NODES) -> tuple[float, float]:
-        """Compute the integral over [0, 1] of the absolute value of the smoothed masses, and its derivative by the bandwidth.
-
-        The smoothed masses f solve the heat equation, df/dw = w f'': the integral changes by -2 w |f'| at each of their zeros.
-        """
-        terms, order, nodes = self._terms(width, per_width)
-        order[0] = 1.0  # the constant, which has no slope and whose area is added separately
-        sums = _sums(terms, -terms * order / nodes, nodes)
-        curve = np.append(sums[:1], sums[: nodes - 1 : -1])  # mirrored, where sines have the opposite sign
-        curve += sums[: nodes + 1]
-        curve /= 2
-        below = curve < 0
-        at = np.flatnonzero(below[1:] != below[:-1])
-        ends = np.concatenate([at, at + 1])
-        steps = np.concatenate([curve[ends], _odd(sums, ends)]) / nodes
-        area = _odd(_sums(None, terms / order, nodes), ends) + terms[0] / nodes * ends
-        to_root, steep = _area_to_root(area.reshape(2, -1), *steps.reshape(4, -1))
-        turns = np.concatenate([[0.0], area[: len(at)] + to_root, terms[:1]])
-        change = -2 * width * float(np.abs(steep).sum()) * nodes**2
-        return float(np.abs(np.diff(turns)).sum()), change
+        """Compute the integral over [0, 1] of the absolute value of the smoothed masses, and its derivative by the bandwidth."""
+        return absolute_integrals([self], [width], _nodes_for(width, per_width))[0]
 
 
-def _area_to_root(area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats) -> tuple[Floats, Floats]:
+def _nodes_for(width: float, per_width: int) -> int:
+    """Return the number of nodes at which a curve smoothed by this bandwidth is evaluated."""
+    return 1 << max(6, math.ceil(math.log2(per_width / width)))
+
+
+def _smooth(series: Sequence[CosineSeries], widths: Sequence[float]) -> tuple[Floats, Floats]:
+    """Compute the terms of smoothed masses, one row for each series, and their frequencies; beyond their number they are 0."""
+    counts = [_terms_for(width) for width in widths]
+    order = math.pi * np.arange(0.0, max(counts))
+    terms = np.zeros((len(series), len(order)))
+    for row, one, count in zip(terms, series, counts, strict=True):
+        row[:count] = one.terms[:count]
+    terms *= np.exp(-np.square(np.array(widths)[:, None] * order) / 2)
+    return terms, order
+
+
+def _sign_changes(curve: Floats) -> tuple[Indices, Indices, list[slice]]:
+    """Return row and node before each change of sign, and the part of these that belongs to each row."""
+    below = curve < 0
+    changes = np.flatnonzero(below[:, 1:] != below[:, :-1])
+    if len(curve) == 1:
+        return np.zeros_like(changes), changes, [slice(len(changes))]
+    nodes = curve.shape[1] - 1
+    ends = np.searchsorted(changes, nodes * np.arange(len(curve) + 1)).tolist()
+    parts = [slice(*pair) for pair in pairwise(ends)]
+    rows = np.repeat(np.arange(len(parts)), np.diff(ends))
+    return rows, changes - nodes * rows, parts
+
+
+def rough_integrals(series: Sequence[CosineSeries], widths: Sequence[float], nodes: int) -> list[tuple[float, float]]:
+    """Compute `absolute_integrals` by the trapezoidal rule, with straight lines at the zeros; correct to about four digits."""
+    factors = _smooth(series, widths)[0] * nodes
+    factors[:, 0] *= 2
+    curve = np.fft.irfft(factors, 2 * nodes)[:, : nodes + 1]
+    size = np.abs(curve)
+    rows, at, parts = _sign_changes(curve)
+    first, last = size[rows, at], size[rows, at + 1]
+    both = first + last
+    missing = first * last / both
+    whole = size.sum(axis=1) - (size[:, 0] + size[:, -1]) / 2
+    return [
+        (float(total - missing[part].sum()) / nodes, -2 * width * float(both[part].sum()) * nodes)
+        for total, part, width in zip(whole, parts, widths, strict=True)
+    ]
+
+
+def absolute_integrals(
+    series: Sequence[CosineSeries], widths: Sequence[float], nodes: int
+) -> list[tuple[float, float]]:
+    """Compute the integrals over [0, 1] of the absolute values of smoothed masses, and their derivatives by the bandwidth.
+
+    The smoothed masses f solve the heat equation, df/dw = w f'': the integral changes by -2 w |f'| at each of their zeros.
+    """
+    terms, order = _smooth(series, widths)
+    order[0] = 1.0  # the constant, which has no slope and whose area is added separately
+    sums = _sums(terms, -terms * order / nodes, nodes)
+    curve = np.concatenate(
+        [sums[:, :1], sums[:, : nodes - 1 : -1]], axis=1
+    )  # mirrored, where sines have the opposite sign
+    curve += sums[:, : nodes + 1]
+    curve /= 2
+    rows, at, parts = _sign_changes(curve)
+    rows, ends = np.concatenate([rows, rows]), np.concatenate([at, at + 1])
+    steps = np.concatenate([curve[rows, ends], _odd(sums, rows, ends)]) / nodes
+    area = _odd(_sums(None, terms / order, nodes), rows, ends) + (terms[:, 0] / nodes)[rows] * ends
+    to_root, steep = _area_to_root(parts, area.reshape(2, -1), *steps.reshape(4, -1))
+    turns, steep = area[: len(at)] + to_root, np.abs(steep)
+    found = []
+    for part, end, width in zip(parts, terms[:, :1], widths, strict=True):
+        path = np.concatenate([[0.0], turns[part], end])
+        change = -2 * width * float(steep[part].sum()) * nodes**2
+        found.append((float(np.abs(path[1:] - path[:-1]).sum()), change))
+    return found
+
+
+def _area_to_root(
+    parts: list[slice], area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats
+) -> tuple[Floats, Floats]:
     """Compute the integral from 0 to the root of a curve on [0, 1] with a sign change, and the slope there, given values and slopes at both ends.
 
-    The antiderivative is approximated by the quintic polynomial with these areas, values and slopes. That is
+    `parts` are those of one curve each. The antiderivative is approximated by the quintic polynomial with these areas, values and slopes. That is
     stationary at the root, so a root to four digits gives eight of the integral.
     """
     if not first.size:
         return first, first
     whole = area[1] - area[0]
-    factors = np.stack([first, rise, *(QUINTIC @ np.stack([whole, first, last, rise, next_rise]))])
+    factors = np.array([first, rise, *(QUINTIC @ np.array([whole, first, last, rise, next_rise]))])
     root = first / (first - last)
-    for _ in range(2):
-        value, steep = _value_and_slope(factors, root)
-        with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(2):
+            value, steep = _value_and_slope(factors, root)
             step = value / steep
-        root = root - step
+            root = root - step
     # Where the curve is nearly flat at its root, the steps must not leave the bracket; rounding errors around 0 have no area.
     hard = ~((np.abs(step) <= 1e-3) & (root >= 0) & (root <= 1))
     if hard.any():
         size = np.abs(first) + np.abs(last)
+        has_area = np.concatenate([size[part] > NO_AREA * size[part].max(initial=0) for part in parts])
+        # Without steps outside of the bracket, a curve keeps the slopes of all its roots.
+        is_easy = np.concatenate([np.full(size[part].shape, not hard[part].any()) for part in parts])
         root = np.where(hard, first / (first - last), root)
-        hard &= size > NO_AREA * size.max()
+        hard &= has_area
         if hard.any():
             root[hard], steep[hard] = _bracketed_root(factors[:, hard])
-        steep = np.where(size > NO_AREA * size.max(), steep, 0.0)
+        steep = np.where(has_area | is_easy, steep, 0.0)
     c0, c1, c2, c3, c4 = factors
     return root * (c0 + root * (c1 / 2 + root * (c2 / 3 + root * (c3 / 4 + root * (c4 / 5))))), steep
 
@@ -213,34 +268,68 @@ def smoothed_error(position: Floats, mass: Floats, width: float) -> float:
     return CosineSeries(position, mass, width).absolute_integral(width)[0]
 
 
-def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) -> float:
-    """Find the fixed point s at which the masses smoothed with bandwidth ``s * scale`` have the absolute integral s.
+class Integral(NamedTuple):
+    """A smoothed error that a search asks for."""
 
-    The integral is non-increasing in s, so that s is unique. If s is below the smallest bandwidth, the integral there is returned.
+    series: CosineSeries
+    width: float
+    nodes: int
+    is_rough: bool
+
+
+Search = Generator[Integral, tuple[float, float], float]
+
+
+def self_consistent_widths(masses: Iterable[tuple[Floats, Floats]], scale: float = 1.0) -> list[float]:
+    """Find the fixed point s at which masses smoothed with bandwidth ``s * scale`` have the absolute integral s, for several data sets.
+
+    The integral is non-increasing in s, so that s is unique. If s is below the smallest bandwidth, the integral there is returned. Each data
+    set has its own search; smoothed errors that the searches ask for at the same time are computed together.
     """
+    searches = [_width_search(position, mass, scale) for position, mass in masses]
+    widths = [0.0] * len(searches)
+    asked = {number: next(search) for number, search in enumerate(searches)}
+    while asked:
+        alike: dict[tuple[bool, int], list[int]] = {}
+        for number, integral in asked.items():
+            alike.setdefault((integral.is_rough, integral.nodes), []).append(number)
+        for (is_rough, nodes), numbers in alike.items():
+            size = max(1, NODES_AT_ONCE // nodes)
+            for some in (numbers[start : start + size] for start in range(0, len(numbers), size)):
+                series, each = [asked[number].series for number in some], [asked[number].width for number in some]
+                values = (rough_integrals if is_rough else absolute_integrals)(series, each, nodes)
+                for number, value in zip(some, values, strict=True):
+                    try:
+                        asked[number] = searches[number].send(value)
+                    except StopIteration as end:
+                        widths[number] = end.value
+                        del asked[number]
+    return widths
+
+
+def _width_search(position: Floats, mass: Floats, scale: float) -> Search:
+    """Search the fixed point of one data set."""
     position, mass = _neighbours_joined(position, mass)
     steps = next(steps for most, steps in STEPS if len(position) < most)
     series: dict[float, CosineSeries] = {}
 
-    @cache
-    def error(s: float, accuracy: int) -> tuple[float, float]:
+    def error(s: float, accuracy: int) -> Generator[Integral, tuple[float, float], tuple[float, float]]:
         """The integral at s, and its elasticity: the relative change over that of s."""
         width = max(s * scale, NARROWEST)
         # A coarse series first, a finer one only if the fixed point is small.
         fits = next(own for own in steps if own <= width)
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits, six=fits == WIDE)
-        if accuracy:
-            fewer = accuracy == 1 or width < NARROW
-            value, change = series[fits].absolute_integral(width, FEWER_CURVE_NODES if fewer else CURVE_NODES)
-        else:
-            value, change = series[fits].rough_integral(width)
+        fewer = accuracy < 2 or width < NARROW
+        nodes = _nodes_for(width, FEWER_CURVE_NODES if fewer else CURVE_NODES)
+        value, change = yield Integral(series[fits], width, nodes, not accuracy)
         return value, width * change / max(value, TINY)
 
     # Smoothing reduces the error from that of single scores to that of all rows together; if these agree, it is constant. Any smoothed
     # error lies between them, so that one that differs clearly from that of all rows saves a sort.
     together = abs(float(mass.sum()))
-    if together < 100 * NARROWEST and error(FIRST_TRIED, 0)[0] <= 1.01 * together + 1e-9:
+    first = yield from error(FIRST_TRIED, 0)
+    if together < 100 * NARROWEST and first[0] <= 1.01 * together + 1e-9:
         one_each = mass
         if not (position[1:] > position[:-1]).all():
             _, score = np.unique(position, return_inverse=True)
@@ -248,7 +337,7 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
         apart = float(np.abs(one_each).sum())
         if apart - together <= 1e-14:
             return apart
-    return _fixed_point(error, NARROWEST / scale)
+    return (yield from _fixed_point(error, NARROWEST / scale, first))
 
 
 def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
@@ -260,16 +349,16 @@ def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return position[starts], np.add.reduceat(mass, starts)
 
 
-def _fixed_point(function: Callable[[float, int], tuple[float, float]], least: float) -> float:
+def _fixed_point(function: Callable[[float, int], Any], least: float, first: tuple[float, float]) -> Search:
     """Find the fixed point of a non-increasing function on [0, 1], or its value at `least` if that is smaller.
 
-    `function` returns its value and elasticity with an accuracy from 0 to 2. Newton's method is used in logarithms, in which such errors
+    `function` yields its value and elasticity with an accuracy from 0 to 2; `first` are those at the first argument. Newton's method is used in logarithms, in which such errors
     are nearly linear. Where the function is below its argument, the two meet between them: each value bounds the answer.
     """
     low, high, x = least, 1.0, FIRST_TRIED
     accuracy, close = 0, (ROUGH_UP_TO, FEWER_UP_TO, FINAL_STEP)
+    value, elasticity = first
     for _ in range(100):
-        value, elasticity = function(x, accuracy)
         value = max(value, TINY)
         above = math.log(value / x)
         least_is_enough = x == least and above < 0
@@ -284,4 +373,5 @@ def _fixed_point(function: Callable[[float, int], tuple[float, float]], least: f
             # Bounds from less accurate values may exclude the answer.
             accuracy, low, high = min(accuracy + 1, 2), least, 1.0
         x = following
+        value, elasticity = yield from function(x, accuracy)
     return x
