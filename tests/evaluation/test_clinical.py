@@ -154,8 +154,6 @@ def test_clusters_widen_the_intervals() -> None:
         wide, narrow = found[id], rows[id]
         assert wide.method == "percentile bootstrap"
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
-    with pytest.raises(cal.ArgumentError, match=r"groups: has no effect without cluster=True"):
-        cal.clinical_summary(cal.Predictions(y, p, groups=patient))
     few = call(cal.clinical_summary, y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
     counted = call(
@@ -389,11 +387,6 @@ def test_dropped_rows_are_reported_for_item_11() -> None:
         "drops and imputes none"
         in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
     )
-
-
-def test_groups_are_asked_for_elsewhere() -> None:
-    with pytest.raises(TypeError, match="validate_by_group"):
-        cal.clinical_summary([0, 1] * 20, [0.2, 0.7] * 20, by=[0, 1] * 20, n_resamples=0)
 
 
 def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:

@@ -19,7 +19,6 @@ from calibrant.errors import (
     InputWarning,
     ShapeError,
     UndefinedMetricError,
-    UnknownArgumentError,
     WeightError,
 )
 from calibrant.evaluation.survival import _brier, _point_measures, read_survival
@@ -274,8 +273,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),
     ({"prob": "p"}, CalibrantError, "prob: names a column"),
-    ({"status": EVENT}, UnknownArgumentError, "use event"),
-    ({"weights": EVENT}, UnknownArgumentError, "use sample_weight"),
 ]
 
 

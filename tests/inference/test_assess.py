@@ -265,54 +265,6 @@ def test_bad_arguments_are_named() -> None:
         cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]
 
 
-def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
-    y, p = overconfident(50)
-    for call, text in [
-        (lambda: cal.assess(y, p, metrics="ece"), "did you mean 'metric'"),
-        (
-            lambda: cal.assess(y, p, level=0.95),
-            "level: unexpected keyword of assess or ecce_mad; use alpha = 1 - level",
-        ),
-        (
-            lambda: cal.assess(y, p, random_state=0),
-            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
-        ),
-        (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; assess or"),
-        (
-            lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3),
-            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
-        ),
-        (
-            lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
-            "assess_many or its metrics; did you mean 'bins'",
-        ),
-        (lambda: cal.sequential_test(y, p, binz=3), "sequential_test; did you mean 'bins'"),
-        (lambda: cal.safe_hosmer_lemeshow(y, p, confidence_level=0.9), "alpha = 1 - confidence_level"),
-        (
-            lambda: cal.pit_test(y, p, random_state=1),
-            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
-        ),
-        (lambda: cal.calibration_band(y, p, digit=2), "did you mean 'digits'"),
-        (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
-        (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
-        (
-            lambda: cal.hosmer_lemeshow_multinomial(y, p, lens=cal.classwise(combine="sum")),
-            "combine: unexpected keyword of hosmer_lemeshow_multinomial",
-        ),
-        (
-            lambda: cal.power("ece", 100, deviation=0.1, n_bins=3),
-            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
-        ),
-        (
-            lambda: cal.power("ece", 100, deviation=0.1, level=0.95),
-            "level: unexpected keyword of power or ece; use alpha = 1 - level",
-        ),
-        (lambda: cal.evaluate(y, p, level=0.95), "level: unexpected keyword of evaluate; use interval"),
-    ]:
-        with pytest.raises(cal.UnknownArgumentError, match=text):
-            call()
-
-
 def test_one_metric_may_be_named_alone() -> None:
     y, p = overconfident(200)
     several = cal.assess_many(y, p, metrics=["ece"], bins=3, rng=0, n_resamples=19)

@@ -827,11 +827,11 @@ def test_importance_is_refused(metric: str, method: str) -> None:
 
 def test_importance_is_refused_by_functions() -> None:
     weight = {"sample_weight": np.arange(1.0, 11.0)}
-    for call in (giviti_test, hosmer_lemeshow_multinomial):
+    for test in (giviti_test, hosmer_lemeshow_multinomial):
         with pytest.raises(WeightsNotSupportedError):
-            call(*B, **weight)
+            test(*B, **weight)
     with pytest.raises(WeightsNotSupportedError):
-        call(grade_tests, *B, edges=[0, 1], **weight)
+        grade_tests(*B, edges=[0, 1], **weight)
 
 
 def test_sandwich_is_right_under_importance() -> None:

@@ -137,7 +137,7 @@ def test_the_remedy_of_pws_is_no_default() -> None:
 @pytest.mark.parametrize("test", [cal.giviti_test, cal.sequential_test, cal.grade_tests])
 def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
     data = cal.make_calibrated(200, rng=0)
-    words = {"grades": np.arange(200) % 4} if test is cal.grade_tests else {}
+    words = {"edges": [0.0, 0.5, 1.0]} if test is cal.grade_tests else {}
     with pytest.raises(
         cal.errors.ArgumentError,
         match=r"where: label in \[1\] selects rows by their labels, which then do not follow the predicted probabilities; select by prediction or score instead",
