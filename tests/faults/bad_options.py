@@ -691,12 +691,6 @@ EVALUATE = [
         "got ['safety']",
     ),
     group(
-        "groups twice",
-        lambda: cal.evaluate(cal.Predictions(Y, P, groups=list("abab"), groups=list("abab"))),
-        "cannot be combined with groups",
-        "drop groups",
-    ),
-    group(
         "a column without a frame",
         lambda: cal.evaluate(cal.Predictions(Y, P, groups="region")),
         "'region' is the name of a column, and the first argument is not a frame",

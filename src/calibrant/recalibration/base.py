@@ -161,10 +161,7 @@ class Calibrator:
     Calibrators follow the conventions of scikit-learn: they work with ``clone`` and in pipelines, and fitted attributes end in an
     underscore.
 
-    Parameters
-    ----------
-    *args, **keywords
-        Parameters of the method, which are the fields of its class.
+    The parameters of a method are the fields of its class.
 
     Attributes
     ----------
