@@ -51,7 +51,7 @@ FIGURES: dict[str, tuple[Any, str, int]] = {
         1,
     ),
     "polytomous": (
-        cal.classwise_curves(WORDS[Y], P, classes=WORDS.tolist()),
+        cal.classwise_curves(cal.Predictions(WORDS[Y], P, classes=WORDS.tolist())),
         "color label linestyle linewidth marker alpha",
         4,
     ),

@@ -25,7 +25,9 @@ FAST: dict[str, Any] = {"metrics": ["brier"], "recalibration": False, "interval"
 
 @pytest.fixture(scope="module")
 def found() -> Report:
-    return cal.report(Y, RISK, purpose="clinical", by=SEX, outcome="death", metadata={"model": "model A"}, **FAST)
+    return cal.report(
+        cal.Predictions(Y, RISK, groups=SEX), purpose="clinical", outcome="death", metadata={"model": "model A"}, **FAST
+    )
 
 
 def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
@@ -109,7 +111,9 @@ class TestTripod:
 
     def test_clusters_and_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-        summary = cal.clinical_summary(Y, RISK, groups=np.arange(300) // 4, cluster=True, level=0.5, n_resamples=20)
+        summary = cal.clinical_summary(
+            cal.Predictions(Y, RISK, groups=np.arange(300) // 4), cluster=True, level=0.5, n_resamples=20
+        )
         found = cal.tripod(summary)
         assert isinstance(found, Tripod)
         assert "75 clusters" in found["12d"].filled
@@ -123,7 +127,11 @@ class TestTripod:
 
 def test_dropped_rows_and_subgroups_beyond_the_first_are_stated() -> None:
     centre = [f"centre {row % 40}" for row in range(300)]
-    found = cal.report([*Y, None], [*RISK, 0.5], purpose="clinical", by=[*centre, "centre 0"], missing="drop", **FAST)
+    found = cal.report(
+        cal.Predictions([*Y, None], [*RISK, 0.5], missing="drop", groups=[*centre, "centre 0"]),
+        purpose="clinical",
+        **FAST,
+    )
     part = found.clinical
     assert part is not None
     assert len(part.subgroups) == 30

@@ -20,13 +20,13 @@ GROUP = np.where(np.arange(200) % 2, "odd", "even")
 
 @pytest.fixture(scope="module")
 def counted() -> cal.reporting.Report:
-    return cal.report(LABEL, SCORE, counts=COUNTS, by=GROUP, metrics=["ece"])
+    return cal.report(cal.Predictions(LABEL, SCORE, counts=COUNTS, groups=GROUP), metrics=["ece"])
 
 
 @pytest.fixture(scope="module")
 def written_out() -> cal.reporting.Report:
     rows = np.repeat(np.arange(200), COUNTS)
-    return cal.report(LABEL[rows], SCORE[rows], by=GROUP[rows], metrics=["ece"])
+    return cal.report(cal.Predictions(LABEL[rows], SCORE[rows], groups=GROUP[rows]), metrics=["ece"])
 
 
 def test_rows_are_those_stood_for(counted: cal.reporting.Report, written_out: cal.reporting.Report) -> None:

@@ -181,10 +181,7 @@ def _named(name: str, other: str = "other") -> Report:
     groups = np.array([f"{name}1", f"{name}2"], dtype=object)[np.arange(60) // 30]
     probs = np.linspace(0.1, 0.9, 60)
     return report(
-        labels,
-        np.column_stack([1 - probs, probs]),
-        by=groups,
-        classes=[name, other],
+        cal.Predictions(labels, np.column_stack([1 - probs, probs]), classes=[name, other], groups=groups),
         title=name,
         outcome=name,
         metadata={name: name},
@@ -268,13 +265,15 @@ def test_a_threshold_below_every_confidence_is_called_always() -> None:
     part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], recalibration=False)
     assert not part.threshold.always
     assert "Answer automatically at confidence \u2265" in part.to_markdown()
-    sure = report([1] * 100, [0.9] * 100, input="confidence", metrics=["ece"], recalibration=False)
+    sure = report(cal.Predictions([1] * 100, [0.9] * 100, input="confidence"), metrics=["ece"], recalibration=False)
     assert not sure.threshold.always  # a confidence alone may be anything from 0 up
 
 
 def test_a_threshold_below_one_third_of_rows_that_do_not_sum_to_1_is_not_called_always() -> None:
     probs = [[0.9, 0.05, 0.05]] * 600 + [[0.31, 0.31, 0.31]] * 400
-    found = report([0] * 600 + [2] * 400, probs, sum_tolerance=0.1, metrics=["ece"], recalibration=False).threshold
+    found = report(
+        cal.Predictions([0] * 600 + [2] * 400, probs, sum_tolerance=0.1), metrics=["ece"], recalibration=False
+    ).threshold
     assert found.threshold == 0.9
     assert found.coverage == 0.6
     assert not found.always

@@ -23,9 +23,8 @@ from ..errors import (
 from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
-from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
-from ..recalibration.choosing import Recalibration
+from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
@@ -303,10 +302,8 @@ def _threshold(
 
 
 def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:
-    weights: dict[str, Any] = {"counts" if before.weight_kind == "counts" else "sample_weight": before.weight}
-    plain = summing_to_one(before.probs)
-    models = {"after": plain if after is None else after.probs, "before": plain}
-    return compare(before.labels, models, metric=metric, **weights, **draws)
+    plain = rows_summing_to_one(before)
+    return compare({"after": plain if after is None else after, "before": plain}, metric=metric, **draws)
 
 
 def _change(found: Comparison) -> str:

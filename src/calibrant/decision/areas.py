@@ -13,6 +13,7 @@ from ..inference.seeds import generator
 from ..util.checks import check_choice
 from ..util.progress import track
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .rows import Judged, Steps, read_judged
 
 Floats = NDArray[np.float64]
@@ -30,7 +31,8 @@ def aurc(
     rule: AreaRule = "expected",
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the area under the risk-coverage curve.
 
@@ -52,7 +54,8 @@ def aurc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -78,10 +81,12 @@ def aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    >>> round(cal.aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.1458
     """
-    judged = read_judged(aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     check_choice(rule, "rule", ("expected", "integral", "trapezoid", "torch_uncertainty"))
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
 
@@ -96,7 +101,8 @@ def e_aurc(
     reference: Literal["exact", "asymptotic"] = "exact",
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the excess area under the risk-coverage curve.
 
@@ -116,7 +122,8 @@ def e_aurc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -134,10 +141,12 @@ def e_aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.e_aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    >>> round(cal.e_aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.0833
     """
-    judged = read_judged(e_aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "e_aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     check_choice(reference, "reference", ("exact", "asymptotic"))
     if reference == "exact":
         return area_of(judged, "e_aurc")
@@ -156,7 +165,8 @@ def augrc(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the area under the generalised risk-coverage curve.
 
@@ -174,7 +184,8 @@ def augrc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -199,10 +210,12 @@ def augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> cal.augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.09375
     """
-    judged = read_judged(augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     return area_of(judged, "augrc")
 
 
@@ -215,7 +228,8 @@ def e_augrc(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the excess area under the generalised risk-coverage curve.
 
@@ -232,7 +246,8 @@ def e_augrc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -246,10 +261,12 @@ def e_augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.e_augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> cal.e_augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.0625
     """
-    judged = read_judged(e_augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "e_augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     return area_of(judged, "e_augrc")
 
 

@@ -14,6 +14,7 @@ from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_words
 from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, wrapped
@@ -211,7 +212,8 @@ def cumulative_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     interval: float = 0.95,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> CumulativeDiagram:
     r"""Compute the cumulative differences between scores and outcomes in order of the score.
 
@@ -226,7 +228,8 @@ def cumulative_diagram(
     interval : float, default 0.95
         Probability with which the whole path stays in the band under calibration, by the distribution of Brownian
         motion: the path leaves the band where `assess` rejects with `ecce_mad`.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -256,7 +259,7 @@ def cumulative_diagram(
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
     check_fraction(interval, "interval")
-    view = one_view(cumulative_diagram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
     chance = maximum_survival(far / scale) if scale > 0 else float(far <= 1e-12)

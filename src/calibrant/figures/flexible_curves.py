@@ -21,6 +21,7 @@ from ..util.checks import check_choice, check_fraction, check_positive, check_wh
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import View
 from .base import (
     ENDS,
@@ -291,7 +292,8 @@ def flexible_calibration_curve(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> FlexibleCalibrationCurve:
     r"""Estimate the flexible calibration curve of a risk model: observed rate as a smooth function of predicted risk.
 
@@ -328,7 +330,8 @@ def flexible_calibration_curve(
     lens
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -378,7 +381,7 @@ def flexible_calibration_curve(
     0.61
     """
     _check_options(smoother, level, uncertainty, span, degree, knots, points, n_resamples)
-    view = one_view(flexible_calibration_curve, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
     how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty

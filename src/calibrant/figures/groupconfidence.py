@@ -18,7 +18,7 @@ from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, plain
 from .canvas import INK, PAPER_WIDTH, new_ax, small_size
 from .classgroups import grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
-from .models import ONE, grouped_bars, legend_above, read_predictions, row_weights
+from .models import ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
 from .styling import BARS, plots, series_of
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def group_confidence_diagram(
     given: Any = None,
     level: int = 1,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> GroupConfidenceDiagram:
     """Compute the mean probability of each class group for rows of a true group.
 
@@ -143,7 +144,8 @@ def group_confidence_diagram(
     level : int, default 1
         Level of the hierarchy, 1 for the coarsest.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -165,7 +167,7 @@ def group_confidence_diagram(
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
     names, lens = steps[level - 1]
-    models = read_predictions(group_confidence_diagram, y_true, y_prob, where, keywords)
+    models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     if given is not None and str(given) not in names:
         raise ArgumentError("given", f"unknown group {given!r} on level {level}", f"choose one of {names}")
     if given is None and len(models) > 1:

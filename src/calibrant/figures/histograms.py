@@ -13,6 +13,7 @@ from ..binning.table import BinTable
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from .base import (
     FIGURE_PARAMETERS,
     Diagram,
@@ -141,7 +142,14 @@ def outcome_words(lens: str) -> tuple[str, str]:
 
 @documents_keywords(table=FIGURE_PARAMETERS)
 def score_histogram(
-    y_true: Any, y_prob: Any = None, *, bins: Bins = 20, lens: str | Lens = "auto", where: Any = None, **keywords: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: Bins = 20,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ScoreHistogram:
     """Compute histograms of the scores by outcome: events and non-events, or correct and wrong predictions.
 
@@ -153,7 +161,8 @@ def score_histogram(
         Number of bins of equal width, or their edges.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -171,6 +180,6 @@ def score_histogram(
     >>> histogram.positive.tolist(), histogram.negative.tolist()
     ([1.0, 2.0], [1.0, 0.0])
     """
-    view = one_view(score_histogram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     table = bin_table(view, EQUAL_WIDTH, bins)
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

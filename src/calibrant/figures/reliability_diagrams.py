@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +21,7 @@ from ..util.checks import check_choice, check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
@@ -276,7 +276,8 @@ def reliability_diagram(
     bandwidth: float | None = None,
     n_resamples: int = 1000,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ReliabilityDiagram:
     r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
 
@@ -298,7 +299,8 @@ def reliability_diagram(
     bandwidth
     n_resamples
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -343,15 +345,13 @@ def reliability_diagram(
     check_choice(uncertainty, "uncertainty", WAYS)
     if interval is not None:
         check_fraction(interval, "interval")
-    view = one_view(reliability_diagram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
 reliability = reliability_diagram
 """The short name of `reliability_diagram`."""
-
-OWN_KEYWORDS = tuple(inspect.unwrap(reliability_diagram).__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:

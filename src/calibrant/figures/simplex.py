@@ -16,9 +16,9 @@ from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.resolve import views_of
+from ..views.resolve import resolve, views_of
 from ..views.view import VectorView
-from .base import FIGURE_PARAMETERS, Diagram, plain, source_of
+from .base import FIGURE_PARAMETERS, Diagram, plain, rows_or_view
 from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, small_size, text_size, tones_of
 from .labels import shortened, width_of, wrapped
 from .models import row_weights
@@ -217,7 +217,8 @@ def simplex_diagram(
     least: float = 10,
     points: int = 2000,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> SimplexDiagram:
     """Compute the simplex diagram of three classes: arrows from mean predicted probabilities to observed frequencies.
 
@@ -237,7 +238,8 @@ def simplex_diagram(
     points : int, default 2000
         Largest number of single rows shown, evenly selected.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -256,7 +258,7 @@ def simplex_diagram(
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
     check_choice(kind, "kind", ("arrows", "points"))
-    source = source_of(simplex_diagram, y_true, y_prob, where, keywords)
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
     whole = _whole(source)
     view, names = _three(source, whole, corners)
     if kind == "points":

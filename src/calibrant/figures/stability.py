@@ -22,13 +22,14 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
+from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, finish, source_of
+from .base import FIGURE_PARAMETERS, Diagram, finish, rows_or_view
 from .canvas import PAPER_WIDTH, small_size, tones_of
 from .labels import relabel
-from .models import Source, find_metric, in_octaves, legend_above, metric_words, panels
+from .models import Source, find_metric, in_octaves, legend_above, panels
 from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -280,7 +281,9 @@ def stability_diagram(
     lens: Any = None,
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> StabilityDiagram:
     """Compute a metric as a function of one of its options, or of the share of rows, and find where it is stable.
 
@@ -312,7 +315,9 @@ def stability_diagram(
         Lens; by default that of the metric.
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -352,12 +357,12 @@ def stability_diagram(
     (5, 10, 15, 20)
     """
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, keywords)
+    check_options(stability_diagram, options, chosen)
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
     _check_tolerance(tolerance, n_resamples)
-    source = source_of(stability_diagram, y_true, y_prob, where, rest, chosen.options)
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
     if isinstance(source, VectorView) and n_resamples:
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):

@@ -16,7 +16,7 @@ from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, re
 from ..inference.seeds import generator, seed_of
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.view import View
 from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square, whole_markers
 from .canvas import PAPER_WIDTH, new_ax, tones_of
@@ -192,7 +192,7 @@ class SurvivalDiagram(Diagram):
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
 
 
-@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=FOLLOW_UP_PARAMETERS)
 def survival_diagram(
     y_prob: Any,
     *,

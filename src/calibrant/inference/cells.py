@@ -21,7 +21,7 @@ from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_m
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, value_options
 from ..views.view import Rows, View
 
 Array = NDArray[Any]
@@ -108,9 +108,8 @@ class Drawn:
 
     def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
         """The metric of this resample; NaN where it is undefined."""
-        own = {keyword: value for keyword, value in keywords.items() if keyword not in ("lens", "where")}
         try:
-            return metric.of_views(self.views(metric, keywords), **own)
+            return metric.of_views(self.views(metric, keywords), **value_options(keywords))
         except UndefinedMetricError:
             return np.nan
 

@@ -21,7 +21,7 @@ from ..metrics.registry import Metric
 from ..metrics.sum_forms import Binned, Linear, OneTable, Sums
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
 from .cells import Draws
 from .resampling import PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
@@ -130,8 +130,9 @@ def _draws(
     seed: int,
     workers: int | None,
 ) -> Floats | None:
-    # Classes that are combined, and rows that are selected, are not options of the formula.
-    if not isinstance(sampler, PredictionSampler) or not {*metric.options, "lens"}.issuperset(options):
+    # How classes are combined, and rows that are selected, are not options of the formula.
+    formula_alone = {*metric.options, "lens"}.issuperset(options) and not combination(options.get("lens"))
+    if not isinstance(sampler, PredictionSampler) or not formula_alone:
         return None
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
     task = Task(metric, options, keywords, sampler, draws, count, seed, workers)

@@ -14,7 +14,7 @@ from ..errors import (
     LensError,
 )
 from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Inference, choose_metrics, read_grouped
+from ..evaluation.measure import Inference, choose_metrics
 from ..evaluation.result import Evaluation, Header
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -25,10 +25,9 @@ from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.files import check_writable
 from ..util.progress import loop
 from ..util.version import __version__
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import resolve, views_of
-from ..views.selections import parse_selection
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 from .content import (
     BeforeAfter,
@@ -197,13 +196,12 @@ class Report(Document):
         return table.headings, table.cells
 
 
-@checks_keywords()
+@documents_keywords()
 def report(
     y_true: Any,
     y_prob: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
-    by: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
     purpose: str | None = None,
     lens: str | Lens | None = None,
@@ -218,7 +216,8 @@ def report(
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> Report:
     """Report the calibration of predictions: conclusion, diagram, metrics, subgroups, recalibration and threshold.
 
@@ -232,8 +231,6 @@ def report(
     y_prob
     path : str or path-like, optional
         File to write; the suffix .html, .md or .json determines the format.
-    by : array-like of shape (N,), str, list of str, mapping or frame, optional
-        Groups that are tested, as for `evaluate`: the group of each row, or with a frame ``["contract", "tenure/4", "age >= 65"]``.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
@@ -263,7 +260,8 @@ def report(
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Format of the file, if the suffix of `path` does not determine it.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -316,13 +314,14 @@ def report(
         metadata,
         purpose,
     )
-    more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
+    grouped = isinstance(y_true, Predictions) and y_true.groups is not None
+    more: dict[str, Any] = {"by": "given" if grouped else None, "where": None if where is None else "given"}
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
-        resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
+        resolve(y_true, y_prob, sample_weight, pos_label, where)
         data = y_true
     else:
-        data = parse_selection(where, read_grouped(y_true, y_prob, by, keywords))
+        data = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     found = build(data, options, more)
     if path is not None:
         found.save(path, format=form)
@@ -478,10 +477,6 @@ def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
         **({} if options.purpose is None else {"purpose": options.purpose}),
         **more,
     }
-
-
-def _shown(by: Any) -> str | None:
-    return None if by is None else by if isinstance(by, str) else "given"
 
 
 def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], list[str]]:

@@ -14,14 +14,14 @@ from ..errors import ArgumentError, CalibrantError, ShapeError
 from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
 from ..inference.multiplicity import adjust
-from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..recalibration.choosing import rows_summing_to_one
 from ..sketches.collection import Sketches
 from ..util.files import check_writable
 from ..util.results import number, percent
-from ..views.keywords import checks_keywords
-from ..views.resolve import paired_models
+from ..views.keywords import documents_keywords
+from ..views.resolve import as_predictions, paired_models
 from .building import Options, Report, build, read_options
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
@@ -162,7 +162,7 @@ class ReportComparison(Document):
         return table.headings, table.cells
 
 
-@checks_keywords()
+@documents_keywords()
 def compare_reports(
     y_true: Any,
     y_prob: Any = None,
@@ -182,7 +182,8 @@ def compare_reports(
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ReportComparison:
     """Compare the calibration of several models, of several periods, or before and after recalibration.
 
@@ -227,7 +228,8 @@ def compare_reports(
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Form of the file, where the suffix of `path` does not determine it.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -263,20 +265,21 @@ def compare_reports(
     options = read_options(
         title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
     )
-    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), options, kind, given_title=title)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label}
+    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), options, kind, given_title=title)
     if path is not None:
         found.save(path, format=form)
     return found
 
 
-def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[str, Any]) -> dict[str, Predictions]:
-    """Return checked predictions by name."""
+def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str, Any]) -> dict[str, Predictions]:
+    """Return checked predictions by name; `rows` are the weights and the positive class of all of them."""
     if calibrator is not None:
         if kind != "before-after":
             raise ArgumentError(
                 "calibrator", "applies to a comparison of before and after only", "use kind='before-after'"
             )
-        before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **keywords)
+        before = as_predictions(y_true, y_prob, **rows)
         return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
@@ -288,10 +291,10 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
     if kind != "periods":
-        return paired_models(y_true, y_prob, keywords)
+        return paired_models(y_true, y_prob, **rows)
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
         raise ArgumentError("y_true", "must have the same names as y_prob, in the same order")
-    return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
+    return {str(name): as_predictions(y_true[name], probs, **rows) for name, probs in y_prob.items()}
 
 
 def compare_parts(
@@ -400,20 +403,12 @@ def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tu
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
-    keywords: dict[str, Any] = {} if options.lens is None else {"lens": options.lens}
     one = next(iter(parts.values()))
-    keywords |= {"multilabel": True} if one.kind == "multilabel" else {}
-    keywords |= {"input": "confidence"} if one.kind == "confidence" else {}
-    keywords |= {"soft": True} if one.labels is None else {}
-    keywords |= {} if one.weight is None else {"counts" if one.weight_kind == "counts" else "sample_weight": one.weight}
-    models = {
-        name: p.probs if p.kind in ("multilabel", "confidence") else summing_to_one(p.probs)
-        for name, p in parts.items()
-    }
-    labels = one.soft if one.labels is None else one.labels
+    if one.kind in ("binary", "multiclass"):
+        parts = {name: rows_summing_to_one(p) for name, p in parts.items()}
     draws: dict[str, Any] = {"level": options.known_level, "n_resamples": n_resamples, "rng": options.seed}
     try:
-        return compared_metric(metric, compare(labels, models, metric=metric, **draws, **keywords))
+        return compared_metric(metric, compare(parts, metric=metric, lens=options.lens, **draws))
     except CalibrantError as error:
         return ComparedMetric(**_facts(metric), values={}, differences=(), rows=one.n, reason=error.problem)
 
