@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 def make(path: Path, rows: int, classes: int) -> None:
     """Overconfident predictions as float32 columns, with a label and a group."""
-    found = cal.make_miscalibrated(rows, warp=simulate.temperature(1.5), distribution=(1.0,) * classes, rng=0)
+    found = cal.inference.make_miscalibrated(rows, warp=simulate.temperature(1.5), distribution=(1.0,) * classes, rng=0)
     columns = {f"p_{k}": np.ascontiguousarray(found.y_prob[:, k], np.float32) for k in range(classes)}
     columns["y"] = found.y_true
     columns["region"] = np.random.default_rng(0).integers(0, 20, rows)

@@ -28,7 +28,7 @@ def read(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def show(title: str, labels: np.ndarray, probs: np.ndarray, threshold: float) -> None:
     """Print coverage and accuracy at a threshold, with a confidence interval."""
-    point = cal.risk_coverage(labels, probs).at(threshold)
+    point = cal.decision.risk_coverage(labels, probs).at(threshold)
     low, high = 1 - point.upper, 1 - point.lower
     print(
         f"  {title:<38} coverage {point.coverage:5.1%}, accuracy {1 - point.selective_risk:.1%} ({low:.1%} to {high:.1%})"
@@ -56,7 +56,7 @@ def main() -> None:
     show(f"uncalibrated, confidence >= {TARGET:.0%}", y_test, p_test, TARGET)
     show("calibrated, chosen threshold", y_test, tested, choice.threshold)
 
-    routes = cal.review_routing(y_test, tested, accept=choice.threshold, review=0.0, volume=A_DAY)
+    routes = cal.decision.review_routing(y_test, tested, accept=choice.threshold, review=0.0, volume=A_DAY)
     to_clerks = A_DAY * next(route.share for route in routes.routes if route.name == "review")
     print(
         f"\nof {A_DAY:,} forms a day, {to_clerks:,.0f} go to clerks: {to_clerks * MINUTES_EACH / MINUTES_A_DAY:.0f} clerks needed"

@@ -67,7 +67,7 @@ def main() -> None:
 
     print(f"net benefit per 1000 patients at a threshold of {THRESHOLD:.0%}:")
     for title, p in (("before", before), ("after", after)):
-        curve = cal.net_benefit(new, p, thresholds=[THRESHOLD])
+        curve = cal.decision.net_benefit(new, p, thresholds=[THRESHOLD])
         print(f"  {title:<7} {1000 * curve.net_benefit[0]:.0f}   (treat all: {1000 * curve.treat_all[0]:.0f}, none: 0)")
 
     page = out / "validation.html"

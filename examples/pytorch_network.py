@@ -67,7 +67,7 @@ def main() -> None:
     calibrated = ct.CalibratedModule(model, temperature)  # images in, calibrated logits out
     choice = cal.choose_threshold(ct.collect(calibrated, choose).predictions(), accuracy=0.9, confidence_level=0.9)
     if choice.threshold is not None:
-        point = cal.risk_coverage(ct.collect(calibrated, test).predictions()).at(choice.threshold)
+        point = cal.decision.risk_coverage(ct.collect(calibrated, test).predictions()).at(choice.threshold)
         print(
             f"  confidence >= {choice.threshold:.2f}: coverage {point.coverage:.1%}, accuracy {1 - point.selective_risk:.1%}"
         )

@@ -52,8 +52,8 @@ def main() -> None:
     import calibrant.spark as cs
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    warp = {"app": cal.simulate.temperature(1.0), "web": cal.simulate.temperature(1.8)}
-    drawn = cal.make_miscalibrated(20_000, warp=cal.simulate.by_group(warp), rng=0)
+    warp = {"app": cal.inference.simulation.temperature(1.0), "web": cal.inference.simulation.temperature(1.8)}
+    drawn = cal.inference.make_miscalibrated(20_000, warp=cal.inference.simulation.by_group(warp), rng=0)
     table = pa.table({"y": drawn.y_true, "p": drawn.y_prob, "channel": drawn.groups})
 
     spark = session()

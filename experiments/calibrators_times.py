@@ -101,7 +101,7 @@ MANY: dict[str, Call] = {
 
 def binary_rows(n: int) -> tuple[Array, Array]:
     """Scores of an overconfident model."""
-    drawn = cal.make_miscalibrated(n, warp=cal.simulate.temperature(2.0), rng=0)
+    drawn = cal.inference.make_miscalibrated(n, warp=cal.inference.simulation.temperature(2.0), rng=0)
     return np.asarray(drawn.y_prob), np.asarray(drawn.y_true).astype(np.int64)
 
 

@@ -269,7 +269,7 @@ VECTORS: dict[str, Callable[[Any], Any] | dict[str, Callable[[Any], Any]]] = {
     r"sk_calcurve_\w+": {"prob_true": lambda v: curve(v, "rate"), "prob_pred": lambda v: curve(v, "mean_score")},
     r"sk_brier_\w+": lambda v: cal.brier(*pair(v)),
     r"sk_logloss_\w+": lambda v: cal.nll(*pair(v)),
-    r"sk_d2_brier_\w+": lambda v: cal.skill_score(*pair(v)),
+    r"sk_d2_brier_\w+": lambda v: cal.metrics.skill_score(*pair(v)),
     r"tm_(binary|multi)_\w+": torchmetrics_error,
     r"uc_binary_discrete_p\d": lambda v: cal.rmsce(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),
     r"uc_marginal_p\d": lambda v: cal.cwce(*pair(v), bins=between(pair(v)[1]), norm=norm(v)),

@@ -187,7 +187,7 @@ def pvalue_of(test: Test, rows: cal.Predictions, draws: int, rng: np.random.Gene
             words: dict[str, Any] = {"n_resamples": draws, "rng": rng, "workers": 1, **test.options}
             found = cal.assess(rows, metric=test.metric, method=test.method, **words)
         return found.pvalue, found.method == "consistency"
-    except cal.UndefinedMetricError:
+    except cal.errors.UndefinedMetricError:
         return float("nan"), False
 
 
@@ -240,7 +240,7 @@ def run_intervals(task: Task) -> list[dict[str, Any]]:
     for run in range(task.first, task.stop):
         try:
             found = ends_of(metric, way, rows_of(task, run), task.draws, generator(task, run, 1))
-        except cal.UndefinedMetricError:
+        except cal.errors.UndefinedMetricError:
             undefined += 1
             continue
         for method, pair in found.items():

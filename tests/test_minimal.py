@@ -16,8 +16,10 @@ import pytest
 import calibrant as cal
 
 ROOT = Path(__file__).parent.parent
-TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(3.0), rng=1)
-THREE = cal.make_miscalibrated(300, warp=cal.simulate.temperature(3.0), distribution=(0.7,) * 3, rng=2)
+TWO = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(3.0), rng=1)
+THREE = cal.inference.make_miscalibrated(
+    300, warp=cal.inference.simulation.temperature(3.0), distribution=(0.7,) * 3, rng=2
+)
 NEEDED = {"groups": np.arange(400) % 3, "features": np.random.default_rng(3).normal(size=(400, 2))}
 
 

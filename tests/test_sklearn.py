@@ -54,11 +54,11 @@ def test_prefit_models_names_and_given_maps() -> None:
         assert set(calibrated.predict(test)) <= {"bad", "good"}
         assert np.mean(calibrated.predict(test) == names[labels]) > 0.85
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="method: unknown method 'magic'; choose one of auto, none, temperature, bias_corrected_temperature, vector, matrix, dirichlet, ensemble_temperature, platt",
     ):
         CalibratedModel(model, method="magic", cv="prefit").fit(train, names[y])
-    with pytest.raises(cal.ArgumentError, match="y: is missing"):
+    with pytest.raises(cal.errors.ArgumentError, match="y: is missing"):
         CalibratedModel(model).fit(train, None)
 
 
@@ -111,7 +111,7 @@ def test_scorers_are_the_metrics_with_larger_being_better() -> None:
     names = np.array(["bad", "good"])
     text = GaussianNB().fit(train, names[y])
     assert scorer("ece")(text, test, names[labels]) == -cal.ece(labels, probs)
-    with pytest.raises(cal.ArgumentError, match="metric: pce requires groups, which scorers do not receive"):
+    with pytest.raises(cal.errors.ArgumentError, match="metric: pce requires groups, which scorers do not receive"):
         scorer("pce")
 
 
@@ -149,11 +149,11 @@ def test_a_label_that_the_model_does_not_know_is_no_other_class(stranger: str) -
         lambda: CalibratedModel(model, cv="prefit", method="temperature").fit(X, odd),
         lambda: ReliabilityDisplay.from_estimator(model, X, odd),
     ):
-        with pytest.raises(cal.LabelError, match=text) as caught:
+        with pytest.raises(cal.errors.LabelError, match=text) as caught:
             call()
         assert caught.value.row == 7
     with pytest.raises(
-        cal.LabelError, match=r"y: labels must be among the classes \['ant', 'cat', 'dog'\]; got 0 in row 0"
+        cal.errors.LabelError, match=r"y: labels must be among the classes \['ant', 'cat', 'dog'\]; got 0 in row 0"
     ):
         scorer("ece")(model, X, np.zeros(len(X), int))
 
@@ -168,7 +168,7 @@ def test_a_scorer_knows_the_classes_by_name() -> None:
     numbered = GaussianNB().fit(X, np.select([y == "ant", y == "cat"], [5, 6], 9))
     given = np.select([y == "ant", y == "cat"], [5, 6], 9)
     assert scorer("ece", lens="class:5")(numbered, X, given) == -cal.ece(y == "ant", probs[:, 0])
-    with pytest.raises(cal.ArgumentError, match=r"lens: unknown class '0'; the classes are \[5, 6, 9\]"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"lens: unknown class '0'; the classes are \[5, 6, 9\]"):
         scorer("ece", lens="class:0")(numbered, X, given)
 
 
@@ -180,12 +180,12 @@ def test_scores_of_pairs_of_classes_are_refused(classes: int) -> None:
         SVC(decision_function_shape="ovo"),
         make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")),
     ):
-        with pytest.raises(cal.ArgumentError, match=remedy):
+        with pytest.raises(cal.errors.ArgumentError, match=remedy):
             CalibratedModel(model).fit(X, y)
         fitted = model.fit(X, y)
-        with pytest.raises(cal.ArgumentError, match=remedy):
+        with pytest.raises(cal.errors.ArgumentError, match=remedy):
             CalibratedModel(fitted, cv="prefit").fit(X, y)
-        with pytest.raises(cal.ArgumentError, match=remedy):
+        with pytest.raises(cal.errors.ArgumentError, match=remedy):
             scorer("ece")(fitted, X, y)
     fine = CalibratedModel(SVC(decision_function_shape="ovr"), method="temperature", cv=3).fit(X, y)
     assert fine.score(X, y) > 0.95
@@ -205,7 +205,7 @@ class Pairs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def test_scores_of_pairs_are_told_by_their_number() -> None:
     X, y = load_digits(n_class=4, return_X_y=True)
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="estimator: gives 6 scores for 4 classes; one score for each class is required; use decision_function_shape='ovr'",
     ):
         CalibratedModel(Pairs().fit(X, y), cv="prefit").fit(X, y)
@@ -238,7 +238,7 @@ def test_two_classes_have_one_pair() -> None:
 
 def test_one_class_is_nothing_to_calibrate() -> None:
     X, _ = three_kinds()
-    with pytest.raises(cal.LabelError, match="y: at least two classes are required; all labels are equal"):
+    with pytest.raises(cal.errors.LabelError, match="y: at least two classes are required; all labels are equal"):
         CalibratedModel(GaussianNB()).fit(X, np.zeros(len(X)))
 
 
@@ -248,7 +248,7 @@ def test_a_scorer_refuses_options_when_it_is_made() -> None:
     for word in ("sample_weight", "groups", "classes", "pos_label", "input", "soft"):
         with pytest.raises(TypeError, match=f"{word}: unexpected keyword of scorer or ece"):
             scorer("ece", **{word: None})
-    with pytest.raises(cal.ArgumentError, match="norm: must be a number"):
+    with pytest.raises(cal.errors.ArgumentError, match="norm: must be a number"):
         scorer("ece", norm="l2")
     X, y = three_kinds()
     model = GaussianNB().fit(X, y)
@@ -311,15 +311,17 @@ def test_a_display_refuses_what_the_estimator_knows() -> None:
     X, y = three_kinds()
     model = GaussianNB().fit(X, y)
     with pytest.raises(
-        cal.ArgumentError, match="pos_label: requires two classes; the estimator has 3; use lens='class:cat'"
+        cal.errors.ArgumentError, match="pos_label: requires two classes; the estimator has 3; use lens='class:cat'"
     ):
         ReliabilityDisplay.from_estimator(model, X, y, pos_label="cat")
     pair = y != "ant"
     model = GaussianNB().fit(X[pair], y[pair])
-    with pytest.raises(cal.LabelError, match=r"pos_label: must be one of the classes \['cat', 'dog'\]; got 'cow'"):
+    with pytest.raises(
+        cal.errors.LabelError, match=r"pos_label: must be one of the classes \['cat', 'dog'\]; got 'cow'"
+    ):
         ReliabilityDisplay.from_estimator(model, X[pair], y[pair], pos_label="cow")
     for word, value in (("classes", ["dog", "cat"]), ("input", "prob")):
-        with pytest.raises(cal.ArgumentError, match=f"{word}: is determined by the estimator; drop {word}"):
+        with pytest.raises(cal.errors.ArgumentError, match=f"{word}: is determined by the estimator; drop {word}"):
             ReliabilityDisplay.from_estimator(model, X[pair], y[pair], **{word: value})
 
 
@@ -395,7 +397,7 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
     train, _, y, _ = CANCER
     model = make_pipeline(StandardScaler(), LinearSVC(random_state=0))
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="method: requires probabilities, and Pipeline has only a decision function; use input='logit' for the calibrator",
     ):
         CalibratedModel(model, method=cal.PlattScaling()).fit(train, y)

@@ -225,32 +225,33 @@ def test_folds_that_do_not_suit_are_errors() -> None:
         ({"method": cal.TemperatureScaling(input="logits")}, "input: must be 'prob' or 'logit'; got 'logits'"),  # type: ignore[arg-type]
     ]
     for options, text in cases:
-        with pytest.raises(cal.ArgumentError, match=text):
+        with pytest.raises(cal.errors.ArgumentError, match=text):
             CalibratedModel(GaussianNB(), **{"method": "platt", **options}).fit(X, y)
     order = np.argsort(y)
-    with pytest.raises(cal.ArgumentError, match="cv: the training rows of fold 1 have a single class"):
+    with pytest.raises(cal.errors.ArgumentError, match="cv: the training rows of fold 1 have a single class"):
         CalibratedModel(GaussianNB(), "platt", KFold(2)).fit(X[order], y[order] > 0)
     with (
         pytest.warns(cal.CalibrantWarning, match="missing from the training rows"),
         pytest.raises(
-            cal.ArgumentError, match="cv: a class is missing from the training rows of a fold, so that its decision"
+            cal.errors.ArgumentError,
+            match="cv: a class is missing from the training rows of a fold, so that its decision",
         ),
     ):
         CalibratedModel(LinearSVC(), "platt", KFold(3)).fit(X[order], y[order])
     with (
         pytest.warns(cal.CalibrantWarning, match="missing from the training rows"),
-        pytest.raises(cal.ArgumentError, match="cv: the test rows of fold 1 do not suffice for a calibrator"),
+        pytest.raises(cal.errors.ArgumentError, match="cv: the test rows of fold 1 do not suffice for a calibrator"),
     ):
         CalibratedModel(GaussianNB(), cv=KFold(3), ensemble=True).fit(X[order], y[order])
-    with pytest.raises(cal.ArgumentError, match="groups: has no effect with cv='prefit'"):
+    with pytest.raises(cal.errors.ArgumentError, match="groups: has no effect with cv='prefit'"):
         CalibratedModel(GaussianNB().fit(X, y), cv="prefit").fit(X, y, groups=y)
-    with pytest.raises(cal.ArgumentError, match=r"estimator: .* is not a classifier: it has no classes_"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"estimator: .* is not a classifier: it has no classes_"):
         CalibratedModel(LinearRegression(), "platt").fit(X, y)
     for weight, text in (
         (-np.ones(203), "sample_weight: weights must be finite"),
         (np.ones(3), "sample_weight: expected one"),
     ):
-        with pytest.raises(cal.InputError, match=text):
+        with pytest.raises(cal.errors.InputError, match=text):
             CalibratedModel(GaussianNB(), "platt").fit(X, y, weight)
     for missing in (None, np.nan):
         labels = np.where(y == 0, missing, NAMES[y].astype(object))
@@ -320,7 +321,7 @@ def test_weights_are_routed_to_scorers() -> None:
     assert found["test_b"] == scorer("ece")(fitted, X[100:], y[100:])
     assert weighed == scorer("ece")
     with pytest.raises(
-        cal.UnknownArgumentError, match="groups: unexpected keyword of set_score_request; use sample_weight"
+        cal.errors.UnknownArgumentError, match="groups: unexpected keyword of set_score_request; use sample_weight"
     ):
         weighed.set_score_request(groups=True)
 
@@ -441,7 +442,8 @@ def test_displays_take_line_styles_and_share_axes() -> None:
         ("zorder", 2, "ReliabilityDisplay.from_estimator accepts bins"),
     ):
         with pytest.raises(
-            cal.UnknownArgumentError, match=f"{word}: unexpected keyword of ReliabilityDisplay.from_estimator; {remedy}"
+            cal.errors.UnknownArgumentError,
+            match=f"{word}: unexpected keyword of ReliabilityDisplay.from_estimator; {remedy}",
         ):
             ReliabilityDisplay.from_estimator(model, X, labels, **{word: value})
     plt.close("all")
@@ -491,9 +493,9 @@ def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
         (by_label, "estimator: MultiOutputClassifier predicts 2 labels; calibrate one label at a time"),
         (GaussianNB, r"estimator: must be an estimator; got the class GaussianNB; pass an instance, GaussianNB\(\)"),
     ):
-        with pytest.raises(cal.ArgumentError, match=text):
+        with pytest.raises(cal.errors.ArgumentError, match=text):
             CalibratedModel(estimator, cv="prefit").fit(X, y)
-    with pytest.raises(cal.ArgumentError, match="LinearRegression is not a classifier"):
+    with pytest.raises(cal.errors.ArgumentError, match="LinearRegression is not a classifier"):
         ReliabilityDisplay.from_estimator(regressor, X, y)
     for function in (scorer("ece"), ReliabilityDisplay.from_estimator):
         with pytest.raises(NotFittedError):

@@ -30,6 +30,7 @@ PACKAGES = (
     "calibrant.recalibration",
     "calibrant.decision",
     "calibrant.decision.ood",
+    "calibrant.clinical",
     "calibrant.evaluation",
     "calibrant.monitoring",
     "calibrant.figures",

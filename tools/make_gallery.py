@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 START = """\
 # Gallery
 
-Every figure of calibrant, with the code that plots it. A function such as `cal.reliability` returns an object with the data;
+Every figure of calibrant, with the code that plots it. A function such as `cal.figures.reliability` returns an object with the data;
 print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The default size is
 one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of matplotlib](show.md#edit-a-figure) change its look.
 
@@ -51,10 +51,10 @@ y_val, p_val = digits("validation")
 q = cal.TemperatureScaling().fit(p_val, y_val).predict_proba(p)
 models = {"as trained": p, "with temperature": q}
 
-overconfident = cal.simulate.temperature(2.0)
-yes = cal.make_miscalibrated(3000, warp=overconfident, distribution=(1, 2), rng=0)
-rare = cal.make_miscalibrated(30_000, warp=cal.simulate.prior_shift(0.05, 0.02), distribution=(0.7, 12), rng=1)
-three = cal.make_miscalibrated(10_000, warp=overconfident, distribution=(0.8, 0.8, 0.8), rng=2)
+overconfident = cal.inference.simulation.temperature(2.0)
+yes = cal.inference.make_miscalibrated(3000, warp=overconfident, distribution=(1, 2), rng=0)
+rare = cal.inference.make_miscalibrated(30_000, warp=cal.inference.simulation.prior_shift(0.05, 0.02), distribution=(0.7, 12), rng=1)
+three = cal.inference.make_miscalibrated(10_000, warp=overconfident, distribution=(0.8, 0.8, 0.8), rng=2)
 """
 
 # Headings, each with its entries.
@@ -65,47 +65,47 @@ SECTIONS: dict[str, list[Entry]] = {
             "Line",
             "The usual diagram: accuracy against confidence. Points below the diagonal are overconfident; if an interval does not reach the "
             "diagonal, the gap of that bin is significant. The strip above shows the number of rows per bin.",
-            'ax = cal.reliability(y, p, bins=10, metrics=("ece",)).plot()',
+            'ax = cal.figures.reliability(y, p, bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "bars",
             "Bars",
             "The gap between predicted probability and observed rate is hatched: orange where the event is overestimated, blue where it is underestimated.",
-            'ax = cal.reliability(yes.y_true, yes.y_prob, kind="bars", bins=10, metrics=("ece",)).plot()',
+            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="bars", bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "roof",
             "Roofs",
             "The top of each bar is parallel to the diagonal, so that the gap is visible anywhere in the bin, not only at the mean score. The "
             "hatched strip has the height of the gap.",
-            'ax = cal.reliability(yes.y_true, yes.y_prob, kind="roof", bins=5, metrics=("ece",)).plot()',
+            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="roof", bins=5, metrics=("ece",)).plot()',
         ),
         Entry(
             "smooth",
             "Smooth",
             "Kernel regression in place of bins, with the smooth calibration error as bandwidth. The strip above is the density of the scores: "
             "where it is low, the curve is based on few rows and its interval is wide.",
-            'ax = cal.reliability(yes.y_true, yes.y_prob, kind="smooth", metrics=("smece",)).plot()',
+            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="smooth", metrics=("smece",)).plot()',
         ),
         Entry(
             "corp",
             "Isotonic (CORP)",
             "Isotonic regression, with a simultaneous confidence band. The legend shows the decomposition of the Brier score: miscalibration is "
             "what recalibration could gain.",
-            'ax = cal.reliability(yes.y_true, yes.y_prob, kind="corp").plot()',
+            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="corp").plot()',
         ),
         Entry(
             "logit",
             "Rare events",
             "Logit axes magnify both ends; on linear axes these points would all lie in the lower left corner. The event has become rarer since the "
             "model was trained, so all log odds are too high by a constant: the line is parallel to the diagonal.",
-            'ax = cal.reliability(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
+            'ax = cal.figures.reliability(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
         ),
         Entry(
             "labels",
             "Single outcomes",
             "Every row is a faint dot, events at the top and non-events at the bottom; the area of the markers shows the number of rows per bin.",
-            'few = cal.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
+            'few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.figures.reliability(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
         ),
     ],
     "Uncertainty of the diagram": [
@@ -114,19 +114,19 @@ SECTIONS: dict[str, list[Entry]] = {
             "One standard error",
             "Used in most papers. It covers the true rate in about two of three cases only, and vanishes if all rows of a bin have the same outcome, as "
             "in the two bins on the left.",
-            'ax = cal.reliability(y, p, bins=10, uncertainty="standard_error").plot()',
+            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="standard_error").plot()',
         ),
         Entry(
             "clopper_pearson",
             "Clopper-Pearson intervals",
             "The default: each interval covers the true rate of its bin with at least the given level, also in bins with few rows.",
-            'ax = cal.reliability(y, p, bins=10, uncertainty="clopper_pearson", interval=0.99).plot()',
+            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="clopper_pearson", interval=0.99).plot()',
         ),
         Entry(
             "bootstrap",
             "Bootstrap",
             "Intervals from resampled rows, here of a smooth curve, which has no bins.",
-            "ax = cal.reliability(\n"
+            "ax = cal.figures.reliability(\n"
             '    yes.y_true, yes.y_prob, kind="smooth", uncertainty="bootstrap", n_resamples=200, rng=0\n'
             ").plot()",
         ),
@@ -134,14 +134,14 @@ SECTIONS: dict[str, list[Entry]] = {
             "consistency",
             "Consistency bars",
             "The bars are centred on the diagonal: the range of each point under calibration. Points outside their bar are significant.",
-            'ax = cal.reliability(y, p, bins=10, uncertainty="consistency", n_resamples=500, rng=0).plot()',
+            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="consistency", n_resamples=500, rng=0).plot()',
         ),
         Entry(
             "band",
             "Simultaneous band",
             "The whole true curve lies in the band with probability 95%, if it is non-decreasing. Where the diagonal leaves the band, as here on "
             "the left, the predictions are miscalibrated, without an adjustment for the number of bins.",
-            'ax = cal.reliability(yes.y_true, yes.y_prob, bins=10, uncertainty="band").plot()',
+            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, bins=10, uncertainty="band").plot()',
         ),
     ],
     "Several diagrams": [
@@ -150,32 +150,32 @@ SECTIONS: dict[str, list[Entry]] = {
             "Before and after recalibration",
             "The same rows, before and after temperature scaling: the points move to the diagonal, and the strip shows that the "
             "confidence has decreased.",
-            'axes = cal.before_after(y, p, q, bins=10, metrics=("ece",)).plot()',
+            'axes = cal.figures.before_after(y, p, q, bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "overlay",
             "Several models in one diagram",
             "Distinguished by color, marker and dashes, so that the figure can be printed in black and white.",
-            'axes = cal.reliability_panels(y, models, bins=8, metrics=("ece",)).plot(layout="overlay")',
+            'axes = cal.figures.reliability_panels(y, models, bins=8, metrics=("ece",)).plot(layout="overlay")',
         ),
         Entry(
             "classwise",
             "One panel per class",
             "Which class is miscalibrated? Each panel shows one digit: its predicted probability against its observed rate.",
-            "axes = cal.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
+            "axes = cal.figures.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
         ),
         Entry(
             "polytomous",
             "Flexible curves of classes",
             "The polytomous calibration plot: a LOESS curve with a pointwise band for each class against its predicted probability, and below it the rows with and "
             "without the class.",
-            "axes = cal.classwise_curves(three.y_true[:2000], three.y_prob[:2000]).plot()",
+            "axes = cal.figures.classwise_curves(three.y_true[:2000], three.y_prob[:2000]).plot()",
         ),
         Entry(
             "ordinal",
             "One panel per cut of ordered classes",
             "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",
-            "axes = cal.ordinal_panels(three.y_true, three.y_prob).plot()",
+            "axes = cal.figures.ordinal_panels(three.y_true, three.y_prob).plot()",
         ),
     ],
     "Distribution of the scores": [
@@ -183,20 +183,20 @@ SECTIONS: dict[str, list[Entry]] = {
             "histogram",
             "Histogram of scores by outcome",
             "Many wrong predictions have high confidence: the hatched bars increase to the right, too.",
-            "ax = cal.score_histogram(y, p, bins=15).plot(log=True)",
+            "ax = cal.figures.score_histogram(y, p, bins=15).plot(log=True)",
         ),
         Entry(
             "entropy",
             "Entropy by true class",
             "The mean entropy of the predicted distributions of each digit, with accuracy (filled) and confidence (open). The line between "
             "them is the gap; it is longest for the digits with the lowest accuracy.",
-            'ax = cal.entropy_diagram(y, p, by="class").plot()',
+            'ax = cal.figures.entropy_diagram(y, p, by="class").plot()',
         ),
         Entry(
             "entropy_models",
             "Entropy of several models",
             "Recalibration that lowers the confidence raises the entropy.",
-            'ax = cal.entropy_diagram(y, models, unit="bits").plot()',
+            'ax = cal.figures.entropy_diagram(y, models, unit="bits").plot()',
         ),
     ],
     "Without bins": [
@@ -205,13 +205,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "Cumulative differences",
             "Cumulative sums of scores minus outcomes, in order of the score. An increasing segment is overconfident, and its slope is the gap. "
             "Under calibration the path stays inside the grey band; the grey triangle has a half-height of two standard deviations.",
-            "ax = cal.cumulative_diagram(y, p).plot()",
+            "ax = cal.figures.cumulative_diagram(y, p).plot()",
         ),
         Entry(
             "cumulative_rare",
             "Cumulative differences of a rare event",
             "Plotted against the score. Almost all scores are close to 0, and the path leaves the band before 0.05: even small ones are too high.",
-            'ax = cal.cumulative_diagram(rare.y_true, rare.y_prob).plot(against="score")',
+            'ax = cal.figures.cumulative_diagram(rare.y_true, rare.y_prob).plot(against="score")',
         ),
     ],
     "Whole distributions": [
@@ -219,32 +219,32 @@ SECTIONS: dict[str, list[Entry]] = {
             "simplex",
             "Three classes in a triangle",
             "Each arrow leads from mean predicted probabilities to observed frequencies. They point to the middle: the model is overconfident in every class. Fainter arrows have fewer rows.",
-            "ax = cal.simplex_diagram(three.y_true, three.y_prob, bins=6, least=60).plot()",
+            "ax = cal.figures.simplex_diagram(three.y_true, three.y_prob, bins=6, least=60).plot()",
         ),
         Entry(
             "simplex_points",
             "Three of ten classes",
             "Single rows, colored by their label, among the digits 3, 8 and 9. Rows near a corner of another color are confident and wrong.",
-            'ax = cal.simplex_diagram(y, p, corners=[3, 8, 9], kind="points").plot()',
+            'ax = cal.figures.simplex_diagram(y, p, corners=[3, 8, 9], kind="points").plot()',
         ),
         Entry(
             "variation",
             "Predicted and observed variation",
             "Observed against predicted entropy of whole distributions. Above the diagonal the outcomes vary more than predicted.",
-            "ax = cal.variation_diagram(three.y_true, three.y_prob).plot()",
+            "ax = cal.figures.variation_diagram(three.y_true, three.y_prob).plot()",
         ),
         Entry(
             "uce",
             "Error rate against entropy",
             "An entropy is not an error rate, so calibrated predictions lie on the dotted line, not on the diagonal.",
-            "ax = cal.uce_diagram(three.y_true, three.y_prob).plot()",
+            "ax = cal.figures.uce_diagram(three.y_true, three.y_prob).plot()",
         ),
         Entry(
             "topk",
             "The k most likely classes",
             "The error of the k most likely classes, observed and predicted top-k accuracy, and how temperature scaling moves confidence from the "
             "first class to the others.",
-            "axes = cal.topk_diagram(y, models, k=5).plot()",
+            "axes = cal.figures.topk_diagram(y, models, k=5).plot()",
         ),
     ],
     "Groups and ranges": [
@@ -253,7 +253,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Groups of classes",
             "Probabilities summed by groups of classes, on two levels: errors inside a group cancel. Below, the error of each group.",
             'digits_by_shape = {"round": {"closed": [0, 6, 8], "open": [3, 5, 9]}, "straight": {"thin": [1, 7], "angled": [2, 4]}}\n'
-            "axes = cal.group_error_diagram(\n"
+            "axes = cal.figures.group_error_diagram(\n"
             '    y, models, hierarchy=digits_by_shape, names=["kind", "shape"], level=2\n'
             ").plot()",
         ),
@@ -262,7 +262,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Confidence by true group",
             "Mean probability of each group (columns) for rows of each true group (rows). Confusions are off the diagonal.",
             'shapes = {"closed": [0, 6, 8], "open": [3, 5, 9], "thin": [1, 7], "angled": [2, 4]}\n'
-            "ax = cal.group_confidence_diagram(y, p, hierarchy=shapes).plot()",
+            "ax = cal.figures.group_confidence_diagram(y, p, hierarchy=shapes).plot()",
         ),
         Entry(
             "forest",
@@ -270,7 +270,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "A square for each centre, with an area proportional to its weight, and its confidence interval. The diamond is the pooled slope with its interval, "
             "the bar the prediction interval for a new centre. The vertical line is the slope of a calibrated model.",
             'centre = np.array(["Leuven", "Oxford", "Paris", "Rome", "Utrecht", "Vienna"])[np.arange(3000) % 17 % 6]\n'
-            'ax = cal.forest_diagram(cal.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
+            'ax = cal.figures.forest_diagram(cal.clinical.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
         ),
         Entry(
             "optimism",
@@ -281,15 +281,15 @@ SECTIONS: dict[str, list[Entry]] = {
             "rng = np.random.default_rng(0)\n"
             "X = rng.normal(size=(150, 12))\n"
             "died = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))\n"
-            'found = cal.internal_validation(LogisticRegression(C=np.inf), X, died, metrics="cox_slope", rng=0)\n'
-            "ax = cal.optimism_diagram(found).plot()",
+            'found = cal.clinical.internal_validation(LogisticRegression(C=np.inf), X, died, metrics="cox_slope", rng=0)\n'
+            "ax = cal.figures.optimism_diagram(found).plot()",
         ),
         Entry(
             "interval_error",
             "Intervals of confidence",
             "The error in intervals that may be communicated as words. Recalibration can make one interval worse; the lower panel shows the "
             "number of rows concerned.",
-            'axes = cal.interval_error_diagram(y, models, intervals="five").plot()',
+            'axes = cal.figures.interval_error_diagram(y, models, intervals="five").plot()',
         ),
     ],
     "Decisions": [
@@ -298,20 +298,20 @@ SECTIONS: dict[str, list[Entry]] = {
             "Risk and coverage",
             "Accept only confident predictions: the error rate of the accepted rows decreases with the coverage. The circle is the threshold with "
             "an accuracy of 95%; the dotted line is the oracle, the dashed one random acceptance.",
-            "ax = cal.risk_coverage_diagram(y, p, accuracy=0.95).plot()",
+            "ax = cal.figures.risk_coverage_diagram(y, p, accuracy=0.95).plot()",
         ),
         Entry(
             "murphy",
             "Murphy diagram",
             "The cost of decisions at each threshold. A model with a lower curve everywhere is better under every proper score; where curves "
             "cross, the better model depends on the threshold.",
-            'two = cal.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\nax = two.plot()',
+            'two = cal.figures.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\nax = two.plot()',
         ),
         Entry(
             "murphy_difference",
             "Difference of two Murphy curves",
             "Above 0 the first model has the larger cost. Where the band excludes 0, the difference is significant at that threshold.",
-            'two = cal.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\n'
+            'two = cal.figures.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\n'
             "ax = two.plot_difference()",
         ),
     ],
@@ -321,20 +321,20 @@ SECTIONS: dict[str, list[Entry]] = {
             "Flexible calibration curve",
             "LOESS with its pointwise band, and calibration intercept, slope and C-statistic with their intervals. The spikes are the rows with "
             "the event (up) and without it (down), each scaled to its largest bin.",
-            "ax = cal.flexible_calibration_curve(yes.y_true, yes.y_prob).plot()",
+            "ax = cal.figures.flexible_calibration_curve(yes.y_true, yes.y_prob).plot()",
         ),
         Entry(
             "flexible_curve_rare",
             "Flexible calibration curve of a rare event",
             "The axes end where the risks do. Restricted cubic spline of the log-odds, with a band by Wald.",
-            'ax = cal.flexible_calibration_curve(rare.y_true, rare.y_prob, smoother="rcs").plot()',
+            'ax = cal.figures.flexible_calibration_curve(rare.y_true, rare.y_prob, smoother="rcs").plot()',
         ),
         Entry(
             "belt",
             "Calibration belt",
             "The GiViTI belt at 80% and 95%, with the p-value of its test. Where the belt is over the diagonal the risk is underestimated, where it is "
             "under the diagonal overestimated; the legend states these ranges of risk.",
-            "ax = cal.calibration_belt(yes.y_true[:1000], yes.y_prob[:1000]).plot()",
+            "ax = cal.figures.calibration_belt(yes.y_true[:1000], yes.y_prob[:1000]).plot()",
         ),
         Entry(
             "decision_curve",
@@ -343,13 +343,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "risk, later = yes.y_prob[1500:], yes.y_true[1500:]\n"
             "platt = cal.PlattScaling().fit(yes.y_prob[:1500], yes.y_true[:1500])\n"
             'both = {"as trained": risk, "recalibrated": platt.predict_proba(risk)[:, 1]}\n'
-            "ax = cal.decision_curve(later, both, rng=0).plot()",
+            "ax = cal.figures.decision_curve(later, both, rng=0).plot()",
         ),
         Entry(
             "interventions_avoided",
             "Interventions avoided",
             "The same as interventions avoided per 100 patients, compared with treating all, without missing an event on balance.",
-            "ax = cal.decision_curve(yes.y_true, yes.y_prob, rng=0).plot_avoided()",
+            "ax = cal.figures.decision_curve(yes.y_true, yes.y_prob, rng=0).plot_avoided()",
         ),
     ],
     "Time to event": [
@@ -362,7 +362,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "risk = rng.beta(2, 3, 800)\n"
             "death, censored = rng.exponential(-5 / np.log1p(-(risk**1.3))), rng.exponential(12, 800)\n"
             "time, event = np.minimum(death, censored), death <= censored\n"
-            "ax = cal.survival_diagram(risk, time=time, event=event, horizon=5, rng=0).plot()",
+            "ax = cal.figures.survival_diagram(risk, time=time, event=event, horizon=5, rng=0).plot()",
         ),
     ],
     "Dependence on settings": [
@@ -371,7 +371,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Number of bins",
             "With few bins errors cancel, with many bins sampling noise counts as error. The shaded region is the longest in which the value "
             "stays within 4% of its midrange. Below, the number of rows per bin.",
-            "axes = cal.stability_diagram(\n"
+            "axes = cal.figures.stability_diagram(\n"
             '    yes.y_true, yes.y_prob, metric="ece", over="bins", tolerance=0.04, n_resamples=60, rng=0\n'
             ").plot()",
         ),
@@ -381,7 +381,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "The same for the cells of a tree over whole distributions, finer to the right. By default the shaded region is where one "
             "value lies in the intervals of all settings. The dashed line is the error of calibrated predictions, and the ring the "
             "suggested size.",
-            "axes = cal.stability_diagram(\n"
+            "axes = cal.figures.stability_diagram(\n"
             '    three.y_true, three.y_prob, metric="gece", over="gamma", n_resamples=20, rng=0\n'
             ").plot()",
         ),
@@ -389,7 +389,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "stability_fraction",
             "Share of the rows",
             "Dependence on the number of rows: with few rows the metric is biased upwards and has a large variance.",
-            'axes = cal.stability_diagram(y, p, metric="ece", over="fraction", n_resamples=200, rng=0).plot()',
+            'axes = cal.figures.stability_diagram(y, p, metric="ece", over="fraction", n_resamples=200, rng=0).plot()',
         ),
     ],
 }

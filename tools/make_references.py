@@ -97,18 +97,21 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         rows = [(k, q if isinstance(q, list) else [1 - q, q]) for k, q in zip(y, p, strict=True)]
         data[f"decisions, {label}"] = {"y": y, "p": p}
         values = {
-            **{f"cal.topk_accuracy(y, p, k={k})": exact.topk_accuracy(rows, k) for k in (1, 2)[: len(rows[0][1]) - 1]},
             **{
-                f"cal.topk_confidence(y, p, k={k})": exact.topk_confidence(rows, k)
+                f"cal.decision.topk_accuracy(y, p, k={k})": exact.topk_accuracy(rows, k)
                 for k in (1, 2)[: len(rows[0][1]) - 1]
             },
-            "cal.selective_risk(y, p, threshold=0.6)": exact.selective_risk(rows, 0.6),
-            "cal.selective_accuracy(y, p, threshold=0.6)": 1 - exact.selective_risk(rows, 0.6),
-            "cal.aurc(y, p)": exact.aurc(rows),
-            "cal.e_aurc(y, p)": exact.aurc(rows) - exact.perfect_aurc(rows),
-            "cal.augrc(y, p)": exact.augrc(rows),
-            "cal.e_augrc(y, p)": exact.augrc(rows) - exact.expected_cost(rows)[1] ** 2 / 2,
-            "[(c := cal.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]": exact.expected_cost(
+            **{
+                f"cal.decision.topk_confidence(y, p, k={k})": exact.topk_confidence(rows, k)
+                for k in (1, 2)[: len(rows[0][1]) - 1]
+            },
+            "cal.decision.selective_risk(y, p, threshold=0.6)": exact.selective_risk(rows, 0.6),
+            "cal.decision.selective_accuracy(y, p, threshold=0.6)": 1 - exact.selective_risk(rows, 0.6),
+            "cal.decision.aurc(y, p)": exact.aurc(rows),
+            "cal.decision.e_aurc(y, p)": exact.aurc(rows) - exact.perfect_aurc(rows),
+            "cal.decision.augrc(y, p)": exact.augrc(rows),
+            "cal.decision.e_augrc(y, p)": exact.augrc(rows) - exact.expected_cost(rows)[1] ** 2 / 2,
+            "[(c := cal.decision.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]": exact.expected_cost(
                 rows
             ),
         }
@@ -123,7 +126,7 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 exact.choose_threshold(rows, target, least)
             )
         if len(rows[0][1]) == 2:
-            values["cal.net_benefit(y, p, thresholds=[0.25, 0.5]).net_benefit"] = tuple(
+            values["cal.decision.net_benefit(y, p, thresholds=[0.25, 0.5]).net_benefit"] = tuple(
                 exact.net_benefit(rows, Fraction(t)) for t in (0.25, 0.5)
             )
         for call, value in values.items():
@@ -285,15 +288,15 @@ ENDS = "[(i := cal.interval(y, risk, metric='{}', method='{}'{})).low, i.high]"
 BOTH = "[(i := cal.interval(y, risk, metric='cox_intercept', {0})).low, i.high, (j := cal.interval(y, risk, metric='cox_slope', {0})).low, j.high]"
 BINS = "(c := cal.calibration_curve(y, risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], interval={}, method='{}'))"
 LIMITS = f"np.concatenate([{BINS}.lower[full := c.weight > 0], c.upper[full]])"
-GRADES = "[g.{} for g in cal.grade_tests(y, risk, grades=centre{}).grades]"
+GRADES = "[g.{} for g in cal.inference.grade_tests(y, risk, grades=centre{}).grades]"
 GREATER = "tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value)"
 ISOTONIC = "cal.IsotonicCalibration().fit(risk, y).predict_proba(risk)[:, 1]"
 WEIGHTS = "1 + np.arange(1, len(y) + 1) % 5"
 RANKED = "np.quantile(risk, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])"
 STAGES = "np.column_stack([p1, p2, p3, p4])"
-SURVIVAL = "{{m.measure: m for m in cal.survival_summary(risk, time=time, event=event, horizon={}, n_resamples=0).horizons[0].measures}}"
+SURVIVAL = "{{m.measure: m for m in cal.clinical.survival_summary(risk, time=time, event=event, horizon={}, n_resamples=0).horizons[0].measures}}"
 QUANTILES = "np.unique(np.quantile(risk, np.arange({0} + 1) / {0}))"
-POOLED = "[(p := cal.validate_by_period(y, risk, times=centre)['{}']).estimate, p.standard_error, p.low, p.high, p.tau2, p.i2, p.q, p.q_pvalue]"
+POOLED = "[(p := cal.clinical.validate_by_period(y, risk, times=centre)['{}']).estimate, p.standard_error, p.low, p.high, p.tau2, p.i2, p.q, p.q_pvalue]"
 
 
 def indices(options: str) -> str:
@@ -323,8 +326,8 @@ R: dict[str, dict[str, str]] = {
         "coef(bent(y, risk, y ~ lp + I(lp^2)))": "[(c := cal.QuadraticLogit().fit(risk, y).curves_[0]).constant, c.slope, c.bend]",
     },
     "val_prob": {
-        "auc(y, risk, quiet = TRUE)": "cal.auroc(y, risk)",
-        "somers2(risk, y)[['C']]": "cal.auroc(y, risk)",
+        "auc(y, risk, quiet = TRUE)": "cal.evaluation.auroc(y, risk)",
+        "somers2(risk, y)[['C']]": "cal.evaluation.auroc(y, risk)",
         "val.prob(risk, y, pl = FALSE)[['S:z']]": ASSESS.format("spiegelhalter_z", "normal", "") + ".statistic",
         "wtd.mean((risk - y)^2, 1 + seq_along(y) %% 5)": f"cal.brier(y, risk, sample_weight={WEIGHTS})",
     },
@@ -337,7 +340,7 @@ R: dict[str, dict[str, str]] = {
             for call, g in (("hoslem.test", 5), ("hoslem.test", 10), ("logitgof", 10))
         },
         **{
-            f"statistic_of(logitgof(stage, cbind(p1, p2, p3, p4), g = {g}))": "[(t := cal.hosmer_lemeshow_multinomial(stage - 1, "
+            f"statistic_of(logitgof(stage, cbind(p1, p2, p3, p4), g = {g}))": "[(t := cal.inference.hosmer_lemeshow_multinomial(stage - 1, "
             f"{STAGES}, bins={g}, fitted_here=True, method='chi_square')).statistic, t.detail['df'], t.pvalue]"
             for g in (6, 9)
         },
@@ -360,7 +363,7 @@ R: dict[str, dict[str, str]] = {
         "normal(robust(y, risk, ids = centre))": BOTH.format("method='sandwich', groups=centre, cluster=True"),
     },
     "proportions": {
-        "mean(abs(isotonic(y, risk) - sort(risk)))": "cal.fott_isotonic(y, risk)",
+        "mean(abs(isotonic(y, risk) - sort(risk)))": "cal.metrics.fott_isotonic(y, risk)",
         "range(isotonic(y, risk))": f"[(q := {ISOTONIC}).min(), q.max()]",
         "mean((risk - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": "cal.decompose(y, risk, score='brier', method='corp').miscalibration",
         "mean((mean(y) - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": "cal.decompose(y, risk, score='brier', method='corp').discrimination",
@@ -381,14 +384,14 @@ R: dict[str, dict[str, str]] = {
         **{f"indices(spline(y, risk, {k}), risk)": indices(f"smoother='rcs', knots={k}") for k in (3, 5)},
     },
     "flexible_curve": {
-        "smooth(y, risk)": f"np.concatenate(cal.flexible_calibration_curve(y, risk, uncertainty='residual').at({RANKED}))",
-        "spline(y, risk, 3)": f"np.concatenate(cal.flexible_calibration_curve(y, risk, smoother='rcs', knots=3).at({RANKED}))",
+        "smooth(y, risk)": f"np.concatenate(cal.figures.flexible_calibration_curve(y, risk, uncertainty='residual').at({RANKED}))",
+        "spline(y, risk, 3)": f"np.concatenate(cal.figures.flexible_calibration_curve(y, risk, smoother='rcs', knots=3).at({RANKED}))",
     },
     "regression_tests": {
         "wald(parabola(y, risk), implied(parabola(y, risk), risk))": "cal.pws(y, risk)",
         "wald(parabola(y, risk), vcov(parabola(y, risk)))": "cal.pws(y, risk, covariance='ols')",
         "wald(parabola(y, risk), vcovHC(parabola(y, risk), type = 'HC0'))": "cal.pws(y, risk, covariance='HC0')",
-        "pooled(y, centre, 0.9)": "cal.pluto_tasche(np.unique(centre, return_counts=True)[1], "
+        "pooled(y, centre, 0.9)": "cal.decision.pluto_tasche(np.unique(centre, return_counts=True)[1], "
         "[y[centre == c].sum() for c in np.unique(centre)], level=0.9).bound",
         "local_mean(y, risk, seq(0.1, 0.9, 0.1), 0.05)": "cal.KernelCalibration(bandwidth=0.05).fit(risk, y).predict_proba(np.arange(1, 10) / 10)[:, 1]",
     },
@@ -396,7 +399,7 @@ R: dict[str, dict[str, str]] = {
         "-mean(log(probs(p1, p2, p3, p4)[cbind(seq_along(stage), stage)]))": f"cal.nll(stage - 1, {STAGES})",
         "mean(rowSums((outer(stage, 1:4, '==') - probs(p1, p2, p3, p4))^2))": f"cal.brier(stage - 1, {STAGES})",
         "mean(rowSums((outer(stage, 1:3, '<=') - t(apply(probs(p1, p2, p3, p4), 1, cumsum))[, 1:3])^2)) / 3": f"cal.ranked_probability(stage - 1, {STAGES})",
-        "mean(sapply(1:4, function(k) auc(stage == k, probs(p1, p2, p3, p4)[, k], direction = '<', quiet = TRUE)))": f"cal.auroc(stage - 1, {STAGES})",
+        "mean(sapply(1:4, function(k) auc(stage == k, probs(p1, p2, p3, p4)[, k], direction = '<', quiet = TRUE)))": f"cal.evaluation.auroc(stage - 1, {STAGES})",
         "coef(chosen_by(chosen ~ lp + strata(row), stage, probs(p1, p2, p3, p4)))": f"1 / cal.TemperatureScaling().fit({STAGES}, stage - 1).temperature_",
         "coef(chosen_by(chosen ~ lp + stage + strata(row), stage, probs(p1, p2, p3, p4)))": f"[1 / (c := cal.BiasCorrectedTemperature().fit({STAGES}, stage - 1)).temperature_, *c.bias_[1:]]",
         "multinom(stage ~ log(p1) + log(p2) + log(p3) + log(p4), trace = FALSE, reltol = 1e-15, maxit = 5000)$deviance / 2 / length(stage)": (
@@ -406,7 +409,7 @@ R: dict[str, dict[str, str]] = {
         "coef(chosen_by(chosen ~ lp:stage + stage + strata(row), stage, probs(p1, p2, p3, p4)))[c(4:7, 1:3)]": f"[*(c := cal.VectorScaling().fit({STAGES}, stage - 1)).weight_, *c.bias_[1:]]",
     },
     "multinomial": {
-        f"coef({theirs}(rows(stage, four(p1, p2, p3, p4), 1)))": f"np.concatenate([(f := cal.multinomial_recalibration(stage - 1, {STAGES}, reference=0)"
+        f"coef({theirs}(rows(stage, four(p1, p2, p3, p4), 1)))": f"np.concatenate([(f := cal.inference.multinomial_recalibration(stage - 1, {STAGES}, reference=0)"
         f".{ours}).intercepts{more}])"
         for theirs, ours, more in (
             ("large", "in_the_large", ""),
@@ -423,7 +426,7 @@ R: dict[str, dict[str, str]] = {
         for at in (1000.5, 1826.5)
     },
     "decision_curve": {
-        "curves(y, risk = risk, risk2 = risk2)": "np.concatenate([(d := cal.decision_curve(y, {'risk': risk, 'risk2': risk2}, "
+        "curves(y, risk = risk, risk2 = risk2)": "np.concatenate([(d := cal.figures.decision_curve(y, {'risk': risk, 'risk2': risk2}, "
         "thresholds=[0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9], level=None))['risk'].net_benefit, d['risk2'].net_benefit, "
         "d['treat all'].net_benefit, d['risk'].avoided_per_100, d['risk2'].avoided_per_100])",
     },
@@ -648,17 +651,17 @@ WORDS = dict.fromkeys(("pce", "fece", "mcm"), ", groups=g") | dict.fromkeys(
     ("vece", "piece", "mvce", "klce", "lce", "mlce"), ", features=x"
 )
 DECISIONS = (
-    "cal.aurc(y, p)",
-    "cal.e_aurc(y, p)",
-    "cal.augrc(y, p)",
-    "cal.e_augrc(y, p)",
-    "cal.topk_accuracy(y, p, k=1)",
-    "cal.topk_confidence(y, p, k=1)",
-    "cal.selective_risk(y, p, threshold=0.6)",
-    "cal.selective_accuracy(y, p, threshold=0.6)",
-    "cal.net_benefit(y, p, thresholds=[0.2, 0.4]).net_benefit",
+    "cal.decision.aurc(y, p)",
+    "cal.decision.e_aurc(y, p)",
+    "cal.decision.augrc(y, p)",
+    "cal.decision.e_augrc(y, p)",
+    "cal.decision.topk_accuracy(y, p, k=1)",
+    "cal.decision.topk_confidence(y, p, k=1)",
+    "cal.decision.selective_risk(y, p, threshold=0.6)",
+    "cal.decision.selective_accuracy(y, p, threshold=0.6)",
+    "cal.decision.net_benefit(y, p, thresholds=[0.2, 0.4]).net_benefit",
     "[(c := cal.choose_threshold(y, p, coverage=0.5)).threshold, c.coverage, c.risk]",
-    "[(c := cal.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]",
+    "[(c := cal.decision.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]",
 )
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {

@@ -34,13 +34,13 @@ ROOMS = {
                 (
                     "evaluation.measure",
                     "evaluation.result",
-                    "evaluation.clinical",
+                    "clinical.performance",
                     "evaluation.confidence",
                     "evaluation.discrimination",
                     "evaluation.recommendation",
                 ),
             ),
-            Section("Time to event", ("evaluation.survival", "evaluation.censoring")),
+            Section("Time to event", ("clinical.survival", "clinical.censoring")),
             Section("The catalogue", ("metrics.registry",)),
             Section(
                 "Curves and parts",
@@ -79,8 +79,8 @@ ROOMS = {
             Section("Tests that may be looked at any time", ("inference.sequential", "inference.multiplicity")),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
-            Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
-            Section("Internal validation", ("evaluation.optimism",)),
+            Section("Centres and periods", ("clinical.group_validation", "inference.pooling")),
+            Section("Internal validation", ("clinical.optimism",)),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
@@ -203,7 +203,7 @@ ROOMS = {
 }
 # How the names of a module are written in code; all others are names of calibrant itself.
 SPOKEN = {
-    "inference.simulation.*": "cal.simulate.",
+    "inference.simulation.*": "cal.inference.simulation.",
     "curves.*": "cal.curves.",
     "sklearn.*": "calibrant.sklearn.",
     "spark.*": "calibrant.spark.",

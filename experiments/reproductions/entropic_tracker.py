@@ -172,13 +172,13 @@ def judge(assumed: Filter, plan: Plan, seed: int) -> Found:
         flat = (each.reshape(-1, each.shape[-1]) for each in (values, estimates))
         return *flat, np.repeat(stated, plan.targets, axis=0)
 
-    over_steps = cal.assess_gaussian(*rows(states, found.estimates, found.stated), metric="ecd", groups=step)
+    over_steps = cal.inference.assess_gaussian(*rows(states, found.estimates, found.stated), metric="ecd", groups=step)
     innovations = rows(measured, found.predicted, found.innovation)
     return Found(
-        cal.assess_gaussian(*last),
-        cal.assess_gaussian(*last, metric="ecd"),
+        cal.inference.assess_gaussian(*last),
+        cal.inference.assess_gaussian(*last, metric="ecd"),
         over_steps,
-        cal.assess_gaussian(*innovations, metric="ecd", groups=step, pooling="sum"),
+        cal.inference.assess_gaussian(*innovations, metric="ecd", groups=step, pooling="sum"),
         np.array([2 * result.statistic + DIMENSIONS for result in over_steps.results]),
     )
 

@@ -74,7 +74,7 @@ class Scenario(NamedTuple):
 
     def draw(self, n: int, *seed: int) -> cal.inference.Simulation:
         key = [SEED, zlib.crc32(self.name.encode()), n, *seed]
-        return cal.make_miscalibrated(n, warp=self.warp, distribution=self.distribution, rng=key)
+        return cal.inference.make_miscalibrated(n, warp=self.warp, distribution=self.distribution, rng=key)
 
 
 IMITATED = {
@@ -124,7 +124,7 @@ def truth_of(scenario: Scenario, group: str, name: str) -> float:
     """What an estimator should find; for metrics with a limit of their own, that limit."""
     if group != OWN:
         norm = 1 if group == MEAN_GAP else 2
-        return cal.true_calibration_error(scenario.warp, scenario.distribution, norm=norm) ** (
+        return cal.inference.true_calibration_error(scenario.warp, scenario.distribution, norm=norm) ** (
             2 if group == SQUARE else 1
         )
     if name != "smece":
@@ -204,7 +204,7 @@ def temperature_of(error: float, distribution: tuple[float, float]) -> float:
     from scipy.optimize import brentq
 
     def gap(k: float) -> float:
-        return cal.true_calibration_error(simulate.temperature(k), distribution) - error
+        return cal.inference.true_calibration_error(simulate.temperature(k), distribution) - error
 
     return float(brentq(gap, 1 + 1e-9, 20, xtol=1e-6))
 
@@ -225,7 +225,8 @@ def rows_needed(
         values = {}
         for kind, warp in (("right", simulate.temperature(1.0)), ("wrong", wrong)):
             draws = (
-                cal.make_miscalibrated(n, warp=warp, distribution=distribution, rng=[SEED, n, i]) for i in range(times)
+                cal.inference.make_miscalibrated(n, warp=warp, distribution=distribution, rng=[SEED, n, i])
+                for i in range(times)
             )
             values[kind] = np.array([metric(drawn.y_true, drawn.y_prob) for drawn in draws])
         shares[n] = float(np.mean(values["wrong"] > np.quantile(values["right"], 0.95)))

@@ -65,7 +65,7 @@ def measured(metric: cal.metrics.Metric) -> Measured:
 
 
 def _tried(metric: cal.metrics.Metric, seed: int) -> Measured:
-    drawn = cal.make_calibrated(ROWS, distribution=(1, 1), rng=[SEED, seed])
+    drawn = cal.inference.make_calibrated(ROWS, distribution=(1, 1), rng=[SEED, seed])
     rng = np.random.default_rng([SEED, seed, 1])
     # Two decimals: many equal scores, and some on the edges of bins, so that a nudge can part them.
     p = np.clip(np.round(drawn.y_prob, 2), 0.01, 0.99)

@@ -24,7 +24,7 @@ RED = "#c1272d"
 
 def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
     """One part for each figure."""
-    drawn = cal.make_miscalibrated(ROWS, warp=CURVE, rng=SEED)
+    drawn = cal.inference.make_miscalibrated(ROWS, warp=CURVE, rng=SEED)
     shown = {"drawn from the curve of figure 2": Rows(drawn.y_true, drawn.y_prob)}
     whole = None
     if data is not None:
@@ -64,7 +64,7 @@ def curve_part(whole: Rows | None, pictures: Path) -> Part:
     """Figure 2."""
     shown: dict[str, Any] = {"a known curve": _theory}
     if whole is not None:
-        smooth = cal.reliability(whole.y, whole.p, kind="smooth", bandwidth=0.03, metrics=("ece",))
+        smooth = cal.figures.reliability(whole.y, whole.p, kind="smooth", bandwidth=0.03, metrics=("ece",))
         shown[f"ResNet-110 on CIFAR-100, {len(whole.y):,} rows"] = smooth.plot
     name = panels("survey_curve.png", shown, pictures)
     truth = float(CURVE.curve(np.array([AT]))[0])
@@ -72,7 +72,7 @@ def curve_part(whole: Rows | None, pictures: Path) -> Part:
         Row("error of the row of confidence 0.7 with label 0", 0.7, cal.ece([0], [AT])),
         Row("error of the row of confidence 0.7 with label 1", 0.3, cal.ece([1], [AT])),
         Row("the curve at 0.7", None, truth, note="below the diagonal: overconfident, as in the figure"),
-        Row("true calibration error of the curve, even scores", None, cal.true_calibration_error(CURVE)),
+        Row("true calibration error of the curve, even scores", None, cal.inference.true_calibration_error(CURVE)),
     ]
     caption = "A known calibration curve with two rows of confidence 0.7, and the smooth curve of a real network."
     return Part("Figure 2: calibration curve", CURVE_TEXT, rows, pictures=[(name, caption)])
@@ -82,8 +82,8 @@ def bars_hold(small: bool) -> dict[str, float]:
     """What the line plot says of rows from the known curve, over many draws."""
     held, falls, below, width = [], [], [], []
     for seed in range(30 if small else 1000):
-        drawn = cal.make_miscalibrated(ROWS, warp=CURVE, rng=[SEED, seed])
-        diagram = cal.reliability(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
+        drawn = cal.inference.make_miscalibrated(ROWS, warp=CURVE, rng=[SEED, seed])
+        diagram = cal.figures.reliability(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
         cell = np.minimum(np.ceil(drawn.y_prob * BINS).astype(int) - 1, BINS - 1)
         truth = np.bincount(cell, drawn.truth, BINS) / np.bincount(cell, minlength=BINS)
         held.append((diagram.lower <= truth) & (truth <= diagram.upper))
@@ -105,7 +105,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
     """Figure 3."""
     draws = {}
     for title, rows in shown.items():
-        diagram = cal.reliability(rows.y, rows.p, bins=BINS, uncertainty="standard_error", metrics=("ece",))
+        diagram = cal.figures.reliability(rows.y, rows.p, bins=BINS, uncertainty="standard_error", metrics=("ece",))
         draws[f"{ROWS} rows {title}" if "drawn" in title else f"{ROWS} rows of {title}"] = partial(
             diagram.plot, labels=True, counts=None
         )
@@ -138,8 +138,8 @@ def real_coverage(whole: Rows, small: bool) -> Row:
     rng = np.random.default_rng(SEED)
     for _ in range(10 if small else 200):
         order = rng.permutation(len(whole.y))
-        few = cal.reliability(*whole.take(order[:ROWS]), bins=BINS)
-        rest = cal.reliability(*whole.take(order[ROWS:]), bins=BINS)
+        few = cal.figures.reliability(*whole.take(order[:ROWS]), bins=BINS)
+        rest = cal.figures.reliability(*whole.take(order[ROWS:]), bins=BINS)
         full = rest.table.weight > 30 if len(rest.table.weight) == len(few.table.weight) else None
         if full is not None:
             held += ((few.lower <= rest.rate) & (rest.rate <= few.upper))[full].tolist()
@@ -151,7 +151,7 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
     """Figure 4."""
     draws, rows = {}, []
     for title, of in shown.items():
-        diagram = cal.reliability(of.y, of.p, kind="bars", bins=BINS, metrics=("ece",))
+        diagram = cal.figures.reliability(of.y, of.p, kind="bars", bins=BINS, metrics=("ece",))
         draws[title] = diagram.plot
         area = float(np.sum(diagram.table.share * np.abs(diagram.table.gap)))
         sides = cal.abc_above(of.y, of.p, bins=BINS) + cal.abc_below(of.y, of.p, bins=BINS)
@@ -165,21 +165,21 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
 
 def chosen_bins(rows: Rows) -> int:
     """The number of bins of equal mass that cross-validation of the tilted roof chooses."""
-    return len(cal.reliability(rows.y, rows.p, bins="cv", binning="equal_mass").table.weight)
+    return len(cal.figures.reliability(rows.y, rows.p, bins="cv", binning="equal_mass").table.weight)
 
 
 def roof_part(small: bool, shown: dict[str, Rows], data: Path | None, pictures: Path) -> Part:
     """Figure 5."""
     draws, rows = {}, []
     for title, of in shown.items():
-        draws[title] = cal.reliability(of.y, of.p, kind="roof", bins=BINS, metrics=("ece",)).plot
+        draws[title] = cal.figures.reliability(of.y, of.p, kind="roof", bins=BINS, metrics=("ece",)).plot
         same = cal.ece_em(of.y, of.p, bins=BINS, binning="equal_width") - cal.ece(of.y, of.p, bins=BINS)
         rows.append(Row(f"{title}: ece_em over the bins of ece, less ece over the same bins", None, same))
     name = panels("survey_roof.png", draws, pictures)
     size, times = (1000, 2) if small else (5000, 20)
     counts = []
     for seed in range(times):
-        drawn = cal.make_miscalibrated(size, warp=CURVE, rng=[SEED, seed])
+        drawn = cal.inference.make_miscalibrated(size, warp=CURVE, rng=[SEED, seed])
         counts.append(chosen_bins(Rows(drawn.y_true, drawn.y_prob)))
     what = "bins chosen by cross-validation for 5 000 rows"
     other = "published: one task of Kängsepp et al."

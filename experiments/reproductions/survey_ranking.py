@@ -220,7 +220,9 @@ def true_errors(forecasts: Floats, truth: Floats) -> float:
 
 def known_run(warp: Any, seed: int, metrics: list[str], small: bool) -> Floats:
     """Correlation of the ranking by each metric with that by the true error."""
-    drawn = cal.make_miscalibrated(FIT_ROWS + TEST_ROWS + TRUTH_ROWS, warp=warp, distribution=(1, 1), rng=[SEED, seed])
+    drawn = cal.inference.make_miscalibrated(
+        FIT_ROWS + TEST_ROWS + TRUTH_ROWS, warp=warp, distribution=(1, 1), rng=[SEED, seed]
+    )
     both = np.column_stack([1 - drawn.y_prob, drawn.y_prob])
     fit = Rows(drawn.y_true[:FIT_ROWS], both[:FIT_ROWS])
     after = mapped(fit, Rows(drawn.y_true[FIT_ROWS:], both[FIT_ROWS:]), maps_for(2, small))

@@ -15,21 +15,28 @@ from lazy_loader import attach_stub
 
 from .util.version import __version__ as __version__
 
-# What a star import must not bring: the name of a builtin, and packages that import a framework. `simulate` is a second name.
+# What a star import must not bring: the name of a builtin, and packages that import a framework.
 _MODULES = {
     "input": "input",
-    "simulate": "inference.simulation",
     "sklearn": "sklearn",
     "spark": "spark",
     "torch": "torch",
     "trackers": "trackers",
+}
+# Names of earlier versions that were not only moved to their package.
+_RENAMED = {
+    "clinical_summary": "clinical.summary",
+    "simulate": "inference.simulation",
+    **{f"ood_{name}": f"decision.ood.{name}" for name in ("energy", "entropy", "evaluate", "max_logit", "msp")},
+    **{f"ood_{name}": f"decision.ood.{name}" for name in ("mutual_information", "variance")},
+    **{name: f"decision.ood.{name}" for name in ("OodDetector", "OodKnn", "OodMahalanobis")},
 }
 # Names in other packages of what is neither a metric nor a calibration method, or has no such name here.
 _ELSEWHERE = {
     **dict.fromkeys(("calibration_error", "ece_score", "get_ece"), "ece"),
     **dict.fromkeys(("binary_calibration_error", "multiclass_calibration_error"), "ece"),
     "get_calibration_error": "drmsce",
-    "dca": "decision_curve",
+    "dca": "figures.decision_curve",
     **dict.fromkeys(("hosmer", "hl_test"), "hosmer_lemeshow"),
     **dict.fromkeys(("plot", "reliability_plot", "plot_reliability", "plot_calibration_curve"), "reliability_diagram"),
     "CalibratedClassifierCV": "calibrant.sklearn.CalibratedModel",
@@ -56,9 +63,13 @@ def _hint(name: str) -> str:
     from difflib import get_close_matches
     from pathlib import Path
 
-    for package in sorted({stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & set(__all__)):
+    if name in _RENAMED:
+        return f"; use calibrant.{_RENAMED[name]}"
+    for package in sorted({stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & {*__all__, "input"}):
         if name in import_module(f".{package}", __name__).__all__:
             return f"; use calibrant.{package}.{name}"
+    if hasattr(import_module(".errors", __name__), name):
+        return f"; use calibrant.errors.{name}"
     if name in _ELSEWHERE:
         return f"; use {_ELSEWHERE[name]}"
     catalogue = _load("catalogue")

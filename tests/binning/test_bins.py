@@ -127,7 +127,7 @@ def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
     y, p = confidences(4)
     words: dict[str, Any] = {"bins": 10, "binning": "equal_width:1/K"}
     value = cal.ece(y, p, **words)
-    drawn = cal.reliability(y, p, **words)
+    drawn = cal.figures.reliability(y, p, **words)
     assert drawn.table.low[0] == 0.25
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
     assert cal.decompose(y, p, lens="top_label", **words).reliability >= 0
@@ -407,12 +407,12 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     rule = EqualWidth(10)
     for call in (
         lambda **words: cal.calibration_curve(y, p, **words),
-        lambda **words: cal.reliability(y, p, **words),
+        lambda **words: cal.figures.reliability(y, p, **words),
         lambda **words: cal.evaluate(y, p, **words),
         lambda **words: cal.decompose(y, p, **words),
         lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
-        lambda **words: cal.variation_diagram(y, p, **words),
+        lambda **words: cal.figures.variation_diagram(y, p, **words),
     ):
         with pytest.raises(
             ArgumentError,
@@ -447,7 +447,7 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     ):
         cal.gece(y, p, bins=7)
     with pytest.raises(ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"):
-        cal.likert_error(y, p, bins=7)
+        cal.decision.likert_error(y, p, bins=7)
 
 
 def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means() -> None:
@@ -533,7 +533,9 @@ def test_a_tree_cuts_the_most_spread_column_at_its_median() -> None:
 def test_bins_of_a_curve_are_in_its_table() -> None:
     y, p = [0, 1, 1, 0, 1], [0.1, 0.4, 0.8, 0.35, 0.9]
     curve = cal.calibration_curve(y, p, binning="equal_mass", bins=2)
-    with pytest.raises(cal.ArgumentError, match=r"binning: expected a rule, got CalibrationCurve; pass its \.table"):
+    with pytest.raises(
+        cal.errors.ArgumentError, match=r"binning: expected a rule, got CalibrationCurve; pass its \.table"
+    ):
         cal.ece(y, p, binning=curve)
     assert cal.ece(y, p, binning=curve.table) == cal.ece(y, p, binning="equal_mass", bins=2)
 

@@ -164,7 +164,7 @@ def test_histogram_binning_by_level(stated: Any) -> None:
     for level in LEVELS:
         assert found.predict_proba([level])[0, 1] == pytest.approx(y[p == level].mean(), abs=1e-12)
     assert found.predict_proba([0.91])[0, 1] == found.predict_proba([0.9])[0, 1]  # the nearest level
-    with pytest.warns(cal.InSampleWarning):
+    with pytest.warns(cal.errors.InSampleWarning):
         assert cal.ece(y, found.predict_proba(p)[:, 1], bins="levels") < 1e-12
     shrunk = cal.HistogramBinning(bins="levels", shrink=0.5).fit(p, y).predict_proba([1.0])[0, 1]
     k, n = y[p == 1].sum(), (p == 1).sum()

@@ -127,7 +127,7 @@ def test_shifted_numbers_and_new_names_are_no_other_order() -> None:
     check_class_order(["kitten", "puppy"], ["cat", "dog"])
     check_class_order(["0", "1"], [0, 1])
     for given, own in (([1, 0], [0, 1]), (["b", "c"], ["a", "b"]), ([False, True], [True, False])):
-        with pytest.raises(cal.ArgumentError, match=ORDER):
+        with pytest.raises(cal.errors.ArgumentError, match=ORDER):
             check_class_order(given, own)
 
 
@@ -218,7 +218,8 @@ def test_one_column_and_its_calibrated_counterpart(tmp_path: Path, run: Run) -> 
     assert (code, "--prob 'p' or --prob 'p_calibrated'" in err) == (2, True)
     assert ece(run("evaluate", path, *MEASURE, "--prob", "p_calibrated")) == pytest.approx(cal.ece(YES, TWO[:, 1] ** 2))
     with pytest.raises(
-        cal.ColumnError, match="could be p or its calibrated form p_calibrated; name one set: 'p' or 'p_calibrated'"
+        cal.errors.ColumnError,
+        match="could be p or its calibrated form p_calibrated; name one set: 'p' or 'p_calibrated'",
     ):
         cal.scan(path)
 
@@ -346,5 +347,5 @@ def test_groups_by_the_label_or_the_score_leave_them_in_use() -> None:
         assert find_columns(["y", "p"], Columns(by=by)) == ("y", ["p"])
     # Another column comes first.
     assert find_columns(["y", "target", "p", "score"], Columns(by="target, score/4")) == ("y", ["p"])
-    with pytest.raises(cal.ColumnError, match="no column has a common name for labels"):
+    with pytest.raises(cal.errors.ColumnError, match="no column has a common name for labels"):
         find_columns(["target", "p"], Columns(prob="target"))

@@ -187,7 +187,7 @@ def test_a_fault_of_ours_is_no_failed_gate(tmp_path: Path, run: Run, monkeypatch
     [
         MemoryError(),
         duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 8.0 MiB"),
-        cal.FileError("a.csv", "cannot be read: Out of Memory Error: failed to pin block", "check the file"),
+        cal.errors.FileError("a.csv", "cannot be read: Out of Memory Error: failed to pin block", "check the file"),
         RuntimeError("can't start new thread"),
     ],
 )

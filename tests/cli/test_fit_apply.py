@@ -225,7 +225,7 @@ def test_apply_reads_jsonl_standard_input_and_where(tmp_path: Path, fitted: Path
 
 
 def test_apply_to_two_classes(tmp_path: Path, run: Run) -> None:
-    drawn = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
+    drawn = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
     pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "v.csv", index=False)
     assert run("fit", tmp_path / "v.csv", "--method", "platt", "--out", tmp_path / "m.json")[0] == 0
     pd.DataFrame({"p": drawn.y_prob[:50]}).to_csv(tmp_path / "t.csv", index=False)
@@ -405,7 +405,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
 
 
 def test_select_prints_threshold_promise_and_coverage(tmp_path: Path, run: Run) -> None:
-    drawn = cal.make_calibrated(3000, rng=0)
+    drawn = cal.inference.make_calibrated(3000, rng=0)
     pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "t.csv", index=False)
     code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--confidence-level", "0.95")
     expected = choose_threshold(drawn.y_true, drawn.y_prob, accuracy=0.8, confidence_level=0.95)
@@ -552,9 +552,9 @@ def test_evaluate_with_a_map(fitted: Path) -> None:
     for given in (calibrator, fitted, str(fitted)):
         found = cal.evaluate(NEW_LABELS, NEW_PROBS, metrics=["nll", "ece"], calibrator=given)
         assert [r.value for r in found.results] == [r.value for r in expected.results]
-    with pytest.warns(cal.InSampleWarning):
+    with pytest.warns(cal.errors.InSampleWarning):
         cal.evaluate(LABELS, PROBS, metrics=["nll"], calibrator=calibrator)
-    two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
+    two = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(2.0), rng=0)
     platt = cal.PlattScaling().fit(two.y_prob[:250], two.y_true[:250])
     y, p = two.y_true[250:], two.y_prob[250:]
     found = cal.evaluate(cal.Predictions(y, p, groups=np.arange(250) % 2), metrics=["nll"], calibrator=platt)
@@ -572,16 +572,16 @@ def test_evaluate_with_a_map_of_named_classes() -> None:
 
 
 def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
-    with pytest.raises(cal.InputTypeError, match="calibrator"):
+    with pytest.raises(cal.errors.InputTypeError, match="calibrator"):
         cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=3)  # type: ignore[arg-type]
-    with pytest.raises(cal.ShapeError):
+    with pytest.raises(cal.errors.ShapeError):
         cal.evaluate([0, 1], [0.2, 0.8], calibrator=fitted)
-    with pytest.raises(cal.NotFittedError):
+    with pytest.raises(cal.errors.NotFittedError):
         cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=cal.TemperatureScaling())
     logits = cal.TemperatureScaling(input="logit").fit(np.log(PROBS), LABELS)
-    with pytest.raises(cal.ArgumentError, match="logits"):
+    with pytest.raises(cal.errors.ArgumentError, match="logits"):
         cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=logits)
-    with pytest.raises(cal.ArgumentError, match="confidence"):
+    with pytest.raises(cal.errors.ArgumentError, match="confidence"):
         cal.evaluate(cal.Predictions([0, 1], [0.2, 0.8], input="confidence"), calibrator=logits)
 
 

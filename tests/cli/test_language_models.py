@@ -54,7 +54,7 @@ def test_every_command_reads_a_log(folder: Path, tmp_path: Path, run: Run) -> No
     assert code == 0, err
     assert "note: read 300 answers with 4 choices" in err
     found = json.loads(out)
-    p = cal.read_lm_harness(log, by="subject")
+    p = cal.input.read_lm_harness(log, by="subject")
     values = {row["metric"]: row["value"] for row in found["metrics"]}
     assert values == {"ece": cal.ece(p), "nll": pytest.approx(cal.nll(p), rel=1e-12)}
     assert set(found["groups"]) == {"law", "physics"}

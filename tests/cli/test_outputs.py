@@ -77,14 +77,14 @@ def test_reports_check_their_path_first(tmp_path: Path, monkeypatch: pytest.Monk
     y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
     for call in (
         lambda path: cal.report(y, p, path=path),
-        lambda path: cal.compare_reports(y, {"a": p, "b": p}, path=path),
+        lambda path: cal.reporting.compare_reports(y, {"a": p, "b": p}, path=path),
     ):
-        with pytest.raises(cal.FileError, match="its folder does not exist"):
+        with pytest.raises(cal.errors.FileError, match="its folder does not exist"):
             call(tmp_path / "none" / "r.html")
         (tmp_path / "r.html").mkdir(exist_ok=True)
-        with pytest.raises(cal.FileError, match="it is a folder"):
+        with pytest.raises(cal.errors.FileError, match="it is a folder"):
             call(tmp_path / "r.html")
-        with pytest.raises(cal.ArgumentError):
+        with pytest.raises(cal.errors.ArgumentError):
             call(tmp_path / "r.pdf")
 
 

@@ -16,7 +16,9 @@ from calibrant.errors import ArgumentError
 
 Run = Callable[..., tuple[int, str, str]]
 NAMES = np.array(["cat", "dog", "car", "bus"])
-DATA = cal.make_miscalibrated(257, warp=cal.simulate.temperature(1.5), distribution=[0.5] * 4, rng=0)
+DATA = cal.inference.make_miscalibrated(
+    257, warp=cal.inference.simulation.temperature(1.5), distribution=[0.5] * 4, rng=0
+)
 LABELS, PROBS = NAMES[DATA.y_true], DATA.y_prob
 GROUPS = cal.class_groups({"animal": ["cat", "dog"], "vehicle": ["car", "bus"]})
 CLASSES = {"classes": NAMES.tolist()}

@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 def test_table_and_json_have_the_numbers_of_the_library(file: Path, run: Run) -> None:
     code, out, _ = run("survival", file, *COLUMNS, "--resamples", "20", "--json")
     assert code == 0
-    expected = cal.survival_summary(RISK, time=TIME, event=EVENT, horizon=365, n_resamples=20, rng=0)
+    expected = cal.clinical.survival_summary(RISK, time=TIME, event=EVENT, horizon=365, n_resamples=20, rng=0)
     found = json.loads(out)
     assert found["horizons"] == json.loads(json.dumps(expected.to_dict()["horizons"]))
     assert found["failed"] == []
@@ -58,7 +58,9 @@ def test_other_files_options_and_several_horizons(tmp_path: Path, run: Run, kind
     code, out, err = run("survival", path, *COLUMNS, *more, "--resamples", "0")
     assert code == 0, err
     words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9, "link": "cloglog"}
-    expected = cal.survival_summary(np.column_stack([RISK, RISK / 2]), time=TIME, event=EVENT, n_resamples=0, **words)
+    expected = cal.clinical.survival_summary(
+        np.column_stack([RISK, RISK / 2]), time=TIME, event=EVENT, n_resamples=0, **words
+    )
     found = json.loads(out)
     assert found["level"] == 0.9
     for part, own in zip(found["horizons"], expected.to_dict()["horizons"], strict=True):
@@ -72,7 +74,7 @@ def test_groups_and_gates(file: Path, run: Run) -> None:
     )
     assert code == 1
     part = SITE == "south"
-    expected = cal.survival_summary(RISK[part], time=TIME[part], event=EVENT[part], horizon=365, n_resamples=0)
+    expected = cal.clinical.survival_summary(RISK[part], time=TIME[part], event=EVENT[part], horizon=365, n_resamples=0)
     assert json.loads(out)["groups"]["south"]["horizons"][0]["measures"]["brier"]["value"] == expected["brier"]
     assert "gate failed: brier > 0 holds: " in err
     assert "gate failed: brier > 0 holds (group south)" in err
@@ -166,7 +168,7 @@ def test_risks_of_0_can_be_left_out_of_the_slope(file: Path, run: Run) -> None:
     assert "intercept and slope: " in err
     code, out, _ = run("survival", file, *COLUMNS, "--prob", "coarse", "--resamples", "0", "--edge", "drop", "--json")
     with pytest.warns(cal.errors.BoundaryScoresWarning):
-        expected = cal.survival_summary(
+        expected = cal.clinical.survival_summary(
             np.where(RISK > 0.3, RISK, 0), time=TIME, event=EVENT, horizon=365, n_resamples=0, edge="drop"
         )
     found = json.loads(out)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant
-from calibrant import LensError, UndefinedMetricError
+from calibrant.errors import LensError, UndefinedMetricError
 from calibrant.metrics import Metric
 from tests.calling import call
 from tests.in_turn import in_turn

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import calibrant
-from calibrant import InputTypeError, LensError, Predictions, UnknownArgumentError
+from calibrant import Predictions
+from calibrant.errors import InputTypeError, LensError, UnknownArgumentError
 from calibrant.metrics import Metric
 from tests.calling import call
 
@@ -104,7 +105,7 @@ def test_names_and_aliases_find_it(metric: Metric) -> None:
     for alias in (metric.name, *metric.info.names):
         try:
             found = calibrant.catalogue[alias].id
-        except calibrant.AmbiguousMetricError as error:
+        except calibrant.errors.AmbiguousMetricError as error:
             found = str(error)  # an alias of several metrics lists them all
         assert metric.id in found
 

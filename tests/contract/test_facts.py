@@ -34,7 +34,7 @@ def sample(metric: Metric, seed: int = 3, n: int = 300) -> Predictions:
     """Calibrated rows of a shape that the metric reads, many enough for every test."""
     rng = np.random.default_rng(seed)
     k = 3 if metric.id in ("wsmcs",) else 2
-    data = cal.make_calibrated(n, distribution=(2,) * k, rng=seed)
+    data = cal.inference.make_calibrated(n, distribution=(2,) * k, rng=seed)
     words = {"groups": rng.integers(0, 3, n), "features": rng.normal(size=(n, 2))}
     return Predictions(data.y_true, data.y_prob, **{word: words[word] for word in metric.needs if word in words})
 
@@ -49,7 +49,9 @@ def test_the_tests_of_a_metric_are_those_that_assess_takes(metric: Metric) -> No
         assert 0 <= found.pvalue <= 1
     if not metric.tests:
         # The mean confidence has no test at all, whatever the method.
-        with pytest.raises(cal.ArgumentError, match="method" if metric.id != "mean_confidence" else "metric: mean_"):
+        with pytest.raises(
+            cal.errors.ArgumentError, match="method" if metric.id != "mean_confidence" else "metric: mean_"
+        ):
             cal.assess(rows, metric=metric, method="normal", rng=0)
 
 

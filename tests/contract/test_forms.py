@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant import InputTypeError, LensError, Predictions, UndefinedMetricError
+from calibrant import Predictions
+from calibrant.errors import InputTypeError, LensError, UndefinedMetricError
 from calibrant.metrics import Metric
 from calibrant.views import VectorView, View
 from tests.calling import call

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant import UndefinedMetricError
+from calibrant.errors import UndefinedMetricError
 from calibrant.metrics import Metric
 from tests.calling import call
 

@@ -29,9 +29,11 @@ from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.sequential import start_eprocess
 from calibrant.reporting import html
 
-TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
+TWO = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=6)
 Y, P = TWO.y_true, TWO.y_prob
-MANY = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), distribution=[0.4] * 4, rng=7)
+MANY = cal.inference.make_miscalibrated(
+    300, warp=cal.inference.simulation.temperature(1.5), distribution=[0.4] * 4, rng=7
+)
 KY, KP = MANY.y_true, MANY.y_prob
 PAIR = {"old": P, "new": np.sqrt(P)}
 SEVERAL = {"old": KP, "new": KP[:, ::-1]}
@@ -71,23 +73,23 @@ RESULTS: dict[str, Callable[[], Any]] = {
         cluster=True,
     ),
     "compare, three": lambda: cal.compare(Y, {**PAIR, "flat": np.full(400, 0.5)}, rng=0, n_resamples=50),
-    "prior": lambda: cal.prior_shift_em(P, 0.4),
+    "prior": lambda: cal.recalibration.prior_shift_em(P, 0.4),
     "evaluate": lambda: cal.evaluate(Y, P),
     "evaluate, more": lambda: cal.evaluate(
         cal.Predictions(Y, P, groups=GROUPS), interval=0.9, assess=True, rng=0, n_resamples=200
     ),
     "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
     "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),
-    "assess, groups of errors": lambda: cal.assess_gaussian(P, P, P + 1, groups=Y),
+    "assess, groups of errors": lambda: cal.inference.assess_gaussian(P, P, P + 1, groups=Y),
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
-    "internal validation": lambda: cal.internal_validation(
+    "internal validation": lambda: cal.clinical.internal_validation(
         Constant(), np.zeros((400, 1)), Y, n_resamples=2, rng=0, metrics=["brier", "cox_slope"]
     ),
-    "precision": lambda: cal.precision_sample_size((2, 8), prevalence=0.4),
+    "precision": lambda: cal.inference.precision_sample_size((2, 8), prevalence=0.4),
     "grades": lambda: grade_tests(cal.Predictions(Y, P, groups=np.digitize(P, [0.3, 0.7]))),
-    "band": lambda: cal.calibration_band(Y, P),
-    "e-value": lambda: cal.sequential_test(Y, P),
+    "band": lambda: cal.inference.calibration_band(Y, P),
+    "e-value": lambda: cal.inference.sequential_test(Y, P),
     "recommend": lambda: cal.recommend("comparison"),
     "decompose": lambda: cal.decompose(Y, P),
     "decompose, murphy": lambda: cal.decompose(Y, P, method="murphy"),
@@ -104,22 +106,22 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "threshold": lambda: choose_threshold(Y, P, accuracy=0.8),
     "likert": lambda: likert_error(Y, P),
     "catalogue": lambda: cal.catalogue,
-    "reliability": lambda: cal.reliability(Y, P, metrics=("ece",)),
-    "reliability, corp": lambda: cal.reliability(Y, P, kind="corp", metrics=("ece",)),
-    "panels": lambda: cal.reliability_panels(Y, PAIR, metrics=("ece",)),
-    "classes": lambda: cal.classwise_panels(KY, KP, metrics=("ece",)),
-    "murphy": lambda: cal.murphy_diagram(Y, PAIR, difference=("old", "new"), n_resamples=20, rng=0),
-    "risk diagram": lambda: cal.risk_coverage_diagram(Y, PAIR),
-    "cumulative": lambda: cal.cumulative_diagram(Y, P),
-    "histogram": lambda: cal.score_histogram(Y, P),
-    "simplex": lambda: cal.simplex_diagram(KY, KP, corners=[0, 1, 2], kind="points"),
-    "groups": lambda: cal.group_error_diagram(KY, SEVERAL, hierarchy=TREE),
-    "heat": lambda: cal.group_confidence_diagram(KY, KP, hierarchy=TREE),
-    "entropy": lambda: cal.entropy_diagram(KY, SEVERAL),
-    "topk": lambda: cal.topk_diagram(KY, SEVERAL),
-    "stability": lambda: cal.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=5, rng=0),
-    "variation": lambda: cal.variation_diagram(KY, KP),
-    "uce": lambda: cal.uce_diagram(KY, KP),
+    "reliability": lambda: cal.figures.reliability(Y, P, metrics=("ece",)),
+    "reliability, corp": lambda: cal.figures.reliability(Y, P, kind="corp", metrics=("ece",)),
+    "panels": lambda: cal.figures.reliability_panels(Y, PAIR, metrics=("ece",)),
+    "classes": lambda: cal.figures.classwise_panels(KY, KP, metrics=("ece",)),
+    "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR, difference=("old", "new"), n_resamples=20, rng=0),
+    "risk diagram": lambda: cal.figures.risk_coverage_diagram(Y, PAIR),
+    "cumulative": lambda: cal.figures.cumulative_diagram(Y, P),
+    "histogram": lambda: cal.figures.score_histogram(Y, P),
+    "simplex": lambda: cal.figures.simplex_diagram(KY, KP, corners=[0, 1, 2], kind="points"),
+    "groups": lambda: cal.figures.group_error_diagram(KY, SEVERAL, hierarchy=TREE),
+    "heat": lambda: cal.figures.group_confidence_diagram(KY, KP, hierarchy=TREE),
+    "entropy": lambda: cal.figures.entropy_diagram(KY, SEVERAL),
+    "topk": lambda: cal.figures.topk_diagram(KY, SEVERAL),
+    "stability": lambda: cal.figures.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=5, rng=0),
+    "variation": lambda: cal.figures.variation_diagram(KY, KP),
+    "uce": lambda: cal.figures.uce_diagram(KY, KP),
     "summary": lambda: confidence_summary(P),
     "change": lambda: read_change(P[:200], P[200:]),
     "drift": lambda: score_drift(P[:200], np.sqrt(P[200:]), rng=0)["psi"],
@@ -128,12 +130,14 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "change point": lambda: locate_change([cal.Sketch.of(Y, P)] * 3),
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
-    "centres": lambda: cal.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
-    "periods": lambda: cal.validate_by_period(Y, P, times=np.arange(400) // 100),
-    "pooled": lambda: cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
-    "polytomous": lambda: cal.classwise_curves(KY, KP),
-    "multinomial": lambda: cal.multinomial_recalibration(KY, KP),
-    "forest": lambda: cal.forest_diagram(cal.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), "oe"),
+    "centres": lambda: cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
+    "periods": lambda: cal.clinical.validate_by_period(Y, P, times=np.arange(400) // 100),
+    "pooled": lambda: cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
+    "polytomous": lambda: cal.figures.classwise_curves(KY, KP),
+    "multinomial": lambda: cal.inference.multinomial_recalibration(KY, KP),
+    "forest": lambda: cal.figures.forest_diagram(
+        cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), "oe"
+    ),
     "report": lambda: cal.report(Y, P),
 }
 

@@ -158,7 +158,7 @@ def test_what_shows_errors_of_the_whole_distribution(metric: Metric) -> None:
         problem = Problem("joint", problem.y, problem.p, np.zeros(len(rows), int), problem.features)
         try:
             found.append(value(metric, problem))
-        except cal.UndefinedMetricError:  # a slope, and all top scores are equal
+        except cal.errors.UndefinedMetricError:  # a slope, and all top scores are equal
             assert not metric.properties["full_vector"]
             return
     calibrated, wrong = found

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import LensError, Predictions
+from calibrant import Predictions
+from calibrant.errors import LensError
 from calibrant.metrics import Metric
 
 from .problems import (

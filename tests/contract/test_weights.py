@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import WeightsNotSupportedError
+from calibrant.errors import WeightsNotSupportedError
 from calibrant.metrics import Metric
 
 from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value

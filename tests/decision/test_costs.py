@@ -111,10 +111,10 @@ def test_bad_costs_are_named() -> None:
     for bad in ([[0, 1]], [[0, math.nan], [1, 0]], [0, 1]):
         with pytest.raises(cal.CalibrantError, match="cost"):
             expected_cost([0, 1], [0.2, 0.7], cost=bad)
-    with pytest.raises(cal.ArgumentError, match="policy"):
+    with pytest.raises(cal.errors.ArgumentError, match="policy"):
         expected_cost([0, 1], [0.2, 0.7], cost=[[0, 1], [1, 0]], policy=[0, 2])
     with pytest.raises(
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
     ):
         expected_cost(cal.Predictions([0, 1], [0.2, 0.7], input="confidence"), cost=[[0, 1], [1, 0]])
@@ -159,7 +159,7 @@ def test_net_benefit_weights_and_ends() -> None:
     np.testing.assert_allclose(scaled[0].standard_error, scaled[1].standard_error, atol=1e-12)
     assert np.isnan(net_benefit([0, 0], [0.2, 0.7]).standardised).all()
     assert len(call(net_benefit, **B)) == 99
-    with pytest.raises(cal.ArgumentError, match="between 0 and 1"):
+    with pytest.raises(cal.errors.ArgumentError, match="between 0 and 1"):
         call(net_benefit, **B, thresholds=[0, 0.5])
 
 
@@ -257,10 +257,12 @@ def test_words_by_the_cells_of_the_paper() -> None:
         assert found.error >= likert_error(y, p, within="one").error - 1e-12
     finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
     assert finer >= likert_error(y, p, within=cal.KDTree(gamma=0.5)).error
-    with pytest.raises(cal.ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"):
+    with pytest.raises(
+        cal.errors.ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"
+    ):
         likert_error(y, p, within=cal.KDTree(), bins=7)
     for bad in ("kdtree", cal.KDTree):
-        with pytest.raises(cal.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
+        with pytest.raises(cal.errors.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
             likert_error(y, p, within=bad)
 
 
@@ -294,9 +296,9 @@ def test_words_weights_and_ends() -> None:
     assert math.isnan(call(likert_error, **B, sample_weight=[0.5] * 10)["low"].pvalue)
     assert call(likert_error, **B, edges=[0, 0.5, 1], names=["no", "yes"])["yes"].rows == 5
     for bad in ("ten", [0, 0.5], [0, 0.5, 0.5, 1]):
-        with pytest.raises(cal.ArgumentError, match="edges"):
+        with pytest.raises(cal.errors.ArgumentError, match="edges"):
             call(likert_error, **B, edges=bad)
-    with pytest.raises(cal.ArgumentError, match="names"):
+    with pytest.raises(cal.errors.ArgumentError, match="names"):
         call(likert_error, **B, names=["a"])
 
 
@@ -335,11 +337,11 @@ def test_three_ways() -> None:
     assert found.system_error == pytest.approx(0.375 * 0 + 0.375 * 0.1 + 0.25 * 0.2)
     assert found.cost == pytest.approx(10 * found.system_error + 0.375 * 1 + 0.25 * 0.5)
     assert math.fsum(route.cost for route in found.routes) == pytest.approx(found.cost)
-    with pytest.raises(cal.ArgumentError, match="accept"):
+    with pytest.raises(cal.errors.ArgumentError, match="accept"):
         call(review_routing, **D, accept=0.5, review=0.6)
-    with pytest.raises(cal.ArgumentError, match="capacity"):
+    with pytest.raises(cal.errors.ArgumentError, match="capacity"):
         call(review_routing, **D, accept=0.5, capacity=1)
-    with pytest.raises(cal.ArgumentError, match="reviewer_error"):
+    with pytest.raises(cal.errors.ArgumentError, match="reviewer_error"):
         call(review_routing, **D, reviewer_error=2)
 
 
@@ -373,7 +375,7 @@ def test_top_k_has_its_checked_values() -> None:
     assert call(topk_accuracy, **D, k=2, counts=[2, 0, 1, 1, 1, 3, 1, 1]) == pytest.approx(
         topk_accuracy(np.repeat(D["y_true"], [2, 0, 1, 1, 1, 3, 1, 1]), np.repeat(D_PROBS, [2, 0, 1, 1, 1, 3, 1, 1], axis=0), k=2)
     )  # fmt: skip
-    with pytest.raises(cal.ArgumentError, match="k"):
+    with pytest.raises(cal.errors.ArgumentError, match="k"):
         call(topk_accuracy, **D, k=0)
 
 
@@ -414,7 +416,7 @@ def test_prudent_bounds_rise_and_solve_their_equation() -> None:
         {"rows": [3], "correlation": 1},
         {"rows": [3], "level": 1},
     ):
-        with pytest.raises(cal.ArgumentError):
+        with pytest.raises(cal.errors.ArgumentError):
             pluto_tasche(**bad)
 
 

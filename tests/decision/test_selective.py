@@ -152,7 +152,7 @@ def test_the_ends_of_the_range() -> None:
     assert augrc(cal.Predictions([1, 0, 0, 1], [0.7] * 4, input="confidence")) == pytest.approx(0.25)
     assert [f(cal.Predictions([1, 1, 0, 0], sure, input="confidence")) for f in (e_aurc, e_augrc)] == [0, 0]
     assert e_aurc(cal.Predictions([0, 0], [0.7, 0.6], input="confidence"), reference="asymptotic") == 0
-    with pytest.raises(cal.UndefinedMetricError, match="no row"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="no row"):
         call(selective_risk, **S, threshold=0.99)
     point = call(risk_coverage, **S).at(0.99)
     assert (point.coverage, point.generalised_risk) == (0, 0)
@@ -197,7 +197,7 @@ def test_other_losses() -> None:
     best = (np.cumsum(np.sort(loss)) / np.arange(1, 51)).mean()
     assert e_aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected - best)
     assert risk_coverage(cal.Predictions(right, confidence, input="confidence"), loss=loss).lower is None
-    with pytest.raises(cal.InputError, match="negative"):
+    with pytest.raises(cal.errors.InputError, match="negative"):
         aurc(cal.Predictions(right, confidence, input="confidence"), loss=-loss)
 
 
@@ -211,7 +211,7 @@ def test_labels_probabilities_frames_and_sketches_agree() -> None:
     assert aurc(y, p) == pytest.approx(aurc(cal.Predictions(right, sure, input="confidence")), abs=1e-12)
     assert aurc(cal.Predictions(y, np.column_stack([1 - p, p]))) == pytest.approx(aurc(y, p), abs=1e-12)
     assert aurc(cal.Sketch.of(y, p, lens="top_label")) == pytest.approx(aurc(y, p), abs=1e-3)
-    with pytest.raises(cal.LensError, match="top_label"):
+    with pytest.raises(cal.errors.LensError, match="top_label"):
         aurc(cal.Sketch.of(y, p))
     assert aurc(y, p, where=p > 0.3) == pytest.approx(aurc(y[p > 0.3], p[p > 0.3]))
 
@@ -257,17 +257,17 @@ def test_results_speak() -> None:
 
 
 def test_bad_options_are_named() -> None:
-    with pytest.raises(cal.ArgumentError, match="rule"):
+    with pytest.raises(cal.errors.ArgumentError, match="rule"):
         call(aurc, **S, rule="mean")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="reference"):
+    with pytest.raises(cal.errors.ArgumentError, match="reference"):
         call(e_aurc, **S, reference="mean")  # type: ignore[arg-type]
-    with pytest.raises(cal.ShapeError, match="confidence"):
+    with pytest.raises(cal.errors.ShapeError, match="confidence"):
         call(aurc, **D, confidence=[0.5, 0.5])
-    with pytest.raises(cal.WeightsNotSupportedError):
+    with pytest.raises(cal.errors.WeightsNotSupportedError):
         call(aurc, **S, rule="torch_uncertainty", counts=[1] * 10)
-    with pytest.raises(cal.ArgumentError, match="threshold"):
+    with pytest.raises(cal.errors.ArgumentError, match="threshold"):
         call(coverage, **S, threshold="high")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="area"):
+    with pytest.raises(cal.errors.ArgumentError, match="area"):
         call(risk_coverage, **S).interval("auc")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="where"):
+    with pytest.raises(cal.errors.ArgumentError, match="where"):
         call(aurc, **D, confidence=[0.5] * 8, where=np.ones(8, bool))

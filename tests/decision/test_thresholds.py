@@ -304,7 +304,7 @@ def test_losses_between_zero_and_one() -> None:
         ).risk
         == 0
     )
-    with pytest.raises(cal.InputError, match="between 0 and 1"):
+    with pytest.raises(cal.errors.InputError, match="between 0 and 1"):
         call(choose_threshold, right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
 
 
@@ -332,35 +332,35 @@ def test_results_speak() -> None:
 
 def test_bad_requests_are_named() -> None:
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got none; use accuracy=0\.95",
     ):
         call(choose_threshold, **S)
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got accuracy and coverage; use accuracy=0\.95",
     ):
         call(choose_threshold, **S, accuracy=0.9, coverage=0.5)
-    with pytest.raises(cal.ArgumentError, match="confidence_level"):
+    with pytest.raises(cal.errors.ArgumentError, match="confidence_level"):
         call(choose_threshold, **S, accuracy=0.9, confidence_level=95)
-    with pytest.raises(cal.ArgumentError, match="method"):
+    with pytest.raises(cal.errors.ArgumentError, match="method"):
         call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="method"):
+    with pytest.raises(cal.errors.ArgumentError, match="method"):
         call(choose_threshold, **S, cost={"error": 1, "review": 1}, method="sequence")
-    with pytest.raises(cal.ArgumentError, match="cost"):
+    with pytest.raises(cal.errors.ArgumentError, match="cost"):
         call(choose_threshold, **S, cost={"error": 1})
     for grid in (None, [0.5, 0.6]):
         with pytest.raises(
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             match=r"grid: must be one threshold for the method 'fixed'; got (None|\[0\.5, 0\.6\]); for example 0\.9",
         ):
             call(choose_threshold, **S, method="fixed", grid=grid)
-    with pytest.raises(cal.InputError, match="grid"):
+    with pytest.raises(cal.errors.InputError, match="grid"):
         call(choose_threshold, **S, method="fixed", grid=math.nan)
-    with pytest.raises(cal.ArgumentError, match="grid"):
+    with pytest.raises(cal.errors.ArgumentError, match="grid"):
         call(choose_threshold, **S, accuracy=0.9, confidence=np.arange(10.0))
     with pytest.raises(
-        cal.WeightsNotSupportedError,
+        cal.errors.WeightsNotSupportedError,
         match="sample_weight: choose_threshold does not support real weights; drop sample_weight or pass counts for integers",
     ):
         call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))

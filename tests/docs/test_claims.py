@@ -90,7 +90,7 @@ def test_debiased_errors_of_small_groups() -> None:
     mean: dict[int, dict[str, float]] = {}
     spread: dict[int, float] = {}
     for n in (50, 1000):
-        drawn = [cal.make_calibrated(n, rng=seed) for seed in range(150)]
+        drawn = [cal.inference.make_calibrated(n, rng=seed) for seed in range(150)]
         values = {
             id: [cal.catalogue[id](one.y_true, one.y_prob) for one in drawn] for id in ("ece", "drmsce", "ce2_db")
         }
@@ -138,7 +138,9 @@ def test_surfaces_of_loess_differ_by_little_and_differ() -> None:
     """docs/guides/clinical.md: R interpolates unless told otherwise."""
     most = {"ici": 0.0, "e50": 0.0, "e90": 0.0, "emax": 0.0}
     for n, distribution in ((1003, (2, 8)), (500, (0.5, 5)), (3000, (2, 2))):
-        d = cal.make_miscalibrated(n, warp=cal.simulate.temperature(1.5), distribution=distribution, rng=0)
+        d = cal.inference.make_miscalibrated(
+            n, warp=cal.inference.simulation.temperature(1.5), distribution=distribution, rng=0
+        )
         for id in most:
             both = [cal.catalogue[id](d.y_true, d.y_prob, surface=one) for one in ("direct", "interpolate")]
             most[id] = max(most[id], abs(both[0] - both[1]))
@@ -148,7 +150,7 @@ def test_surfaces_of_loess_differ_by_little_and_differ() -> None:
 
 def test_probabilities_of_venn_abers_need_not_enclose_the_right_one() -> None:
     """docs/improve.md: one of the two is calibrated on average; at a single score both can lie on one side of the truth."""
-    d = cal.make_calibrated(300, rng=0)
+    d = cal.inference.make_calibrated(300, rng=0)
     fitted = cal.VennAbers().fit(d.y_prob, d.y_true)
     low, high = np.asarray(fitted.predict_interval(np.linspace(0.05, 0.95, 91))).reshape(-1, 91)[:2]
     truth = np.linspace(0.05, 0.95, 91)

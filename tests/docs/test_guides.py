@@ -46,7 +46,7 @@ class TestWhichMetric:
 
     def test_the_hint_for_an_unknown_name_is_the_one_shown(self) -> None:
         shown = re.search(r'catalogue\["smooth"\]\nexcept .*\n +error\.remedy  # "(.+)"$', self.page, re.MULTILINE)
-        with pytest.raises(cal.UnknownMetricError) as raised:
+        with pytest.raises(cal.errors.UnknownMetricError) as raised:
             cal.catalogue["smooth"]
         assert shown is not None
         assert shown[1] == raised.value.remedy
@@ -88,13 +88,15 @@ def peer(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def two() -> tuple[Any, Any]:
-    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.6), rng=0)
+    drawn = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(1.6), rng=0)
     return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
 
 
 @pytest.fixture(scope="module")
 def four() -> tuple[Any, Any]:
-    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.6), distribution=[0.6] * 4, rng=1)
+    drawn = cal.inference.make_miscalibrated(
+        3000, warp=cal.inference.simulation.temperature(1.6), distribution=[0.6] * 4, rng=1
+    )
     return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
 
 
@@ -222,7 +224,7 @@ class TestProbcal:
             (metrics.ece(y, p, strategy="width", norm="l2"), cal.rmsce(y, p, **left)),
             (metrics.ece(y, p, strategy="width", norm="max"), cal.mce(y, p, **left)),
             (metrics.ece_sweep(y, p), cal.ece_sweep(y, p)),
-            (metrics.brier_skill_score(y, p), cal.skill_score(y, p)),
+            (metrics.brier_skill_score(y, p), cal.metrics.skill_score(y, p)),
             (metrics.calibration_slope(y, p), cal.cox_slope(y, p)),
             (metrics.calibration_intercept(y, p), cal.calibration_in_the_large(y, p, form="logit")),
             (metrics.calibration_test(y, p).pvalue, cal.assess(y, p, metric="cox_slope", method="lr").pvalue),
@@ -259,10 +261,10 @@ class TestProbcal:
             (metrics.binomial_grade_test(y, p, grades).p_exact, "binomial"),
             (metrics.jeffreys_grade_test(y, p, grades).pvalue, "jeffreys"),
         ):
-            ours = cal.grade_tests(cal.Predictions(y, p, groups=grades), method=method).grades
+            ours = cal.inference.grade_tests(cal.Predictions(y, p, groups=grades), method=method).grades
             assert theirs == pytest.approx([grade.pvalue for grade in ours], rel=1e-6)
         theirs = metrics.pluto_tasche([100, 400, 300], [0, 2, 1]).pd_upper
-        ours = cal.pluto_tasche([100, 400, 300], [0, 2, 1]).to_frame()["bound"]
+        ours = cal.decision.pluto_tasche([100, 400, 300], [0, 2, 1]).to_frame()["bound"]
         assert theirs == pytest.approx(np.asarray(ours))
 
     def test_calibrators(self, two: tuple[Any, Any]) -> None:

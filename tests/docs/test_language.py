@@ -44,4 +44,4 @@ def test_no_rejected_phrase_is_written(folder: str) -> None:
 
 def test_a_message_with_a_rejected_phrase_fails_the_test_that_meets_it() -> None:
     with pytest.raises(AssertionError, match="'a map'"):
-        cal.ArgumentError("calibrator", "is not a map")
+        cal.errors.ArgumentError("calibrator", "is not a map")

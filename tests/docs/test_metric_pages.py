@@ -184,7 +184,7 @@ def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
 
 def test_what_tce_finds_in_calibrated_forecasts() -> None:
     assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.info.limits
-    many = cal.make_calibrated(3000, rng=1)
+    many = cal.inference.make_calibrated(3000, rng=1)
     assert 0 < cal.tce(many.y_true, many.y_prob) < 5
     # Eight sure and right rows join the forty before them, with which 28 of 48 come true.
     y, p = np.repeat([0, 1, 1], [20, 20, 8]), np.repeat([0.5, 1.0], [40, 8])
@@ -198,7 +198,7 @@ def test_what_tce_finds_in_calibrated_forecasts() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
 def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) -> None:
-    data = cal.make_calibrated(50, distribution=shape, rng=0)
+    data = cal.inference.make_calibrated(50, distribution=shape, rng=0)
     half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
     assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
     assert "half of ``brier(scale='per_class')``" in cal.huber.info.limits

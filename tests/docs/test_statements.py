@@ -82,7 +82,7 @@ def test_binned_errors_are_ordered(sample: tuple[Array, Array], bins: int, binni
     assert cal.rmsce(y, p, **words) <= cal.root_brier(y, p) + NOISE
     groups = np.arange(len(y)) % 3
     assert error <= cal.pce(cal.Predictions(y, p, groups=groups), **words) + NOISE
-    assert error <= cal.piece(cal.Predictions(y, p, features=p[::-1].copy()), **words) + NOISE
+    assert error <= cal.metrics.piece(cal.Predictions(y, p, features=p[::-1].copy()), **words) + NOISE
     table = cal.calibration_curve(y, p, **words).table
     resolution = math.fsum(table.share[~table.empty] * np.square(table.rate[~table.empty] - y.mean()))
     whole = cal.rmsce(y, p, **words) ** 2 - resolution + y.mean() * (1 - y.mean())
@@ -245,7 +245,7 @@ def test_laplace_and_smoothed_errors_can_grow_like_the_root_of_the_distance() ->
 def test_smece_of_calibrated_forecasts_falls_like_the_cube_root() -> None:
     means = []
     for n in (250, 16_000):
-        drawn = [cal.make_calibrated(n, rng=seed) for seed in range(12)]
+        drawn = [cal.inference.make_calibrated(n, rng=seed) for seed in range(12)]
         means.append(np.mean([cal.smece(d.y_true, d.y_prob) for d in drawn]))
     assert means[0] / means[1] == pytest.approx(4, rel=0.25)
 
@@ -286,7 +286,7 @@ def test_a_curved_deviation_can_leave_intercept_and_slope_alone() -> None:
     assert ((truth > 0) & (truth < 1)).all()
     assert cal.cox_intercept(cal.Predictions(truth, p, soft=True)) == pytest.approx(0, abs=1e-6)
     assert cal.cox_slope(cal.Predictions(truth, p, soft=True)) == pytest.approx(1, abs=1e-6)
-    assert cal.fott_platt(cal.Predictions(truth, p, soft=True)) < 1e-6
+    assert cal.metrics.fott_platt(cal.Predictions(truth, p, soft=True)) < 1e-6
     assert cal.ece(cal.Predictions(truth, p, soft=True), bins=40) > 0.02
 
 
@@ -299,18 +299,18 @@ def test_one_sure_mistake_moves_the_slope() -> None:
 
 def test_fitted_curves_that_are_the_same() -> None:
     y, p = binary(6, 300)
-    assert cal.fott_pl3(y, p, knots=0) == pytest.approx(cal.fott_platt(y, p), abs=1e-7)
-    assert cal.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
-    assert cal.fott_ew(y, p) == cal.ece(y, p)
-    assert cal.fott_isotonic(cal.Predictions(1 - p, p, soft=True)) > 0.1  # a falling truth: pooled to one level
+    assert cal.metrics.fott_pl3(y, p, knots=0) == pytest.approx(cal.metrics.fott_platt(y, p), abs=1e-7)
+    assert cal.metrics.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
+    assert cal.metrics.fott_ew(y, p) == cal.ece(y, p)
+    assert cal.metrics.fott_isotonic(cal.Predictions(1 - p, p, soft=True)) > 0.1  # a falling truth: pooled to one level
     corp = cal.decompose(
         y, p, method="corp"
     ).miscalibration  # the score lies in the cone onto which the outcomes are projected
-    assert 0.5 * corp < cal.fott_isotonic(y, p, norm=2) <= corp
+    assert 0.5 * corp < cal.metrics.fott_isotonic(y, p, norm=2) <= corp
     falling = np.abs(p - 0.5)
-    assert cal.fott_isotonic(cal.Predictions(falling, p, soft=True)) < np.abs(falling - p).mean() - 0.01
+    assert cal.metrics.fott_isotonic(cal.Predictions(falling, p, soft=True)) < np.abs(falling - p).mean() - 0.01
     for id in ("fott_isotonic", "ici", "emax", "fott_platt"):
-        honest = cal.make_calibrated(100, rng=1)
+        honest = cal.inference.make_calibrated(100, rng=1)
         assert cal.catalogue[id](honest.y_true, honest.y_prob) > 0.005
 
 
@@ -434,7 +434,7 @@ def test_kernels_of_features_between_bins_and_single_rows() -> None:
 def test_pairs_of_neighbours_are_noisier_than_all_pairs() -> None:
     found = []
     for seed in range(30):
-        data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=seed)
+        data = cal.inference.make_calibrated(200, distribution=(1, 1, 1), rng=seed)
         found.append((cal.skce_uq(data.y_true, data.y_prob), cal.skce_ul(data.y_true, data.y_prob)))
     few, many = np.std(found, axis=0)
     assert many > 3 * few
@@ -447,7 +447,7 @@ def test_density_errors_of_two_classes() -> None:
     labels = (np.random.default_rng(1).random(320) < tied).astype(int)
     assert cal.bkde(labels, tied) == pytest.approx(cal.bkde(labels, tied, bandwidth=1e-5), abs=1e-3)
     for id in ("bkde", "dkde", "skde"):
-        honest = cal.make_calibrated(300, rng=0)
+        honest = cal.inference.make_calibrated(300, rng=0)
         assert cal.catalogue[id](honest.y_true, honest.y_prob) > 0.005
 
 

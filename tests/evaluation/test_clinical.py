@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.clinical.performance import summarize
 from calibrant.errors import (
     ArgumentError,
     GroupError,
@@ -21,7 +22,6 @@ from calibrant.errors import (
     ProbabilityError,
 )
 from calibrant.evaluation import ClinicalSummary
-from calibrant.evaluation.clinical import summarize
 from tests.calling import call
 
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 20}
@@ -42,7 +42,7 @@ def _log_likelihood(y: np.ndarray, p: Any) -> float:
 def test_indices_by_their_definition() -> None:
     y, p = _data()
     n, rate = len(y), y.mean()
-    found = call(cal.clinical_summary, y, p, **FAST)
+    found = call(cal.clinical.summary, y, p, **FAST)
     own, null = _log_likelihood(y, p), _log_likelihood(y, rate)
     lp = np.log(p / (1 - p))
     a, b = found["joint_intercept"].value, found["slope"].value
@@ -83,7 +83,7 @@ def test_delong_variance_by_its_definition() -> None:
     one = [np.mean([above(i, j) for j in well]) for i in sick]
     two = [np.mean([above(i, j) for i in sick]) for j in well]
     half = 0.6744897501960817 * math.sqrt(np.var(one, ddof=1) / len(sick) + np.var(two, ddof=1) / len(well))
-    row = call(cal.clinical_summary, y, p, **FAST)["c"]
+    row = call(cal.clinical.summary, y, p, **FAST)["c"]
     assert row.value is not None
     assert row.lower is not None
     assert row.upper is not None
@@ -94,13 +94,13 @@ def test_delong_variance_by_its_definition() -> None:
 
 def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
     y, p = _data(200)
-    found = cal.clinical_summary(y, p, level=0.8, n_resamples=50)
+    found = cal.clinical.summary(y, p, level=0.8, n_resamples=50)
     without = {"n", "events", "mean_risk", "d_chi2", "d_p", "u_chi2", "u_p", "s_z", "s_p"}
     for row in found.rows:
         assert (row.id in without) == (row.lower is None) == (row.method == ""), row.id
         if row.lower is not None and row.upper is not None and row.value is not None:
             assert row.lower <= row.value <= row.upper, row.id
-    again = cal.clinical_summary(y, p, level=0.8, n_resamples=50)
+    again = cal.clinical.summary(y, p, level=0.8, n_resamples=50)
     assert again == found
     assert json.loads(json.dumps(found.to_dict()))["rows"][0]["id"] == "n"
     assert found["U:Chi-sq"].id == "u_chi2"
@@ -117,8 +117,8 @@ def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
 def test_counts_are_repeated_rows() -> None:
     y, p = _data(60)
     counts = np.random.default_rng(0).integers(1, 5, 60)
-    one = call(cal.clinical_summary, y, p, counts=counts, **FAST)
-    two = call(cal.clinical_summary, np.repeat(y, counts), np.repeat(p, counts), **FAST)
+    one = call(cal.clinical.summary, y, p, counts=counts, **FAST)
+    two = call(cal.clinical.summary, np.repeat(y, counts), np.repeat(p, counts), **FAST)
     for first, second in zip(one.rows, two.rows, strict=True):
         assert first.value == pytest.approx(second.value, rel=1e-6), first.id
         assert first.method == second.method
@@ -128,15 +128,15 @@ def test_counts_are_repeated_rows() -> None:
 
 def test_importance_weights() -> None:
     y, p = _data(200)
-    same = call(cal.clinical_summary, y, p, sample_weight=np.full(200, 3.0), **FAST)
+    same = call(cal.clinical.summary, y, p, sample_weight=np.full(200, 3.0), **FAST)
     assert not same.weighted
-    assert same["u_p"].value == pytest.approx(call(cal.clinical_summary, y, p, **FAST)["u_p"].value)
+    assert same["u_p"].value == pytest.approx(call(cal.clinical.summary, y, p, **FAST)["u_p"].value)
     weight = np.random.default_rng(1).exponential(1, 200)
-    found = call(cal.clinical_summary, y, p, sample_weight=weight, **FAST)
+    found = call(cal.clinical.summary, y, p, sample_weight=weight, **FAST)
     assert found.weighted
     assert found["d_p"].value is None
     assert "equal weight" in found["d_p"].note
-    assert found["c"].value == pytest.approx(cal.auroc(y, p, sample_weight=weight))
+    assert found["c"].value == pytest.approx(cal.evaluation.auroc(y, p, sample_weight=weight))
     assert found["c"].method == "percentile bootstrap"
     assert found["slope"].method == "sandwich"
     assert found["brier"].value == pytest.approx(np.average((y - p) ** 2, weights=weight))
@@ -145,8 +145,8 @@ def test_importance_weights() -> None:
 def test_clusters_widen_the_intervals() -> None:
     y, p = _data(100)
     y, p, patient = np.repeat(y, 8), np.repeat(p, 8), np.repeat(np.arange(100), 8)
-    rows = call(cal.clinical_summary, y, p, **FAST)
-    found = cal.clinical_summary(cal.Predictions(y, p, groups=patient), cluster=True, level=0.5, n_resamples=60)
+    rows = call(cal.clinical.summary, y, p, **FAST)
+    found = cal.clinical.summary(cal.Predictions(y, p, groups=patient), cluster=True, level=0.5, n_resamples=60)
     assert found.clusters == 100
     assert found["u_p"].value is None
     assert found["s_p"].value is None
@@ -154,20 +154,20 @@ def test_clusters_widen_the_intervals() -> None:
         wide, narrow = found[id], rows[id]
         assert wide.method == "percentile bootstrap"
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
-    few = call(cal.clinical_summary, y, p, groups=patient // 20, cluster=True, **FAST)
+    few = call(cal.clinical.summary, y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
     counted = call(
-        cal.clinical_summary, y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST
+        cal.clinical.summary, y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST
     )
-    whole = call(cal.clinical_summary, y, p, groups=patient, cluster=True, **FAST)
+    whole = call(cal.clinical.summary, y, p, groups=patient, cluster=True, **FAST)
     assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
-        cal.clinical_summary(y, p, cluster=True)
+        cal.clinical.summary(y, p, cluster=True)
 
 
 def test_one_outcome_only() -> None:
     p = np.linspace(0.05, 0.4, 40)
-    found = call(cal.clinical_summary, np.zeros(40, int), p, classes=[0, 1], **FAST)
+    found = call(cal.clinical.summary, np.zeros(40, int), p, classes=[0, 1], **FAST)
     for id in ("c", "dxy", "r2", "d", "u_p", "scaled_brier", "slope", "joint_intercept"):
         assert found[id].value is None, id
         assert found[id].note, id
@@ -183,12 +183,12 @@ def test_one_outcome_only() -> None:
 
 def test_risks_of_exactly_0_and_1() -> None:
     y, p = _data(100)
-    inside = call(cal.clinical_summary, y, p, **FAST)
-    agree = call(cal.clinical_summary, np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
+    inside = call(cal.clinical.summary, y, p, **FAST)
+    agree = call(cal.clinical.summary, np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
     assert agree["slope"].value == pytest.approx(inside["slope"].value)
     assert agree["u_chi2"].value == pytest.approx(inside["u_chi2"].value)
     assert any("0 or 1 (within 1e-12)" in note for note in agree.notes)
-    against = call(cal.clinical_summary, np.append(y, 1), np.append(p, 0.0), **FAST)
+    against = call(cal.clinical.summary, np.append(y, 1), np.append(p, 0.0), **FAST)
     assert against["u"].value == math.inf
     assert against["d"].value == -math.inf
     assert against["u_p"].value == 0
@@ -196,24 +196,24 @@ def test_risks_of_exactly_0_and_1() -> None:
     assert against["r2"].lower is None
     assert against["slope"].value == pytest.approx(inside["slope"].value)
     with pytest.warns(HardPredictionsWarning):
-        hard = call(cal.clinical_summary, [0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
+        hard = call(cal.clinical.summary, [0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
     assert hard["c"].value == 1
     assert hard["c"].lower is None
     assert hard["slope"].value is None
 
 
 def test_no_event_is_expected() -> None:
-    found = call(cal.clinical_summary, np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
+    found = call(cal.clinical.summary, np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
     assert found["slope"].value is None
     with pytest.warns(HardPredictionsWarning):
-        found = call(cal.clinical_summary, np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
+        found = call(cal.clinical.summary, np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
     assert (found["eo"].value, found["oe"].value, found["u"].value) == (0, math.inf, math.inf)
     assert found["eo"].lower is None
 
 
 def test_constant_risk() -> None:
     y = np.array([0, 0, 0, 1] * 20)
-    found = call(cal.clinical_summary, y, np.full(80, 0.4), **FAST)
+    found = call(cal.clinical.summary, y, np.full(80, 0.4), **FAST)
     own, null = _log_likelihood(y, 0.4), _log_likelihood(y, 0.25)
     assert found["c"].value == 0.5
     assert found["slope"].value is None
@@ -227,7 +227,7 @@ def test_constant_risk() -> None:
 def test_few_rows(n: int) -> None:
     y, p = _data(n, seed=1)
     y[:2] = 0, 1
-    found = call(cal.clinical_summary, y, p, **FAST)
+    found = call(cal.clinical.summary, y, p, **FAST)
     assert found.n == n
     assert found.notes
     assert repr(found)
@@ -236,7 +236,7 @@ def test_few_rows(n: int) -> None:
 
 
 def test_separated_outcomes() -> None:
-    found = call(cal.clinical_summary, [0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
+    found = call(cal.clinical.summary, [0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
     assert found["c"].value == 1
     assert found["c"].lower is None
     assert "vary" in found["c"].note
@@ -247,29 +247,29 @@ def test_separated_outcomes() -> None:
 def test_labels_lenses_and_bad_input() -> None:
     y, p = _data(60)
     named = np.where(y == 1, "died", "alive")
-    found = call(cal.clinical_summary, named, p, pos_label="died", **FAST)
+    found = call(cal.clinical.summary, named, p, pos_label="died", **FAST)
     assert found.outcome == "died"
     assert "of died" in repr(found)
-    assert found["slope"].value == call(cal.clinical_summary, y, p, outcome="death", **FAST)["slope"].value
+    assert found["slope"].value == call(cal.clinical.summary, y, p, outcome="death", **FAST)["slope"].value
     three = np.column_stack([p / 2, p / 2, 1 - p])
     with pytest.raises(LensError, match="one event"):
-        call(cal.clinical_summary, y, three, **FAST)
-    assert call(cal.clinical_summary, 2 * y, three, lens="class:2", **FAST).events == y.sum()
+        call(cal.clinical.summary, y, three, **FAST)
+    assert call(cal.clinical.summary, 2 * y, three, lens="class:2", **FAST).events == y.sum()
     with pytest.raises(LensError, match="one event"):
-        call(cal.clinical_summary, y, three, lens="classwise", **FAST)
+        call(cal.clinical.summary, y, three, lens="classwise", **FAST)
     with pytest.raises(LabelError, match="soft"):
-        call(cal.clinical_summary, p, p, soft=True, **FAST)
+        call(cal.clinical.summary, p, p, soft=True, **FAST)
     with pytest.raises(InputError, match="y_prob"):
-        call(cal.clinical_summary, y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
+        call(cal.clinical.summary, y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
     with pytest.raises(InputTypeError, match="several models"):
-        cal.clinical_summary(y, {"a": p, "b": p})
+        cal.clinical.summary(y, {"a": p, "b": p})
     with pytest.raises(ArgumentError, match="smoother"):
-        cal.clinical_summary(y, p, smoother="spline")
+        cal.clinical.summary(y, p, smoother="spline")
     with pytest.raises(ArgumentError, match="at least 200"):
-        cal.clinical_summary(y, p, n_resamples=100)
+        cal.clinical.summary(y, p, n_resamples=100)
     with pytest.raises(ArgumentError, match="level"):
-        cal.clinical_summary(y, p, level=95)
-    assert isinstance(call(cal.clinical_summary, y, p, **FAST), ClinicalSummary)
+        cal.clinical.summary(y, p, level=95)
+    assert isinstance(call(cal.clinical.summary, y, p, **FAST), ClinicalSummary)
 
 
 def _study(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -306,7 +306,7 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
 def test_separated_outcomes_leave_u_at_its_limit() -> None:
     p = np.linspace(0.05, 0.95, 20)
     y = (p > 0.5).astype(int)
-    found = call(cal.clinical_summary, y, p, **FAST)
+    found = call(cal.clinical.summary, y, p, **FAST)
     own, null = _log_likelihood(y, p), 20 * math.log(0.5)
     assert found["d"].value == pytest.approx((2 * (own - null) - 1) / 20)
     assert found["u_chi2"].value == pytest.approx(-2 * own)  # the recalibrated likelihood tends to 1
@@ -318,14 +318,14 @@ def test_separated_outcomes_leave_u_at_its_limit() -> None:
 def test_equal_weights_are_no_weights() -> None:
     y, p = _data()
     plain, weighted = (
-        call(cal.clinical_summary, y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)})
+        call(cal.clinical.summary, y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)})
     )
     assert plain.rows == weighted.rows
 
 
 def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
     p = np.linspace(0.1, 0.8, 15)
-    found = call(cal.clinical_summary, np.zeros(15, int), p, **FAST)
+    found = call(cal.clinical.summary, np.zeros(15, int), p, **FAST)
     assert found["intercept"].value == -math.inf
     assert found["intercept"].method == "profile likelihood"
     assert (found["oe"].lower, found["oe"].value) == (0, 0)
@@ -335,31 +335,31 @@ def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
 
 def test_counted_risks_of_0_and_1_are_counted() -> None:
     y, p, counts = [0, 1, 0, 1, 1, 0], [0.0, 1 - 1e-14, 0.2, 0.4, 0.7, 0.6], [3, 2, 4, 4, 4, 4]
-    note = call(cal.clinical_summary, y, p, counts=counts, **FAST).notes[-1]
-    assert note == call(cal.clinical_summary, np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
+    note = call(cal.clinical.summary, y, p, counts=counts, **FAST).notes[-1]
+    assert note == call(cal.clinical.summary, np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
     assert note.startswith("5 risks of 0 or 1 (within 1e-12) are left out")
 
 
 def test_one_weight_far_above_all_others() -> None:
     y, p = _data(30)
-    found = call(cal.clinical_summary, y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
+    found = call(cal.clinical.summary, y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
     assert found["slope"].value is None
     assert 0 <= (found["c"].value or 0) <= 1
 
 
 def test_without_resamples_only_closed_forms_have_intervals() -> None:
-    data = cal.make_calibrated(300, distribution=(2, 5), rng=0)
-    found = cal.clinical_summary(data.y_true, data.y_prob, n_resamples=0)
+    data = cal.inference.make_calibrated(300, distribution=(2, 5), rng=0)
+    found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=0)
     assert found["slope"].lower is not None
     assert found["ici"].value is not None
     assert found["ici"].lower is None
-    assert cal.clinical_summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
+    assert cal.clinical.summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
     with pytest.raises(ArgumentError, match="at least 200 for a level"):
-        cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)
+        cal.clinical.summary(data.y_true, data.y_prob, n_resamples=5)
 
 
 def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
-    found = cal.clinical_summary([0, 1] * 100, [0.25, 0.75, 0.75, 0.25] * 50, n_resamples=0)
+    found = cal.clinical.summary([0, 1] * 100, [0.25, 0.75, 0.75, 0.25] * 50, n_resamples=0)
     assert abs(found["intercept"].value) < 1e-12
     rows = {row[0]: row[1] for row in found._table()[1]}
     assert rows["Calibration intercept"] == "0"
@@ -368,7 +368,7 @@ def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
 def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
     y_true = np.tile([0, 0, 1], 40)
     with pytest.warns(HardPredictionsWarning):
-        found = cal.clinical_summary(y_true, y_true.astype(float), n_resamples=200)
+        found = cal.clinical.summary(y_true, y_true.astype(float), n_resamples=200)
     for id in ("brier", "oe", "eo"):
         row = found[id]
         assert (row.lower, row.upper, row.method) == (None, None, "")
@@ -377,29 +377,29 @@ def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
 
 def test_dropped_rows_are_reported_for_item_11() -> None:
     y_true: list[Any] = [0, 0, 1, 1] * 25
-    found = cal.clinical_summary(
+    found = cal.clinical.summary(
         cal.Predictions([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], missing="drop"), n_resamples=0
     )
-    assert cal.tripod(found)["11"].filled == (
+    assert cal.reporting.tripod(found)["11"].filled == (
         "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
     )
     assert (
         "drops and imputes none"
-        in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
+        in cal.reporting.tripod(cal.clinical.summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
     )
 
 
 def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
     risk = np.tile([0.0, 0.1, 0.3, 0.6, 1.0], 30)
     y_true = np.tile([0, 0, 1, 0, 1, 1, 0, 0, 1, 1], 15)
-    found = cal.flexible_calibration_curve(y_true, risk)
-    assert found.slope.value == pytest.approx(cal.clinical_summary(y_true, risk, n_resamples=0)["slope"].value)
+    found = cal.figures.flexible_calibration_curve(y_true, risk)
+    assert found.slope.value == pytest.approx(cal.clinical.summary(y_true, risk, n_resamples=0)["slope"].value)
     assert found.notes == (
         "60 of 150 risks are 0 or 1 (within 1e-12) and left out of intercept and slope, as by clinical_summary",
     )
     assert found.notes[0] in str(found)
     assert found.to_dict()["notes"] == list(found.notes)
-    assert "notes" not in cal.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).to_dict()
+    assert "notes" not in cal.figures.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -408,4 +408,4 @@ def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
 )
 def test_risks_of_a_pilot_sample_that_cannot_be_used(scores: Any, words: str) -> None:
     with pytest.raises(ProbabilityError, match=words):
-        cal.precision_sample_size(scores)
+        cal.inference.precision_sample_size(scores)

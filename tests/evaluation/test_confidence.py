@@ -37,12 +37,12 @@ def slow_quantile(scores: np.ndarray, weights: np.ndarray, share: float) -> floa
 @pytest.mark.parametrize("digits", [1, 16])
 def test_two_classes_agree_with_numpy(n: int, digits: int) -> None:
     p = np.round(np.random.default_rng(n).random(n), digits)
-    found = cal.confidence_summary(p)
+    found = cal.evaluation.confidence_summary(p)
     for scores, part in ((p, found.positive), (np.maximum(p, 1 - p), found.top_label)):
         assert part is not None
         assert part.mean == pytest.approx(scores.mean(), abs=1e-15)
         assert part[1:] == pytest.approx(np.quantile(scores, SHARES), abs=1e-15)
-    both = cal.confidence_summary(np.column_stack([1 - p, p]))
+    both = cal.evaluation.confidence_summary(np.column_stack([1 - p, p]))
     assert both.positive is not None
     assert found.positive is not None
     assert both.positive[1:] == pytest.approx(found.positive[1:], abs=1e-15)
@@ -51,10 +51,10 @@ def test_two_classes_agree_with_numpy(n: int, digits: int) -> None:
 @pytest.mark.parametrize("k", [3, 4, 100])
 def test_many_classes_have_a_confidence_and_no_positive_class(k: int) -> None:
     p = np.random.default_rng(k).dirichlet(np.full(k, 0.3), 203)
-    found = cal.confidence_summary(p)
+    found = cal.evaluation.confidence_summary(p)
     assert found.positive is None
     assert found.top_label[1:] == pytest.approx(np.quantile(p.max(axis=1), SHARES), abs=1e-15)
-    assert cal.confidence_summary(np.log(p + 1e-9), input="logit").top_label.mean == pytest.approx(
+    assert cal.evaluation.confidence_summary(np.log(p + 1e-9), input="logit").top_label.mean == pytest.approx(
         p.max(axis=1).mean(), abs=1e-6
     )
 
@@ -63,8 +63,8 @@ def test_counts_are_repeated_rows_and_zeros_are_no_rows() -> None:
     rng = np.random.default_rng(4)
     p, counts = np.round(rng.random(61), 2), rng.integers(0, 5, 61)
     found, whole = (
-        cal.confidence_summary(cal.Predictions(np.zeros(61, int), p, counts=counts)),
-        cal.confidence_summary(np.repeat(p, counts)),
+        cal.evaluation.confidence_summary(cal.Predictions(np.zeros(61, int), p, counts=counts)),
+        cal.evaluation.confidence_summary(np.repeat(p, counts)),
     )
     assert found.top_label == pytest.approx(whole.top_label, abs=1e-14)
     assert found.positive == pytest.approx(whole.positive, abs=1e-14)
@@ -74,18 +74,20 @@ def test_counts_are_repeated_rows_and_zeros_are_no_rows() -> None:
 def test_importance_weights_follow_the_definition_and_only_ratios_matter() -> None:
     rng = np.random.default_rng(5)
     p, weight = np.round(rng.random(83), 2), rng.exponential(1, 83)
-    found = cal.confidence_summary(p, sample_weight=weight)
+    found = cal.evaluation.confidence_summary(p, sample_weight=weight)
     assert found.positive is not None
     assert found.positive.mean == pytest.approx(np.average(p, weights=weight), abs=1e-14)
     assert found.positive[1:] == pytest.approx([slow_quantile(p, weight, q) for q in SHARES], abs=1e-14)
-    assert cal.confidence_summary(p, sample_weight=8 * weight).positive == pytest.approx(found.positive, abs=1e-12)
-    assert cal.confidence_summary(p, sample_weight=np.full(83, 0.3)).positive == pytest.approx(
-        cal.confidence_summary(p).positive, abs=1e-12
+    assert cal.evaluation.confidence_summary(p, sample_weight=8 * weight).positive == pytest.approx(
+        found.positive, abs=1e-12
+    )
+    assert cal.evaluation.confidence_summary(p, sample_weight=np.full(83, 0.3)).positive == pytest.approx(
+        cal.evaluation.confidence_summary(p).positive, abs=1e-12
     )
 
 
 def test_exact_zeros_and_ones() -> None:
-    found = cal.confidence_summary([0.0, 0.0, 1.0])
+    found = cal.evaluation.confidence_summary([0.0, 0.0, 1.0])
     assert found.top_label == (1, 1, 1, 1)
     assert found.positive == pytest.approx((1 / 3, 0.0, 0.8, 0.98))
 
@@ -93,23 +95,25 @@ def test_exact_zeros_and_ones() -> None:
 def test_names_of_columns_determine_the_positive_class() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"yes": [0.9, 0.2, 0.3], "no": [0.1, 0.8, 0.7]})
-    assert cal.confidence_summary(frame).positive == cal.confidence_summary([0.9, 0.2, 0.3]).positive
+    assert (
+        cal.evaluation.confidence_summary(frame).positive == cal.evaluation.confidence_summary([0.9, 0.2, 0.3]).positive
+    )
 
 
 def test_evaluate_holds_prints_and_exports_it() -> None:
     y, p = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
     result = cal.evaluate(cal.Predictions(y, p, groups=["a", "a", "b", "b"]), metrics=["ece"], outcome="churn")
-    assert result.header.confidence == cal.confidence_summary(p)
-    assert result.groups["a"].header.confidence == cal.confidence_summary(p[:2])
+    assert result.header.confidence == cal.evaluation.confidence_summary(p)
+    assert result.groups["a"].header.confidence == cal.evaluation.confidence_summary(p[:2])
     text = repr(result)
     assert "P(churn): median 0.6000, p90 0.8700, p99 0.8970" in text
-    nearly = cal.confidence_summary([0.5, 0.999999, 1.0]).positive
+    nearly = cal.evaluation.confidence_summary([0.5, 0.999999, 1.0]).positive
     assert nearly is not None
     assert nearly.words == "median >0.9999, p90 >0.9999, p99 >0.9999"
-    assert cal.confidence_summary([1.0]).top_label.words == "median 1.000, p90 1.000, p99 1.000"
-    assert result.to_dict()["header"]["confidence"] == cal.confidence_summary(p).to_dict()
+    assert cal.evaluation.confidence_summary([1.0]).top_label.words == "median 1.000, p90 1.000, p99 1.000"
+    assert result.to_dict()["header"]["confidence"] == cal.evaluation.confidence_summary(p).to_dict()
     weighted = cal.evaluate(y, p, metrics=["ece"], sample_weight=[1, 2, 3, 4])
-    assert weighted.header.confidence == cal.confidence_summary(p, sample_weight=[1, 2, 3, 4])
+    assert weighted.header.confidence == cal.evaluation.confidence_summary(p, sample_weight=[1, 2, 3, 4])
     assert (
         cal.evaluate(
             cal.Predictions([[0, 1]] * 4, [[0.2, 0.7]] * 4, multilabel=True), metrics=["brier"]
@@ -124,7 +128,7 @@ def test_sketches_agree_up_to_one_cell(lenses: list[str]) -> None:
     p = rng.random(3001)
     y = (rng.random(3001) < p).astype(int)
     found = cal.evaluate(Sketches.of(y, p, lenses=lenses), metrics=["ece"]).header.confidence
-    exact = cal.confidence_summary(p)
+    exact = cal.evaluation.confidence_summary(p)
     assert found is not None
     assert found.top_label == pytest.approx(exact.top_label, abs=1 / 19_200)
     assert found.positive == pytest.approx(exact.positive, abs=1 / 19_200)
@@ -132,8 +136,8 @@ def test_sketches_agree_up_to_one_cell(lenses: list[str]) -> None:
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(ProbabilityError, match="y_prob: missing value in row 1"):
-        cal.confidence_summary([0.2, np.nan])
+        cal.evaluation.confidence_summary([0.2, np.nan])
     with pytest.raises(UndefinedMetricError, match="y_prob: multilabel predictions have no top label"):
-        cal.confidence_summary(cal.Predictions([[0, 1]], [[0.2, 0.7]], multilabel=True))
+        cal.evaluation.confidence_summary(cal.Predictions([[0, 1]], [[0.2, 0.7]], multilabel=True))
     with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
-        cal.confidence_summary(cal.Predictions([0, 1], [0.2, 0.7]), sample_weight=[1, 2])
+        cal.evaluation.confidence_summary(cal.Predictions([0, 1], [0.2, 0.7]), sample_weight=[1, 2])

@@ -44,7 +44,7 @@ def test_text_labels_and_the_positive_class(scores: tuple[np.ndarray, ...]) -> N
     y, p, _ = scores
     named = np.where(y == 1, "churn", "stay")
     assert auroc(named, p, pos_label="churn") == auroc(y, p)
-    assert cal.average_precision(named, p, pos_label="churn") == average_precision(y, p)
+    assert cal.evaluation.average_precision(named, p, pos_label="churn") == average_precision(y, p)
     other = metrics.roc_auc_score(1 - y, 1 - p)
     assert auroc(named, 1 - p, pos_label="stay") == pytest.approx(other, abs=1e-12)
 

@@ -15,15 +15,15 @@ import pytest
 
 import calibrant as cal
 from calibrant import errors
+from calibrant.clinical.group_validation import GroupValidation
 from calibrant.errors import CalibrantError
 from calibrant.evaluation.discrimination import auroc_with_error
-from calibrant.evaluation.group_validation import GroupValidation
 from tests.calling import call
 
-DATA = cal.make_calibrated(900, distribution=(2, 5), rng=3)
+DATA = cal.inference.make_calibrated(900, distribution=(2, 5), rng=3)
 Y, P = np.asarray(DATA.y_true), np.round(np.asarray(DATA.y_prob), 2).clip(0.01, 0.99)
 CENTRE = np.repeat(["A", "B", "C"], 300)
-RESULT = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE))
+RESULT = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE))
 
 
 def rows_of(group: str) -> tuple[list[int], list[float]]:
@@ -71,14 +71,14 @@ def test_estimates_of_each_centre_by_plain_loops(group: str) -> None:
 
 def test_pooled_estimates_are_those_of_pool_estimates() -> None:
     oe = [each.estimates["oe"] for each in RESULT.groups]
-    direct = cal.pool_estimates(
+    direct = cal.inference.pool_estimates(
         [math.log(e.value) for e in oe], [e.standard_error for e in oe], transform="exp", names="ABC"
     )
     assert RESULT["oe"].estimate == pytest.approx(direct.estimate)
     assert RESULT["oe"].prediction_high == pytest.approx(direct.prediction_high)
     assert [e.weight for e in oe] == pytest.approx(direct.weights.tolist())
     assert RESULT.overall.estimates["slope"].value == pytest.approx(cal.cox_slope(Y, P))
-    fixed = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), method="fixed")
+    fixed = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), method="fixed")
     assert math.isnan(fixed["slope"].prediction_low)
     assert "prediction" not in repr(fixed)
 
@@ -88,7 +88,7 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
     p = np.concatenate([P, [0.3] * 23, [0.2] * 20, [0.1] * 10 + [0.8] * 10, [0.5] * 20, np.linspace(0.1, 0.4, 20)])
     names = ["none", "all", "few", "separated", "constant", "one"]
     centre = np.concatenate([CENTRE, np.repeat(names, [20, 20, 3, 20, 20, 20])])
-    found = cal.validate_by_group(cal.Predictions(y, p, groups=centre))
+    found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre))
     left = found.left_out
     common = {"none": "no events", "all": "only events", "few": "fewer than 10 rows"}
     assert left["oe"] == common
@@ -108,7 +108,7 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
 
 
 def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
-    found = cal.validate_by_group(
+    found = cal.clinical.validate_by_group(
         cal.Predictions([0, 1] * 20 + [0] * 20, [0.2, 0.6] * 20 + [0.1] * 20, groups=["a"] * 40 + ["b"] * 20)
     )
     assert found.pooled["oe"] is None
@@ -121,17 +121,17 @@ def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
 def test_a_minimum_of_rows_can_be_chosen() -> None:
     y, p = np.tile([0, 1, 0, 1, 0, 0], 4), np.tile([0.2, 0.5, 0.6, 0.7, 0.1, 0.3], 4)
     groups = np.repeat([1, 2, 3, 4], 6)
-    assert cal.validate_by_group(cal.Predictions(y, p, groups=groups), min_rows=5)["oe"].k == 4
-    assert cal.validate_by_group(cal.Predictions(y, p, groups=groups)).pooled["oe"] is None
+    assert cal.clinical.validate_by_group(cal.Predictions(y, p, groups=groups), min_rows=5)["oe"].k == 4
+    assert cal.clinical.validate_by_group(cal.Predictions(y, p, groups=groups)).pooled["oe"] is None
 
 
 def test_counts_are_repeated_rows_and_equal_weights_change_nothing() -> None:
     rng = np.random.default_rng(1)
     counts = rng.integers(1, 4, len(Y))
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE, counts=counts))
-    other = cal.validate_by_group(cal.Predictions(Y[repeated], P[repeated], groups=CENTRE[repeated]))
-    weighted = cal.validate_by_group(
+    one = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE, counts=counts))
+    other = cal.clinical.validate_by_group(cal.Predictions(Y[repeated], P[repeated], groups=CENTRE[repeated]))
+    weighted = cal.clinical.validate_by_group(
         cal.Predictions(Y, P, groups=CENTRE, sample_weight=rng.uniform(0.999999, 1.000001, len(Y)))
     )
     for metric in ("intercept", "slope", "oe", "c"):
@@ -152,12 +152,12 @@ def test_delong_with_one_event_has_no_standard_error() -> None:
 
 def test_frames_and_columns_predictions_and_selections() -> None:
     frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
-    named = cal.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"))
+    named = cal.clinical.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"))
     assert named.to_dict() == RESULT.to_dict()
-    assert cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
-    two = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), where=CENTRE != "B")
+    assert cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
+    two = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), where=CENTRE != "B")
     assert [each.name for each in two.groups] == ["A", "C"]
-    periods = cal.validate_by_period(
+    periods = cal.clinical.validate_by_period(
         cal.Predictions(frame, label="y", prob="p", groups="centre"), order=["A", "B", "C"]
     )
     assert periods.kind == "period"
@@ -165,20 +165,24 @@ def test_frames_and_columns_predictions_and_selections() -> None:
 
 
 def test_one_class_of_several() -> None:
-    drawn = cal.make_calibrated(900, distribution=(2, 3, 4), classes=3, rng=0)
+    drawn = cal.inference.make_calibrated(900, distribution=(2, 3, 4), classes=3, rng=0)
     names = np.array(["low", "mid", "high"])[drawn.y_true]
     words: dict[str, Any] = {"classes": ["low", "mid", "high"], "groups": CENTRE}
-    found = call(cal.validate_by_group, names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
-    direct = cal.validate_by_group(
+    found = call(
+        cal.clinical.validate_by_group, names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words
+    )
+    direct = cal.clinical.validate_by_group(
         cal.Predictions(names == "high", drawn.y_prob[:, 2], groups=CENTRE), metrics=["oe", "brier"]
     )
     assert found["oe"].estimate == pytest.approx(direct["oe"].estimate)
     with pytest.raises(CalibrantError, match="about one event"):
-        call(cal.validate_by_group, names, drawn.y_prob, **words)
+        call(cal.clinical.validate_by_group, names, drawn.y_prob, **words)
 
 
 def test_any_metric_with_an_interval_can_be_pooled() -> None:
-    found = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), metrics=["brier", cal.cox_slope, "auroc"])
+    found = cal.clinical.validate_by_group(
+        cal.Predictions(Y, P, groups=CENTRE), metrics=["brier", cal.cox_slope, "auroc"]
+    )
     assert list(found.pooled) == ["brier", "cox_slope", "c"]
     ends = cal.interval(*rows_of("A"), metric="brier")
     first = found.groups[0].estimates["brier"]
@@ -219,7 +223,7 @@ DAYS = np.datetime64("2019-11-15") + np.arange(900)
     ids=["datetime64", "text", "date", "pandas", "with_zone", "with_time"],
 )
 def test_dates_are_divided_into_periods(times: Any) -> None:
-    found = cal.validate_by_period(Y, P, times=times, every="quarter", metrics="oe")
+    found = cal.clinical.validate_by_period(Y, P, times=times, every="quarter", metrics="oe")
     names = [each.name for each in found.groups]
     assert names[:3] == ["2019 Q4", "2020 Q1", "2020 Q2"]
     assert names == sorted(names)
@@ -233,7 +237,7 @@ def test_trend_over_periods() -> None:
     p = rng.beta(2, 5, len(year))
     drift = 0.1 * (year - 2010)
     y = (rng.random(len(year)) < 1 / (1 + (1 - p) / p * np.exp(-drift))).astype(int)
-    found = cal.validate_by_period(y, p, times=year)
+    found = cal.clinical.validate_by_period(y, p, times=year)
     trend = found["intercept"].trend
     assert trend is not None
     assert trend.slope == pytest.approx(0.1, abs=0.02)
@@ -242,9 +246,9 @@ def test_trend_over_periods() -> None:
     assert found["slope"].trend.pvalue > 0.01
     assert "intercept: trend" in repr(found)
     assert "per year" in repr(found)
-    assert cal.validate_by_period(y, p, times=year, trend=False)["oe"].trend is None
+    assert cal.clinical.validate_by_period(y, p, times=year, trend=False)["oe"].trend is None
     labels = np.array(["before", "during", "after"])[np.repeat([0, 1, 2], [8000, 6000, 6000])]
-    ordered = cal.validate_by_period(y, p, times=labels, order=["before", "during", "after"], metrics="oe")
+    ordered = cal.clinical.validate_by_period(y, p, times=labels, order=["before", "during", "after"], metrics="oe")
     assert [each.name for each in ordered.groups] == ["before", "during", "after"]
     assert ordered.unit == "period"
 
@@ -264,13 +268,13 @@ def test_trend_over_periods() -> None:
 )
 def test_errors_of_groups(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        call(cal.validate_by_group, Y, P, **keywords)
+        call(cal.clinical.validate_by_group, Y, P, **keywords)
 
 
 def test_labels_that_show_their_order() -> None:
     for names in (["2019", "2020", "2021"], ["2019 Q4", "2020 Q1", "2020 Q2"], ["wave 2", "wave 9", "wave 10"]):
         times = np.resize(names, 900)
-        found = cal.validate_by_period(Y, P, times=times, metrics="oe")
+        found = cal.clinical.validate_by_period(Y, P, times=times, metrics="oe")
         assert [each.name for each in found.groups] == names
 
 
@@ -299,18 +303,20 @@ def test_labels_that_show_their_order() -> None:
 )
 def test_errors_of_periods(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        call(cal.validate_by_period, Y, P, **keywords)
+        call(cal.clinical.validate_by_period, Y, P, **keywords)
 
 
 def test_soft_labels_are_an_error() -> None:
     with pytest.raises(CalibrantError, match="soft labels"):
-        cal.validate_by_group(cal.Predictions(P, P, groups=CENTRE, soft=True))
+        cal.clinical.validate_by_group(cal.Predictions(P, P, groups=CENTRE, soft=True))
 
 
 def test_notes_are_about_what_was_computed() -> None:
-    two = str(cal.validate_by_period(Y, P, times=np.arange(len(Y)) % 2 + 2020, metrics="oe"))
+    two = str(cal.clinical.validate_by_period(Y, P, times=np.arange(len(Y)) % 2 + 2020, metrics="oe"))
     assert "no trend: it requires three periods; there are 2" in two
-    nothing = str(cal.validate_by_group(cal.Predictions(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3)))
+    nothing = str(
+        cal.clinical.validate_by_group(cal.Predictions(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
+    )
     assert "left out (no events)" in nothing
     assert "raises pooled" not in nothing
 
@@ -333,23 +339,23 @@ def test_dates_in_any_spelling_form_the_same_periods() -> None:
         "time zone": index.tz_localize("Europe/Paris"),
         "periods": index.to_period("Q"),
     }
-    expected = cal.validate_by_period(y, p, times=days, every="quarter", metrics="oe")
+    expected = cal.clinical.validate_by_period(y, p, times=days, every="quarter", metrics="oe")
     names = [(each.name, each.rows) for each in expected.groups]
     assert names[:2] == [("2020 Q1", 91), ("2020 Q2", 91)]
     for spelling, times in quarterly.items():
-        found = cal.validate_by_period(y, p, times=times, every="quarter", metrics="oe")
+        found = cal.clinical.validate_by_period(y, p, times=times, every="quarter", metrics="oe")
         assert [(each.name, each.rows) for each in found.groups] == names, spelling
         assert found["oe"].trend == expected["oe"].trend, spelling
     for spelling in ("hyphens", "compact", "compact numbers", "time zone"):
         with pytest.raises(errors.ArgumentError, match="holds dates"):
-            cal.validate_by_period(y, p, times=quarterly[spelling])
+            cal.clinical.validate_by_period(y, p, times=quarterly[spelling])
     for times, problem in ((index.year, "holds years, which have no quarter"), (index.to_period("Y"), "longer than")):
         with pytest.raises(errors.ArgumentError, match=problem):
-            cal.validate_by_period(y, p, times=times, every="quarter")
+            cal.clinical.validate_by_period(y, p, times=times, every="quarter")
     # 202012 and 202101 are a month apart, not 89 units.
-    months = cal.validate_by_period(y, p, times=index.strftime("%Y%m").astype(int), metrics="oe")
+    months = cal.clinical.validate_by_period(y, p, times=index.strftime("%Y%m").astype(int), metrics="oe")
     assert months.unit == "year"
-    monthly = cal.validate_by_period(y, p, times=days, every="month", metrics="oe")
+    monthly = cal.clinical.validate_by_period(y, p, times=days, every="month", metrics="oe")
     assert months["oe"].trend == pytest.approx(monthly["oe"].trend)
 
 
@@ -357,16 +363,18 @@ def test_rows_without_a_time_are_dropped_and_counted() -> None:
     y, p, days = _dated()
     absent = np.arange(len(y)) % 50 == 0
     unknown = np.where(absent, np.nan, p)
-    kept = cal.validate_by_period(y[~absent], p[~absent], times=days[~absent], every="year", metrics="oe")
-    found = cal.validate_by_period(cal.Predictions(y, unknown, missing="drop"), times=days, every="year", metrics="oe")
+    kept = cal.clinical.validate_by_period(y[~absent], p[~absent], times=days[~absent], every="year", metrics="oe")
+    found = cal.clinical.validate_by_period(
+        cal.Predictions(y, unknown, missing="drop"), times=days, every="year", metrics="oe"
+    )
     assert found["oe"].estimate == kept["oe"].estimate
     assert found.to_dict()["missing_values"] == {"rows": 1200, "dropped": 24, "missing": {"y_prob": 24}}
     years = np.where(absent, np.nan, 2020 + np.arange(len(y)) // 300)  # whole numbers are years, with gaps too
-    found = cal.validate_by_period(cal.Predictions(y, p, groups=years, missing="drop"), metrics="oe")
+    found = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=years, missing="drop"), metrics="oe")
     assert [each.name for each in found.groups] == [2020, 2021, 2022, 2023]
     assert found.unit == "year"
     with pytest.raises(CalibrantError, match="missing period"):
-        cal.validate_by_period(y, p, times=years)
+        cal.clinical.validate_by_period(y, p, times=years)
 
 
 def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
@@ -377,16 +385,16 @@ def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
     sure = int(((p == 0) | (p == 1)).sum())
     centre = np.arange(300) % 6
     with pytest.warns(errors.BoundaryScoresWarning, match=f"intercept and slope: {sure} of 300 rows") as caught:
-        found = cal.validate_by_group(cal.Predictions(y, p, groups=centre))
+        found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre))
     assert len(caught) == 1
     assert found.notes[0].startswith(f"{sure} of 300 risks are 0 or 1")
     assert 'edge="drop"' in str(found)
     with pytest.warns(errors.BoundaryScoresWarning, match="left out"):
-        dropped = cal.validate_by_group(cal.Predictions(y, p, groups=centre), edge="drop")
-    summary = cal.clinical_summary(y, p, n_resamples=0)
+        dropped = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), edge="drop")
+    summary = cal.clinical.summary(y, p, n_resamples=0)
     assert dropped.overall.estimates["slope"].value == pytest.approx(summary["slope"].value)
     assert any("validate_by_group" in note and str(sure) in note for note in summary.notes)
     assert any("R2, D, U and Q are infinite" in note for note in summary.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert cal.validate_by_group(cal.Predictions(y, p, groups=centre), metrics="oe").notes == ()
+        assert cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), metrics="oe").notes == ()

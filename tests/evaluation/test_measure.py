@@ -85,11 +85,11 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
     assert header.lines()[-2:] == [header.event, header.direction]
     assert header.lines()[:2] == [
         "1,000 rows, 437 events, prevalence 0.437",
-        f"mean predicted probability 0.5169, O/E 0.8454, AUROC {cal.auroc(y, q):.4f}",
+        f"mean predicted probability 0.5169, O/E 0.8454, AUROC {cal.evaluation.auroc(y, q):.4f}",
     ]
     assert " ".join(header.lines()).count("accuracy") == 1
     assert "accuracy" not in " ".join(header.lines(sentences=False))
-    assert (header.events, header.auroc) == (437, pytest.approx(cal.auroc(y, q), abs=1e-12))
+    assert (header.events, header.auroc) == (437, pytest.approx(cal.evaluation.auroc(y, q), abs=1e-12))
     low = cal.evaluate(1 - y, 1 - q, metrics="ece").header
     assert low.event == "underestimates the positive class: mean predicted probability 48.3%, observed rate 56.3%"
     sketches = cal.Sketches.of(y, q)
@@ -222,7 +222,7 @@ def test_bins_of_one_score_are_no_cells_of_several() -> None:
 
 
 def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
-    with pytest.raises(cal.ArgumentError, match="bins"):
+    with pytest.raises(cal.errors.ArgumentError, match="bins"):
         cal.evaluate(LABELS, PROBS, bins=0)
 
 
@@ -308,7 +308,7 @@ def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool
     said = 0
     runs = 30 if deep else 8
     for seed in range(runs):
-        calm = cal.make_calibrated(300, rng=seed)
+        calm = cal.inference.make_calibrated(300, rng=seed)
         found = call(cal.evaluate, calm.y_true, calm.y_prob, metrics=names, **words)
         said += sum(bool(result.direction) for result in found.results)
         for result in found.results:
@@ -383,17 +383,17 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
 
 
 def test_an_unknown_use_case_lists_those_there_are() -> None:
-    with pytest.raises(cal.ArgumentError, match="'safety'"):
+    with pytest.raises(cal.errors.ArgumentError, match="'safety'"):
         cal.recommend("everything")
 
 
 @pytest.mark.parametrize(
     ("words", "kind", "text"),
     [
-        ({"groups": REGION[:5]}, cal.ShapeError, "^groups: expected one group for each of"),
-        ({"groups": [None, *REGION[1:]]}, cal.GroupError, "^groups: "),
-        ({"metrics": []}, cal.ArgumentError, "empty"),
-        ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
+        ({"groups": REGION[:5]}, cal.errors.ShapeError, "^groups: expected one group for each of"),
+        ({"groups": [None, *REGION[1:]]}, cal.errors.GroupError, "^groups: "),
+        ({"metrics": []}, cal.errors.ArgumentError, "empty"),
+        ({"metrics": ["ecee"]}, cal.errors.UnknownMetricError, "did you mean 'ece'"),
     ],
 )
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
@@ -489,7 +489,7 @@ def test_several_columns_of_groups_are_named() -> None:
     found = call(cal.evaluate, frame, groups=["site", "sex"], **words)  # type: ignore[arg-type]
     assert list(found.groups) == ["site: a", "site: b", "sex: f", "sex: m"]
     assert list(call(cal.evaluate, frame, groups=["site"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
-    with pytest.raises(cal.ColumnError, match=r"^groups: unknown column 'age'"):
+    with pytest.raises(cal.errors.ColumnError, match=r"^groups: unknown column 'age'"):
         call(cal.evaluate, frame, groups=["site", "age"], **words)  # type: ignore[arg-type]
     # A list with one entry for each row holds the groups, unless all entries are columns.
     assert list(call(cal.evaluate, frame, groups=["a", "b", "a"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
@@ -528,7 +528,7 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 
 @pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
 def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
-    with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
+    with pytest.raises(cal.errors.ArgumentError, match="has no effect without intervals or p-values"):
         call(cal.evaluate, LABELS, PROBS, metrics=["ece"], **words)
     call(cal.evaluate, LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
 

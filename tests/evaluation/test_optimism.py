@@ -71,7 +71,7 @@ EVERY = np.arange(80)
 
 
 def validate(**given: Any) -> Any:
-    return cal.internal_validation(Logistic(), X, Y, **{"metrics": ["auroc", "brier"], "curve": None, **given})
+    return cal.clinical.internal_validation(Logistic(), X, Y, **{"metrics": ["auroc", "brier"], "curve": None, **given})
 
 
 def test_bootstrap_is_its_definition() -> None:
@@ -141,7 +141,7 @@ def test_632_plus_of_a_model_that_memorises() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
     results = {
-        method: cal.internal_validation(
+        method: cal.clinical.internal_validation(
             Memory(), X, y, metrics=["brier"], method=method, n_resamples=20, rng=0, curve=None
         )
         for method in ("bootstrap", "632", "632+")
@@ -202,7 +202,7 @@ def recorded(**given: Any) -> list[Any]:
     Recorder.seen = []
     numbered = np.column_stack([EVERY, X])
     count = {} if given.get("method") == "cross_validation" else {"n_resamples": 6}
-    cal.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "rng": 0, **count, **given})
+    cal.clinical.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "rng": 0, **count, **given})
     return Recorder.seen
 
 
@@ -237,7 +237,7 @@ def test_failures_are_counted_and_reported() -> None:
     rare = np.zeros(80, int)
     rare[0] = 1
     with pytest.warns(CalibrantWarning, match="refits failed"):
-        found = cal.internal_validation(
+        found = cal.clinical.internal_validation(
             Logistic(), X[:20], rare[:20], n_resamples=60, rng=0, metrics=["brier"], curve=None
         )
     assert found.failures["one class only in a resample"] > 0
@@ -255,21 +255,25 @@ def test_failures_are_counted_and_reported() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrantWarning)
-        found = cal.internal_validation(Fails(), X, Y, n_resamples=40, rng=0, metrics=["brier"], curve=None)
+        found = cal.clinical.internal_validation(Fails(), X, Y, n_resamples=40, rng=0, metrics=["brier"], curve=None)
     assert found.failures["ValueError: singular matrix"] == 40 - found["brier"].n > 0
     assert found.warned["RuntimeWarning"] > 0
     assert "refits emitted RuntimeWarning" in found.note
     half = [rows for rows in ROWS if len(np.unique(rows)) < 50]
     with pytest.raises(UndefinedMetricError, match="every refit failed: ValueError: singular matrix"):
-        cal.internal_validation(Fails(), X, Y, resamples=half)
+        cal.clinical.internal_validation(Fails(), X, Y, resamples=half)
 
 
 def test_a_metric_undefined_in_a_resample_is_left_out_there() -> None:
     flat = np.concatenate([np.zeros((40, 1)), np.ones((40, 1))])  # one binary predictor, absent from some resamples
     rows = [np.arange(40, 80), EVERY]
-    found = cal.internal_validation(Logistic(), flat, Y, resamples=rows, metrics=["cox_slope", "brier"], curve=None)
+    found = cal.clinical.internal_validation(
+        Logistic(), flat, Y, resamples=rows, metrics=["cox_slope", "brier"], curve=None
+    )
     assert (found["cox_slope"].n, found["brier"].n) == (1, 2)
-    constant = cal.internal_validation(Logistic(), np.zeros((80, 1)), Y, resamples=[EVERY], metrics=["cox_slope"])
+    constant = cal.clinical.internal_validation(
+        Logistic(), np.zeros((80, 1)), Y, resamples=[EVERY], metrics=["cox_slope"]
+    )
     assert constant["cox_slope"].apparent is None
     assert "cox_slope is undefined on the training rows" in constant.note
 
@@ -277,7 +281,7 @@ def test_a_metric_undefined_in_a_resample_is_left_out_there() -> None:
 @pytest.mark.parametrize("kind", ["pandas", "polars", "list", "sparse", "float32"])
 def test_containers_give_the_same_numbers(kind: str) -> None:
     whole = np.round(X * 4)
-    expected = cal.internal_validation(Logistic(), whole, Y, n_resamples=3, rng=0, curve=None)
+    expected = cal.clinical.internal_validation(Logistic(), whole, Y, n_resamples=3, rng=0, curve=None)
     columns = {f"x{place}": whole[:, place] for place in range(5)}
     if kind in ("pandas", "polars"):
         library = pytest.importorskip(kind)
@@ -294,12 +298,12 @@ def test_containers_give_the_same_numbers(kind: str) -> None:
             def predict_proba(self, X: Any) -> Any:
                 return super().predict_proba(X.toarray())
 
-        found = cal.internal_validation(Dense(), given, labels, n_resamples=3, rng=0, curve=None)
+        found = cal.clinical.internal_validation(Dense(), given, labels, n_resamples=3, rng=0, curve=None)
         assert found.rows == expected.rows
         return
     else:
         given, labels = (whole.tolist(), Y.tolist()) if kind == "list" else (whole.astype(np.float32), Y)
-    found = cal.internal_validation(Logistic(), given, labels, n_resamples=3, rng=0, curve=None)
+    found = cal.clinical.internal_validation(Logistic(), given, labels, n_resamples=3, rng=0, curve=None)
     for one, other in zip(found.rows, expected.rows, strict=True):
         assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
 
@@ -316,7 +320,7 @@ def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
     model = make_pipeline(
         make_column_transformer((StandardScaler(), ["a", "b"])), LogisticRegression(C=1e6, max_iter=500)
     )
-    found = cal.internal_validation(
+    found = cal.clinical.internal_validation(
         model,
         frame,
         np.where(Y, "dead", "alive"),
@@ -332,8 +336,8 @@ def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
 
 
 def test_the_event_may_be_the_first_class() -> None:
-    yes = cal.internal_validation(Logistic(), X, np.where(Y, "yes", "no"), n_resamples=3, rng=0)
-    case = cal.internal_validation(
+    yes = cal.clinical.internal_validation(Logistic(), X, np.where(Y, "yes", "no"), n_resamples=3, rng=0)
+    case = cal.clinical.internal_validation(
         Logistic(), X, np.where(Y, "case", "control"), pos_label="case", n_resamples=3, rng=0
     )
     for one, other in zip(yes.rows, case.rows, strict=True):
@@ -344,13 +348,15 @@ def test_the_event_may_be_the_first_class() -> None:
 def test_four_classes() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     labels = np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, 80)]
-    found = cal.internal_validation(linear.LogisticRegression(), X, labels, n_resamples=5, rng=0, method="632+")
+    found = cal.clinical.internal_validation(
+        linear.LogisticRegression(), X, labels, n_resamples=5, rng=0, method="632+"
+    )
     assert [row.metric for row in found.rows] == ["auroc", "brier", "nll"]
     assert found.curve is None
     assert found.events is None
     assert found["auroc"].corrected < found["auroc"].apparent
     missing = np.arange(80)[labels != "d"]
-    given = cal.internal_validation(
+    given = cal.clinical.internal_validation(
         linear.LogisticRegression(), X, labels, resamples=[EVERY, missing, EVERY, *[EVERY] * 20]
     )
     assert given.failures == {"a class is missing in a resample": 1}
@@ -371,7 +377,9 @@ def test_a_slope_that_is_infinite_on_the_training_rows_is_found_by_cross_validat
             p = np.clip(p * 0.2 + 0.4 + 0.35 * shift, 0, 1)
             return np.column_stack([1 - p, p])
 
-    found = cal.internal_validation(Memory(), X, Y, metrics="cox_slope", method="cross_validation", rng=0)["cox_slope"]
+    found = cal.clinical.internal_validation(Memory(), X, Y, metrics="cox_slope", method="cross_validation", rng=0)[
+        "cox_slope"
+    ]
     assert found.apparent is None
     assert math.isfinite(found.corrected)
     assert found.corrected == found.test
@@ -381,11 +389,11 @@ def test_metrics_of_every_kind() -> None:
     def share(y: Any, p: Any) -> float:
         return float(np.mean((p > 0.5) == y))
 
-    found = cal.internal_validation(
+    found = cal.clinical.internal_validation(
         Logistic(),
         X,
         Y,
-        metrics=["C", cal.brier, "calibration slope", share, cal.average_precision],
+        metrics=["C", cal.brier, "calibration slope", share, cal.evaluation.average_precision],
         n_resamples=3,
         rng=0,
     )
@@ -449,17 +457,17 @@ def test_metrics_of_every_kind() -> None:
 def test_messages(given: dict[str, Any], error: Any, message: str) -> None:
     values = {"estimator": Logistic(), "X": X, "y": Y, "n_resamples": 2, **given}
     with pytest.raises(error) as caught:
-        cal.internal_validation(values.pop("estimator"), values.pop("X"), values.pop("y"), **values)
+        cal.clinical.internal_validation(values.pop("estimator"), values.pop("X"), values.pop("y"), **values)
     assert message in str(caught.value)
 
 
 def test_estimators_that_cannot_be_validated() -> None:
     svm = pytest.importorskip("sklearn.svm")
     with pytest.raises(ArgumentError, match="LinearSVC has no predict_proba; wrap it"):
-        cal.internal_validation(svm.LinearSVC(), X, Y)
+        cal.clinical.internal_validation(svm.LinearSVC(), X, Y)
     neighbours = pytest.importorskip("sklearn.neighbors")
     with pytest.raises(ArgumentError, match=r"KNeighborsClassifier.fit does not accept weights"):
-        cal.internal_validation(neighbours.KNeighborsClassifier(), X, Y, sample_weight=np.arange(1, 81))
+        cal.clinical.internal_validation(neighbours.KNeighborsClassifier(), X, Y, sample_weight=np.arange(1, 81))
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "632", "632+", "cross_validation"])
@@ -470,7 +478,7 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
     for number in range(count):
         X, y = sample(150, np.random.default_rng(number), 10)
         new, outcome = sample(20_000 if deep else 5000, np.random.default_rng(10_000 + number), 10)
-        result = cal.internal_validation(
+        result = cal.clinical.internal_validation(
             Logistic(),
             X,
             y,
@@ -481,7 +489,7 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
             curve=None,
         )
         p = result.estimator.predict_proba(new)[:, 1]
-        true.append([cal.cox_slope(outcome, p), cal.auroc(outcome, p)])
+        true.append([cal.cox_slope(outcome, p), cal.evaluation.auroc(outcome, p)])
         found.append([row.corrected for row in result.rows])
         apparent.append([row.apparent for row in result.rows])
     bias, before = (np.mean(each, axis=0) - np.mean(true, axis=0) for each in (found, apparent))
@@ -504,6 +512,6 @@ def test_linear_algebra_of_the_refits_uses_one_thread(method: str) -> None:
 
     with threads.threadpool_limits(2, "blas"):
         count: dict[str, int] = {"n_resamples": 3} if method == "bootstrap" else {"folds": 3}
-        cal.internal_validation(Watched(), X, Y, method=method, metrics=["auroc"], curve=None, **count)  # type: ignore[arg-type]
+        cal.clinical.internal_validation(Watched(), X, Y, method=method, metrics=["auroc"], curve=None, **count)  # type: ignore[arg-type]
     assert len(seen) == 4
     assert all(each == {1} for each in seen[1:])

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
+from calibrant.clinical.survival import _brier, _point_measures, read_survival
 from calibrant.errors import (
     ArgumentError,
     BoundaryScoresWarning,
@@ -21,7 +22,6 @@ from calibrant.errors import (
     UndefinedMetricError,
     WeightError,
 )
-from calibrant.evaluation.survival import _brier, _point_measures, read_survival
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 MEASURES = ("observed_risk", "calibration_intercept", "calibration_slope", "brier", "scaled_brier", "auroc")
@@ -73,35 +73,35 @@ def aalen_johansen(time: Any, event: Any, horizon: float) -> float:
 @pytest.mark.parametrize("causes", [1, 3])
 def test_weights_and_observed_risk_agree_with_loops(causes: int, horizon: float) -> None:
     _, time, event = data(causes=causes)
-    found = cal.horizon_outcomes(time, event, horizon=horizon)
+    found = cal.clinical.horizon_outcomes(time, event, horizon=horizon)
     np.testing.assert_allclose(found.weight, weights_by_loops(time, event, horizon), rtol=1e-12)
     assert found.weight.sum() == pytest.approx(len(time), rel=1e-12)
     assert found.observed_risk == pytest.approx(aalen_johansen(time, event, horizon), abs=1e-13)
     assert found.n_events + found.n_competing + found.n_event_free + found.n_censored == len(time) == found.n
     assert (found.n_competing > 0) == (causes > 1)
     own = np.random.default_rng(1).exponential(1, len(time))
-    weighted = cal.horizon_outcomes(time, event, horizon=horizon, sample_weight=own)
+    weighted = cal.clinical.horizon_outcomes(time, event, horizon=horizon, sample_weight=own)
     np.testing.assert_allclose(weighted.weight, weights_by_loops(time, event, horizon, own), rtol=1e-12)
 
 
 def test_weights_by_group_are_those_of_each_group_alone() -> None:
     _, time, event = data(120)
     group = np.array(["a", "b", "c"])[np.arange(120) % 3]
-    found = cal.horizon_outcomes(time, event, horizon=4, groups=group)
+    found = cal.clinical.horizon_outcomes(time, event, horizon=4, groups=group)
     for name in "abc":
         part = group == name
-        alone = cal.horizon_outcomes(time[part], event[part], horizon=4)
+        alone = cal.clinical.horizon_outcomes(time[part], event[part], horizon=4)
         np.testing.assert_array_equal(found.weight[part], alone.weight)
 
 
 def test_times_at_the_horizon_and_ties() -> None:
     # An event at the horizon counts; a row censored at the horizon is event-free; the event at 2 precedes the censoring at 2.
-    found = cal.horizon_outcomes([5, 5, 2, 2, 7], [1, 0, 1, 0, 1], horizon=5)
+    found = cal.clinical.horizon_outcomes([5, 5, 2, 2, 7], [1, 0, 1, 0, 1], horizon=5)
     assert found.outcome.tolist() == [1, 0, 1, 0, 0]
     np.testing.assert_allclose(found.weight, [4 / 3, 4 / 3, 1, 0, 4 / 3])
     assert (found.n_events, found.n_event_free, found.n_censored) == (2, 2, 1)
     # Administrative censoring at the horizon loses nothing.
-    everyone = cal.horizon_outcomes([1, 5, 5, 5], [1, 0, 0, 0], horizon=5)
+    everyone = cal.clinical.horizon_outcomes([1, 5, 5, 5], [1, 0, 0, 0], horizon=5)
     assert everyone.weight.tolist() == [1, 1, 1, 1]
 
 
@@ -118,7 +118,7 @@ def slow_auc(risk: Any, outcome: Any, weight: Any) -> float:
 @pytest.mark.parametrize("causes", [1, 2])
 def test_scores_agree_with_loops(causes: int) -> None:
     risk, time, event = data(causes=causes)
-    result = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
     weight = weights_by_loops(time, event, 4)
     outcome = np.array([t <= 4 and e == 1 for t, e in zip(time, event, strict=True)]).astype(int)
     brier = sum(w * (y - p) ** 2 for w, y, p in zip(weight, outcome, risk, strict=True)) / sum(weight)
@@ -134,7 +134,7 @@ def test_without_censoring_it_is_the_binary_result(ties: bool) -> None:
     risk, time, event = data(200, rate=0, ties=ties)
     horizon = 4.0
     y = (time <= horizon).astype(int)
-    result = cal.survival_summary(risk, time=time, event=event, horizon=horizon, n_resamples=0)
+    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=horizon, n_resamples=0)
     binary = {
         "observed_risk": y.mean(),
         "observed_expected_ratio": y.mean() / risk.mean(),
@@ -144,11 +144,11 @@ def test_without_censoring_it_is_the_binary_result(ties: bool) -> None:
         "e50": cal.e50(y, risk),
         "e90": cal.e90(y, risk),
         "brier": cal.brier(y, risk),
-        "auroc": cal.auroc(y, risk),
+        "auroc": cal.evaluation.auroc(y, risk),
     }
     for name, value in binary.items():
         assert result[name] == pytest.approx(value, abs=1e-13), name
-    assert set(cal.horizon_outcomes(time, event, horizon=horizon).weight) == {1.0}
+    assert set(cal.clinical.horizon_outcomes(time, event, horizon=horizon).weight) == {1.0}
 
 
 @pytest.mark.parametrize(("link", "strata"), [("cloglog", 1), ("logit", 2)])
@@ -178,38 +178,46 @@ def test_weights_of_two_are_rows_that_occur_twice() -> None:
     risk, time, event = data(60)
     twice = np.where(np.arange(60) % 4 == 0, 2, 1)
     repeated = [np.repeat(values, twice) for values in (risk, time, event)]
-    weighted = cal.survival_summary(risk, time=time, event=event, horizon=4, sample_weight=twice, n_resamples=0)
-    plain = cal.survival_summary(repeated[0], time=repeated[1], event=repeated[2], horizon=4, n_resamples=0)
+    weighted = cal.clinical.survival_summary(
+        risk, time=time, event=event, horizon=4, sample_weight=twice, n_resamples=0
+    )
+    plain = cal.clinical.survival_summary(repeated[0], time=repeated[1], event=repeated[2], horizon=4, n_resamples=0)
     for name in (*MEASURES, "mean_predicted_risk", "observed_expected_ratio"):
         assert weighted[name] == pytest.approx(plain[name], abs=1e-9), name
 
 
 def test_greenwood_without_censoring_is_binomial() -> None:
     risk, time, event = data(150, rate=0)
-    result = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
     found = next(m for m in result.horizons[0].measures if m.measure == "observed_risk")
     assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
 
 
 def test_given_weights_are_used_and_fixed() -> None:
     risk, time, event = data()
-    weight = cal.horizon_outcomes(time, event, horizon=4).weight
+    weight = cal.clinical.horizon_outcomes(time, event, horizon=4).weight
     unused = np.where(weight > 0, weight, np.nan)  # weights of censored rows are not read
-    own = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
-    given = cal.survival_summary(risk, time=time, event=event, horizon=4, censoring_weight=unused, n_resamples=0)
+    own = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    given = cal.clinical.survival_summary(
+        risk, time=time, event=event, horizon=4, censoring_weight=unused, n_resamples=0
+    )
     for name in MEASURES:
         assert given[name] == pytest.approx(own[name], rel=1e-12)
     assert "fixed" in repr(given)
-    other = cal.survival_summary(risk, time=time, event=event, horizon=4, censoring_weight=3 * unused, n_resamples=0)
+    other = cal.clinical.survival_summary(
+        risk, time=time, event=event, horizon=4, censoring_weight=3 * unused, n_resamples=0
+    )
     assert other["brier"] == pytest.approx(own["brier"], rel=1e-12)
 
 
 def test_several_horizons_are_those_one_by_one() -> None:
     risk, time, event = data()
     both = np.column_stack([0.6 * risk, risk])
-    result = cal.survival_summary(both, time=time, event=event, horizon=[2, 4], rng=0, n_resamples=5)
+    result = cal.clinical.survival_summary(both, time=time, event=event, horizon=[2, 4], rng=0, n_resamples=5)
     for place, horizon in enumerate((2, 4)):
-        one = cal.survival_summary(both[:, place], time=time, event=event, horizon=horizon, rng=0, n_resamples=5)
+        one = cal.clinical.survival_summary(
+            both[:, place], time=time, event=event, horizon=horizon, rng=0, n_resamples=5
+        )
         assert result.horizons[place] == one.horizons[0]
     assert len(result["brier"]) == 2
     assert "Brier score at 2" in repr(result)
@@ -221,17 +229,17 @@ def test_a_frame_with_named_columns() -> None:
     risk, time, event = data()
     frame = pd.DataFrame({"p": risk, "t": time, "d": event, "g": np.arange(80) % 2})
     words = {"horizon": 4, "n_resamples": 0}
-    named = cal.survival_summary(frame, prob="p", time="t", event="d", groups="g", **words)
-    plain = cal.survival_summary(risk, time=time, event=event == 1, groups=np.arange(80) % 2, **words)
+    named = cal.clinical.survival_summary(frame, prob="p", time="t", event="d", groups="g", **words)
+    plain = cal.clinical.survival_summary(risk, time=time, event=event == 1, groups=np.arange(80) % 2, **words)
     assert named.to_dict() == plain.to_dict()
     frame.loc[3, "t"] = np.nan
     with pytest.raises(CalibrantError, match=r"time: missing value.*row 3"):
-        cal.survival_summary(frame, prob="p", time="t", event="d", horizon=4)
+        cal.clinical.survival_summary(frame, prob="p", time="t", event="d", horizon=4)
 
 
 def test_exports() -> None:
     risk, time, event = data()
-    result = cal.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
+    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
     found = json.loads(json.dumps(result.to_dict(), allow_nan=False))["horizons"][0]
     assert found["n_censored"] == int(((time < 4) & (event == 0)).sum())
     for name, values in found["measures"].items():
@@ -240,7 +248,7 @@ def test_exports() -> None:
             assert name in ("ici", "e50", "e90") or values["low"] < values["value"] < values["high"], name
     assert "censored before it" in repr(result)
     assert "O/E ratio" in result._repr_html_()
-    assert result == cal.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
+    assert result == cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
 
 
 RISK, TIME, EVENT = data()
@@ -282,17 +290,19 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_bad_input(change: dict[str, Any], kind: type[Exception], match: str) -> None:
     words = {"y_prob": RISK, "time": TIME, "event": EVENT, "horizon": 4, "n_resamples": 0} | change
     with pytest.raises(kind, match=match):
-        cal.survival_summary(words.pop("y_prob"), **words)
+        cal.clinical.survival_summary(words.pop("y_prob"), **words)
 
 
 def test_a_group_without_follow_up_is_named() -> None:
     time, event = [1, 2, 9, 9, 1, 2], [1, 0, 0, 1, 1, 0]
     with pytest.raises(UndefinedMetricError, match=r"no row in the group 'b' is observed until 5.*use at most 2"):
-        cal.horizon_outcomes(time, event, horizon=5, groups=["a", "a", "a", "a", "b", "b"])
+        cal.clinical.horizon_outcomes(time, event, horizon=5, groups=["a", "a", "a", "a", "b", "b"])
 
 
 def test_everyone_had_the_event_before_the_horizon() -> None:
-    result = cal.survival_summary([0.2, 0.4, 0.6, 0.9], time=[1, 2, 3, 4], event=[1, 1, 0, 1], horizon=9, n_resamples=0)
+    result = cal.clinical.survival_summary(
+        [0.2, 0.4, 0.6, 0.9], time=[1, 2, 3, 4], event=[1, 1, 0, 1], horizon=9, n_resamples=0
+    )
     assert result["observed_risk"] == 1
     assert result["auroc"] is None
     assert result["calibration_slope"] is None
@@ -301,7 +311,9 @@ def test_everyone_had_the_event_before_the_horizon() -> None:
 
 
 def test_no_event_by_the_horizon() -> None:
-    result = cal.survival_summary([0.2, 0.4, 0.6, 0.9], time=[7, 8, 3, 4], event=[1, 1, 0, 0], horizon=5, n_resamples=0)
+    result = cal.clinical.survival_summary(
+        [0.2, 0.4, 0.6, 0.9], time=[7, 8, 3, 4], event=[1, 1, 0, 0], horizon=5, n_resamples=0
+    )
     assert result["observed_risk"] == 0
     assert result["observed_expected_ratio"] == 0
     assert result["calibration_intercept"] == -np.inf
@@ -312,18 +324,18 @@ def test_no_event_by_the_horizon() -> None:
 @pytest.mark.parametrize("link", ["logit", "cloglog"])
 def test_separated_and_constant_risks_state_why(link: Any) -> None:
     words: dict[str, Any] = {"time": [1, 2, 3, 8, 9, 9], "event": [1, 1, 0, 0, 0, 0], "horizon": 5, "n_resamples": 0}
-    apart = cal.survival_summary([0.8, 0.9, 0.5, 0.1, 0.2, 0.3], link=link, **words)
+    apart = cal.clinical.survival_summary([0.8, 0.9, 0.5, 0.1, 0.2, 0.3], link=link, **words)
     assert apart["calibration_slope"] is None
     assert "separates" in repr(apart)
     assert apart["auroc"] == 1
-    constant = cal.survival_summary([0.4] * 6, link=link, **words)
+    constant = cal.clinical.survival_summary([0.4] * 6, link=link, **words)
     assert constant["calibration_slope"] is None
     assert constant["auroc"] == 0.5
     assert np.isfinite(constant["calibration_intercept"])
 
 
 def test_few_rows_have_no_interval_where_replicates_are_undefined() -> None:
-    result = cal.survival_summary(
+    result = cal.clinical.survival_summary(
         [0.2, 0.7, 0.4, 0.6], time=[1, 9, 2, 3], event=[0, 1, 1, 0], horizon=5, rng=0, n_resamples=40
     )
     assert "no interval: undefined for" in repr(result)
@@ -332,23 +344,23 @@ def test_few_rows_have_no_interval_where_replicates_are_undefined() -> None:
 def test_boundary_risks_and_survival_probabilities_warn() -> None:
     risk, time, event = data(300)
     with pytest.warns(BoundaryScoresWarning, match="of 221 risks at 5 are 0 or 1"):
-        cal.survival_summary(np.where(risk > 0.8, 1.0, risk), time=time, event=event, horizon=5, n_resamples=0)
+        cal.clinical.survival_summary(np.where(risk > 0.8, 1.0, risk), time=time, event=event, horizon=5, n_resamples=0)
     with pytest.warns(InputWarning, match="probabilities of survival"):
-        cal.survival_summary(1 - risk**2, time=time, event=event, horizon=5, n_resamples=0)
+        cal.clinical.survival_summary(1 - risk**2, time=time, event=event, horizon=5, n_resamples=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cal.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
+        cal.clinical.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
 
 
 def test_two_columns_of_one_code_need_the_cause() -> None:
     risk, time, event = data(80, causes=2, rate=0)
-    result = cal.survival_summary(risk, time=time, event=event, horizon=4, cause=2, n_resamples=0)
-    turned = cal.survival_summary(risk, time=time, event=3 - event, horizon=4, cause=1, n_resamples=0)
+    result = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, cause=2, n_resamples=0)
+    turned = cal.clinical.survival_summary(risk, time=time, event=3 - event, horizon=4, cause=1, n_resamples=0)
     assert result.to_dict() == turned.to_dict()
 
 
 def test_an_unknown_measure_is_named() -> None:
-    result = cal.survival_summary(RISK, time=TIME, event=EVENT, horizon=4, n_resamples=0)
+    result = cal.clinical.survival_summary(RISK, time=TIME, event=EVENT, horizon=4, n_resamples=0)
     with pytest.raises(CalibrantError, match="unknown measure 'slope'"):
         result["slope"]
 
@@ -373,7 +385,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     repeats = 4000 if deep else 60
     slope, n = 0.8, 500
     (risk, time, event), truth = simulated(99, 50_000, 0.2, slope)
-    assert cal.horizon_outcomes(time, event, horizon=1).n_censored / 50_000 == pytest.approx(0.2, abs=0.02)
+    assert cal.clinical.horizon_outcomes(time, event, horizon=1).n_censored / 50_000 == pytest.approx(0.2, abs=0.02)
     y = np.random.default_rng(7).random(50_000) < truth
     brier = float((truth * (1 - risk) ** 2 + (1 - truth) * risk**2).mean())
     expected = {
@@ -383,7 +395,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
         "calibration_slope": slope,
         "brier": brier,
         "scaled_brier": 1 - brier / (truth.mean() * (1 - truth.mean())),
-        "auroc": cal.auroc(y.astype(int), risk),
+        "auroc": cal.evaluation.auroc(y.astype(int), risk),
     }
     inside = dict.fromkeys(expected, 0)
     for seed in range(repeats):
@@ -402,7 +414,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
 def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     _, time, event = data()
     rate = aalen_johansen(time, event, 4)
-    result = cal.survival_summary(np.full(80, rate), time=time, event=event, horizon=4, n_resamples=0)
+    result = cal.clinical.survival_summary(np.full(80, rate), time=time, event=event, horizon=4, n_resamples=0)
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
     read = read_survival(np.full(80, rate), time, event, 4, None, None, None, None, None)
@@ -412,17 +424,17 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
 def test_no_interval_where_the_variance_is_0_or_the_area_is_1() -> None:
     time, event = np.array([1.0, 2, 3, 3.5, 6, 7, 8, 9, 9, 9]), np.array([1, 1, 0, 1, 0, 1, 0, 0, 0, 1])
     risk = np.where((time <= 5) & (event == 1), 0.8, 0.1) + 0.01 * np.arange(10)
-    found = cal.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
+    found = cal.clinical.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
     assert found["auroc"] == pytest.approx(1)
     assert found.horizons[0].measures[-1].low is None
-    one = cal.survival_summary([0.2], time=[4], event=[0], horizon=3, n_resamples=0)
+    one = cal.clinical.survival_summary([0.2], time=[4], event=[0], horizon=3, n_resamples=0)
     assert all(measure.low is None for measure in one.horizons[0].measures)
 
 
 def test_intercept_is_not_identified_where_every_risk_is_0_or_1() -> None:
     time, event = np.arange(1.0, 21), np.tile([1, 0, 1, 1], 5)
     with pytest.warns(BoundaryScoresWarning):
-        found = cal.survival_summary(np.tile([0.0, 1.0], 10), time=time, event=event, horizon=9, n_resamples=0)
+        found = cal.clinical.survival_summary(np.tile([0.0, 1.0], 10), time=time, event=event, horizon=9, n_resamples=0)
     assert found["calibration_intercept"] is None
     assert "not identified" in str(found)
 
@@ -430,20 +442,20 @@ def test_intercept_is_not_identified_where_every_risk_is_0_or_1() -> None:
 def test_few_resamples_are_noted() -> None:
     rng = np.random.default_rng(0)
     time, event = rng.exponential(5, 40), rng.integers(0, 2, 40)
-    found = cal.survival_summary(rng.random(40), time=time, event=event, horizon=3, n_resamples=20, rng=0)
+    found = cal.clinical.survival_summary(rng.random(40), time=time, event=event, horizon=3, n_resamples=20, rng=0)
     assert "at least 200 resamples" in str(found)
 
 
 def test_risks_of_0_and_1_are_noted_and_can_be_left_out() -> None:
     risk, time, event = data(300)
     coarse = np.where(risk < 0.3, 0.0, risk)
-    used = cal.horizon_outcomes(time, event, horizon=5)
+    used = cal.clinical.horizon_outcomes(time, event, horizon=5)
     inner = coarse > 0
     weighted = {"sample_weight": used.weight[inner]}
     with pytest.warns(BoundaryScoresWarning, match="edge='drop'"):
-        clipped = cal.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0)
+        clipped = cal.clinical.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0)
     with pytest.warns(BoundaryScoresWarning, match="and left out"):
-        found = cal.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0, edge="drop")
+        found = cal.clinical.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0, edge="drop")
     assert found["calibration_slope"] == pytest.approx(cal.cox_slope(used.outcome[inner], coarse[inner], **weighted))
     assert found["calibration_intercept"] == pytest.approx(
         cal.fixed_slope_intercept(used.outcome[inner], coarse[inner], **weighted)
@@ -453,7 +465,9 @@ def test_risks_of_0_and_1_are_noted_and_can_be_left_out() -> None:
     assert "--option edge=drop" in clipped.to_dict()["notes"][0]
     assert "left out" in str(found)
     with pytest.warns(BoundaryScoresWarning):
-        nothing = cal.survival_summary(np.round(risk), time=time, event=event, horizon=5, n_resamples=0, edge="drop")
+        nothing = cal.clinical.survival_summary(
+            np.round(risk), time=time, event=event, horizon=5, n_resamples=0, edge="drop"
+        )
     assert nothing["calibration_slope"] is None
     assert nothing["calibration_intercept"] is None
 
@@ -464,15 +478,15 @@ def test_missing_values_are_dropped_and_counted() -> None:
     weight = np.where(np.arange(300) == 7, np.nan, 1.0)
     kept = np.isfinite(risk) & np.isfinite(time) & np.isfinite(weight)
     options: Any = {"horizon": 5, "n_resamples": 0}
-    expected = cal.survival_summary(risk[kept], time=time[kept], event=event[kept], **options)
-    found = cal.survival_summary(risk, time=time, event=event, sample_weight=weight, missing="drop", **options)
+    expected = cal.clinical.survival_summary(risk[kept], time=time[kept], event=event[kept], **options)
+    found = cal.clinical.survival_summary(risk, time=time, event=event, sample_weight=weight, missing="drop", **options)
     counted = {"rows": 300, "dropped": 3, "missing": {"y_prob": 1, "time": 1, "sample_weight": 1}}
     assert found.to_dict() == {**expected.to_dict(), "missing_values": counted}
     assert "3 of 300 rows dropped" in str(found)
     frame = pd.DataFrame({"r": risk, "t": time, "e": event})
-    diagram = cal.survival_diagram(frame, prob="r", time="t", event="e", missing="drop", **options)
+    diagram = cal.figures.survival_diagram(frame, prob="r", time="t", event="e", missing="drop", **options)
     assert diagram.to_dict()["missing_values"]["missing"] == {"r": 1, "t": 1}
     with pytest.raises(CalibrantError, match="missing='drop'"):
-        cal.survival_summary(risk, time=time, event=event, **options)
+        cal.clinical.survival_summary(risk, time=time, event=event, **options)
     with pytest.raises(CalibrantError, match="must be 'raise' or 'drop'"):
-        cal.survival_summary(risk, time=time, event=event, missing="omit", **options)
+        cal.clinical.survival_summary(risk, time=time, event=event, missing="omit", **options)

@@ -152,7 +152,7 @@ def test_ranks_against_plain_counts() -> None:
 
 
 def test_the_measures_of_calibrated_and_of_sharpened_forecasts() -> None:
-    drawn = cal.make_calibrated(1500, distribution=(0.2,) * 10, rng=0)
+    drawn = cal.inference.make_calibrated(1500, distribution=(0.2,) * 10, rng=0)
     probs = np.asarray(drawn.y_prob) * (1 - 1e-6) + 1e-7
     sharp = probs**2 / (probs**2).sum(axis=1, keepdims=True)
     right, over = (measure.measure(np.asarray(drawn.y_true), one, 0, chance=True) for one in (probs, sharp))
@@ -168,7 +168,7 @@ def test_the_measures_of_calibrated_and_of_sharpened_forecasts() -> None:
 
 
 def test_a_temperature_from_the_other_half_calibrates() -> None:
-    drawn = cal.make_calibrated(2000, distribution=(0.3,) * 10, rng=1)
+    drawn = cal.inference.make_calibrated(2000, distribution=(0.3,) * 10, rng=1)
     true = np.log(np.asarray(drawn.y_prob) * (1 - 1e-6) + 1e-7)
     outputs = stored.Outputs(2 * true, 2 * true)
     labels = np.asarray(drawn.y_true)
@@ -188,7 +188,7 @@ def test_a_temperature_from_the_other_half_calibrates() -> None:
 
 
 def test_bins_that_lose_accuracy_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = cal.make_calibrated(1500, distribution=(0.2,) * 10, rng=2)
+    drawn = cal.inference.make_calibrated(1500, distribution=(0.2,) * 10, rng=2)
     logits, labels = np.log(np.asarray(drawn.y_prob) + 1e-7), np.asarray(drawn.y_true)
     monkeypatch.setattr(measure, "MASS_BINS", (2, 60))
     assert measure.chosen_bins(stored.Outputs(logits, logits), labels) == 60  # two bins tie most classes

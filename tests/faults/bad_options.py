@@ -375,9 +375,9 @@ LENSES = [
         "'rank:4' requires a number from 1 to 3, the number of classes",
         "got 4",
     ),
-    lens("rank 0", lambda: cal.rank(0), WHOLE, "got 0"),
+    lens("rank 0", lambda: cal.views.rank(0), WHOLE, "got 0"),
     lens("rank 1.5", lambda: cal.ece(Y3, P3, lens="rank:1.5"), WHOLE, "got '1.5'"),
-    lens("rank True", lambda: cal.rank(True), WHOLE, "got True"),
+    lens("rank True", lambda: cal.views.rank(True), WHOLE, "got True"),
     lens(
         "top_k beyond K",
         lambda: cal.gece(Y3, P3, lens="top_k:4"),
@@ -459,7 +459,7 @@ LENSES = [
     ),
     lens(
         "pair of absent classes",
-        lambda: cal.ece([2] * 4, P3, lens=cal.pair(0, 1)),
+        lambda: cal.ece([2] * 4, P3, lens=cal.views.pair(0, 1)),
         "no row has the label 0 or 1 and a positive probability for either",
     ),
     lens(

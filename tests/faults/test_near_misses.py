@@ -135,7 +135,7 @@ def spoiled(row: int, value: float, dtype: Any) -> tuple[Any, Any]:
 def test_first_bad_entry_of_many_is_named(value: float, dtype: Any) -> None:
     labels, probs = spoiled(1_999_999, value, dtype)
     probs[2_000_007] = np.nan
-    with pytest.raises(cal.ProbabilityError, match="in row 1999999") as caught:
+    with pytest.raises(cal.errors.ProbabilityError, match="in row 1999999") as caught:
         cal.ece(labels, probs)
     assert caught.value.row == 1_999_999
 
@@ -147,12 +147,12 @@ def test_first_bad_label_of_many_is_named(value: int) -> None:
     labels[1_777_777] = value
     if value == -1:  # which then stands beside 0, so the first 0 is the first at fault
         with pytest.raises(
-            cal.LabelError,
+            cal.errors.LabelError,
             match="y_true: labels must be 0 and 1, or -1 and 1, not all three; got 0 in row 1; for more than two classes, one column of probabilities per class is required",
         ):
             cal.ece(labels, probs)
         return
-    with pytest.raises(cal.LabelError, match=f"got {value} in row 1777777"):
+    with pytest.raises(cal.errors.LabelError, match=f"got {value} in row 1777777"):
         cal.ece(labels, probs)
 
 
@@ -164,7 +164,7 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
     probs = np.full((rows, columns), 1 / columns, np.float32)
     probs[rows - 5, 3] = value
     probs[rows - 2, 1] = np.inf
-    with pytest.raises(cal.ProbabilityError, match=words) as caught:
+    with pytest.raises(cal.errors.ProbabilityError, match=words) as caught:
         cal.ece(np.zeros(rows, np.int64), probs)
     assert caught.value.row == rows - 5
 
@@ -186,14 +186,14 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
     ],
 )
 def test_the_text_that_is_no_number_is_named(form: Any, text: str, words: str) -> None:
-    with pytest.raises(cal.InputTypeError, match=words) as caught:
+    with pytest.raises(cal.errors.InputTypeError, match=words) as caught:
         cal.ece([0, 1, 1, 0], form(["0.2", "0.7", text, "0.1"]))
     assert caught.value.row == 2
 
 
 @pytest.mark.parametrize("binning", ["equal_width", [0, 0.5, 1]])
 def test_bins_of_no_rows_have_no_value(binning: Any) -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="there are no rows"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="there are no rows"):
         cal.ece(cal.Sketch.empty("binary"), **({"binning": binning} if isinstance(binning, str) else {"bins": binning}))
 
 

@@ -16,14 +16,14 @@ from tests.calling import call
 
 from .pictures import assert_readable
 
-SIM = cal.make_miscalibrated(150, warp=cal.simulate.temperature(2.0), distribution=(2, 4), rng=1)
+SIM = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(2.0), distribution=(2, 4), rng=1)
 Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
 FAST: dict[str, Any] = {"method": "likelihood_ratio", "points": 8}
 
 
 def test_bounds_by_a_search_over_the_likelihood() -> None:
     """The lowest and highest value of the curve at a risk among lines whose likelihood ratio is at most the quantile."""
-    belt = call(cal.calibration_belt, Y, P, levels=(0.9,), max_degree=1, **FAST)
+    belt = call(cal.figures.calibration_belt, Y, P, levels=(0.9,), max_degree=1, **FAST)
     x = np.log(P / (1 - P))
 
     def loss(beta: Any) -> float:
@@ -49,9 +49,16 @@ def test_bounds_by_a_search_over_the_likelihood() -> None:
 def test_the_belt_and_the_test_agree() -> None:
     """The belt of degree 1 contains the diagonal everywhere if and only if the test does not reject at its level."""
     for seed in range(6):
-        data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(1.25), distribution=(2, 4), rng=seed)
-        belt = cal.calibration_belt(data.y_true, data.y_prob, levels=(0.9,), max_degree=1, method="likelihood_ratio")
-        assert belt.pvalue == cal.giviti_test(data.y_true, data.y_prob, max_degree=1, method="likelihood_ratio").pvalue
+        data = cal.inference.make_miscalibrated(
+            200, warp=cal.inference.simulation.temperature(1.25), distribution=(2, 4), rng=seed
+        )
+        belt = cal.figures.calibration_belt(
+            data.y_true, data.y_prob, levels=(0.9,), max_degree=1, method="likelihood_ratio"
+        )
+        assert (
+            belt.pvalue
+            == cal.inference.giviti_test(data.y_true, data.y_prob, max_degree=1, method="likelihood_ratio").pvalue
+        )
         if belt.pvalue > 0.1:
             assert belt.over == belt.under == ((),)
         leaves = bool(belt.over[0] or belt.under[0])
@@ -59,7 +66,7 @@ def test_the_belt_and_the_test_agree() -> None:
 
 
 def test_wider_levels_contain_narrower_ones() -> None:
-    belt = cal.calibration_belt(Y, P, levels=[0.95, 0.5, 0.8], method="likelihood_ratio")
+    belt = cal.figures.calibration_belt(Y, P, levels=[0.95, 0.5, 0.8], method="likelihood_ratio")
     assert belt.levels == (0.5, 0.8, 0.95)
     for inner, outer in ((0, 1), (1, 2)):
         assert (belt.lower[outer] <= belt.lower[inner]).all()
@@ -77,7 +84,7 @@ def test_ranges() -> None:
     assert _ranges(risk, -np.ones(5)) == ()
     found = _ranges(risk, np.array([1.0, -1, -1, 3, -1]))
     assert np.ravel(found) == pytest.approx([0.1, 0.15, 0.325, 0.475])
-    over = cal.calibration_belt(Y, P / 2, method="likelihood_ratio")
+    over = cal.figures.calibration_belt(Y, P / 2, method="likelihood_ratio")
     assert over.over[1]
     assert not over.under[1]
     assert over.over[1][0][0] >= over.over[0][0][0] - 1e-12
@@ -85,17 +92,19 @@ def test_ranges() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
-    counted = call(cal.calibration_belt, Y, P, counts=times, **FAST)
-    repeated = call(cal.calibration_belt, np.repeat(Y, times), np.repeat(P, times), **FAST)
+    counted = call(cal.figures.calibration_belt, Y, P, counts=times, **FAST)
+    repeated = call(cal.figures.calibration_belt, np.repeat(Y, times), np.repeat(P, times), **FAST)
     assert counted.n == repeated.n == times.sum()
     assert counted.lower[1] == pytest.approx(repeated.lower[1], abs=1e-8)
 
 
 def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.5), distribution=(1, 3), rng=0)
-    merged = call(cal.calibration_belt, data.y_true, data.y_prob, **FAST)
+    data = cal.inference.make_miscalibrated(
+        3000, warp=cal.inference.simulation.temperature(1.5), distribution=(1, 3), rng=0
+    )
+    merged = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
     monkeypatch.setattr(module, "BELT_CELLS", 1 << 20)
-    whole = call(cal.calibration_belt, data.y_true, data.y_prob, **FAST)
+    whole = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
     assert merged.lower[0] == pytest.approx(whole.lower[0], abs=1e-7)
     assert merged.upper[1] == pytest.approx(whole.upper[1], abs=1e-7)
 
@@ -108,7 +117,7 @@ def test_coverage(deep: bool) -> None:
         p = rng.beta(2, 4, 400)
         true = 1 / (1 + (1 / p - 1) ** 0.8)
         y = (rng.random(400) < true).astype(int)
-        belt = cal.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
+        belt = cal.figures.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
         curve = 1 / (1 + (1 / belt.risk - 1) ** 0.8)
         inside += bool(((belt.lower[0] <= curve) & (curve <= belt.upper[0])).all())
     assert inside / trials > (0.77 if deep else 0.6), inside / trials
@@ -116,19 +125,19 @@ def test_coverage(deep: bool) -> None:
 
 def test_unfriendly_data() -> None:
     with pytest.raises(UndefinedMetricError):
-        call(cal.calibration_belt, np.zeros(40), np.linspace(0.1, 0.5, 40), **FAST)
+        call(cal.figures.calibration_belt, np.zeros(40), np.linspace(0.1, 0.5, 40), **FAST)
     with pytest.raises(UndefinedMetricError, match="distinct"):
-        call(cal.calibration_belt, np.arange(40) % 2, np.full(40, 0.3), **FAST)
+        call(cal.figures.calibration_belt, np.arange(40) % 2, np.full(40, 0.3), **FAST)
     with pytest.raises(UndefinedMetricError, match="soft"):
-        cal.calibration_belt(cal.Predictions(Y * 0.5, P, soft=True))
+        cal.figures.calibration_belt(cal.Predictions(Y * 0.5, P, soft=True))
     with pytest.raises(WeightsNotSupportedError):
-        cal.calibration_belt(Y, P, sample_weight=np.linspace(1, 2, len(Y)))
+        cal.figures.calibration_belt(Y, P, sample_weight=np.linspace(1, 2, len(Y)))
     with pytest.raises(LensError):
-        cal.calibration_belt(np.arange(30) % 3, np.full((30, 3), 1 / 3), lens="classwise")
+        cal.figures.calibration_belt(np.arange(30) % 3, np.full((30, 3), 1 / 3), lens="classwise")
     separated = np.sort(P) > 0.4
     with pytest.raises(UndefinedMetricError, match="separates"):
-        call(cal.calibration_belt, separated.astype(int), np.sort(P), **FAST)
-    tied = call(cal.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
+        call(cal.figures.calibration_belt, separated.astype(int), np.sort(P), **FAST)
+    tied = call(cal.figures.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
     assert (tied.lower[1] < tied.upper[1]).all()
 
 
@@ -137,18 +146,18 @@ def test_unfriendly_data() -> None:
 )
 def test_bad_input(arguments: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        call(cal.calibration_belt, Y, P, **arguments)
+        call(cal.figures.calibration_belt, Y, P, **arguments)
 
 
 def test_the_plot() -> None:
-    belt = cal.calibration_belt(Y, P, method="likelihood_ratio")
+    belt = cal.figures.calibration_belt(Y, P, method="likelihood_ratio")
     ax = belt.plot()
     assert_readable(ax)
     assert len([each for each in ax.collections if each.get_gid() == "band"]) == 2
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"degree {belt.degree}" in words[0]
     assert words[1].startswith("95% belt")
-    rare = cal.calibration_belt(Y, P / 20, method="likelihood_ratio").plot()
+    rare = cal.figures.calibration_belt(Y, P / 20, method="likelihood_ratio").plot()
     assert_readable(rare)
 
 
@@ -157,7 +166,7 @@ def test_the_legend_does_not_cover_the_belt() -> None:
     risk = rng.beta(1, 3, 800)
     events = rng.random(800) < risk**0.8
     # Risks too low: the belt runs above the diagonal, and the corner below it is free.
-    ax = cal.calibration_belt(events, risk, method="likelihood_ratio").plot()
+    ax = cal.figures.calibration_belt(events, risk, method="likelihood_ratio").plot()
     ax.figure.canvas.draw()
     box = ax.get_legend().get_window_extent().transformed(ax.transData.inverted())
     assert box.x0 > 0.3

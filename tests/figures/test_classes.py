@@ -29,7 +29,9 @@ from tests.calling import call
 
 from .pictures import assert_no_global_state, assert_readable, assert_same, heights, new_axes, png_of
 
-SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), distribution=[0.3] * 6, rng=2)
+SIM = cal.inference.make_miscalibrated(
+    800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
+)
 Y, P = SIM.y_true, SIM.y_prob
 TEMPERED = P**0.6 / (P**0.6).sum(axis=1, keepdims=True)
 MODELS = {"plain": P, "tempered": TEMPERED}
@@ -109,7 +111,7 @@ def test_top_k_pictures() -> None:
 
 
 def test_top_k_of_many_classes_has_octaves() -> None:
-    sim = cal.make_calibrated(500, distribution=0.05, classes=60, rng=0)
+    sim = cal.inference.make_calibrated(500, distribution=0.05, classes=60, rng=0)
     axes = topk_diagram(sim.y_true, sim.y_prob, k=[1, 2, 5, 10, 20, 50]).plot()
     assert axes[0].get_xscale() == "log"
     assert_readable(axes)
@@ -321,7 +323,7 @@ from calibrant.figures.selective import risk_coverage_diagram
 from calibrant.figures.simplex import simplex_diagram
 from calibrant.figures.stability import stability_diagram
 from calibrant.figures.topk import topk_diagram
-s = cal.make_calibrated(200, distribution=0.5, classes=4, rng=0)
+s = cal.inference.make_calibrated(200, distribution=0.5, classes=4, rng=0)
 p = cal.Predictions(s.y_true, s.y_prob)
 tree = {"a": [0, 1], "b": [2, 3]}
 drawn = [

@@ -13,7 +13,7 @@ from calibrant.errors import ArgumentError, LensError, ShapeError, UndefinedMetr
 
 from .pictures import assert_readable
 
-SIM = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=3)
+SIM = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=3)
 Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
 Q = np.round(P, 1)  # ties, and exact 0
 T = [0.1, 0.2, 0.35, 0.9]
@@ -28,7 +28,7 @@ def benefit(y: Any, risk: Any, t: float, weight: Any = None) -> float:
 
 
 def test_values_are_those_of_counting() -> None:
-    curve = cal.decision_curve(Y, {"a": P, "b": Q}, thresholds=T, level=None)
+    curve = cal.figures.decision_curve(Y, {"a": P, "b": Q}, thresholds=T, level=None)
     for name, risk in (("a", P), ("b", Q), ("treat all", np.ones(len(Y)))):
         wanted = [benefit(Y, risk, t) for t in T]
         assert curve[name].net_benefit == pytest.approx(wanted, abs=1e-12)
@@ -41,7 +41,7 @@ def test_values_are_those_of_counting() -> None:
 
 
 def test_one_model_agrees_with_net_benefit() -> None:
-    curve, known = cal.decision_curve(Y, P, rng=0), cal.net_benefit(Y, P)
+    curve, known = cal.figures.decision_curve(Y, P, rng=0), cal.decision.net_benefit(Y, P)
     assert curve.threshold.tolist() == known.threshold.tolist()
     assert curve["model"].net_benefit == pytest.approx(known.net_benefit, abs=1e-13)
     assert curve["model"].avoided_per_100 == pytest.approx(100 * known.avoided, abs=1e-9)
@@ -51,17 +51,17 @@ def test_one_model_agrees_with_net_benefit() -> None:
 
 
 def test_thresholds_may_have_any_order_and_repeat() -> None:
-    curve = cal.decision_curve(Y, P, thresholds=[0.35, 0.1, 0.35], rng=0)
+    curve = cal.figures.decision_curve(Y, P, thresholds=[0.35, 0.1, 0.35], rng=0)
     assert curve["model"].net_benefit == pytest.approx([benefit(Y, P, t) for t in (0.35, 0.1, 0.35)])
     assert curve["model"].lower[0] == curve["model"].lower[2] < curve["model"].lower[1]
 
 
 def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(0, 4, len(Y))
-    counted = cal.decision_curve(
+    counted = cal.figures.decision_curve(
         {"a": cal.Predictions(Y, P, counts=times), "b": cal.Predictions(Y, Q, counts=times)}, thresholds=T, rng=1
     )
-    repeated = cal.decision_curve(
+    repeated = cal.figures.decision_curve(
         np.repeat(Y, times), {"a": np.repeat(P, times), "b": np.repeat(Q, times)}, thresholds=T, rng=1
     )
     assert counted.n == repeated.n == times.sum()
@@ -72,16 +72,18 @@ def test_counts_are_repeated_rows() -> None:
 
 def test_importance_weights() -> None:
     weight = np.random.default_rng(0).exponential(size=len(Y))
-    curve = cal.decision_curve(Y, P, sample_weight=weight, thresholds=T, rng=1)
+    curve = cal.figures.decision_curve(Y, P, sample_weight=weight, thresholds=T, rng=1)
     assert curve["model"].net_benefit == pytest.approx([benefit(Y, P, t, weight) for t in T], abs=1e-12)
-    known = cal.net_benefit(Y, P, sample_weight=weight, thresholds=T)
+    known = cal.decision.net_benefit(Y, P, sample_weight=weight, thresholds=T)
     assert curve["model"].sample.std(axis=0)[:3] == pytest.approx(known.standard_error[:3], rel=0.12)
-    constant = cal.decision_curve(Y, P, sample_weight=np.full(len(Y), 2.5), thresholds=T, rng=1)
-    assert constant["model"].lower == pytest.approx(cal.decision_curve(Y, P, thresholds=T, rng=1)["model"].lower)
+    constant = cal.figures.decision_curve(Y, P, sample_weight=np.full(len(Y), 2.5), thresholds=T, rng=1)
+    assert constant["model"].lower == pytest.approx(
+        cal.figures.decision_curve(Y, P, thresholds=T, rng=1)["model"].lower
+    )
 
 
 def test_differences_are_paired() -> None:
-    curve = cal.decision_curve(Y, {"a": P, "b": P * 0.999}, thresholds=[0.2], rng=0)
+    curve = cal.figures.decision_curve(Y, {"a": P, "b": P * 0.999}, thresholds=[0.2], rng=0)
     found = curve.difference("a", "b")
     assert found.upper[0] - found.lower[0] < 0.3 * (curve["a"].upper[0] - curve["a"].lower[0])
     assert curve.difference("a", "treat none").lower == pytest.approx(curve["a"].lower)
@@ -97,7 +99,7 @@ def test_intervals_cover(deep: bool) -> None:
     for trial in range(trials):
         p = rng.beta(2, 8, 400)
         y = rng.random(400) < p
-        found = cal.decision_curve(y, p, thresholds=[0.1, 0.3], n_resamples=200, rng=trial)["model"]
+        found = cal.figures.decision_curve(y, p, thresholds=[0.1, 0.3], n_resamples=200, rng=trial)["model"]
         hits += (found.lower <= truth) & (truth <= found.upper)
     assert (hits / trials > (0.93 if deep else 0.85)).all(), hits / trials
     assert (hits / trials < (0.97 if deep else 1.01)).all(), hits / trials
@@ -110,23 +112,25 @@ def benefit_of_population(risk: Any, t: float) -> float:
 
 def test_a_frame_has_a_model_in_each_column() -> None:
     frame = pd.DataFrame({"old": P, "new": Q})
-    curve = cal.decision_curve(Y, frame, thresholds=T, level=None)
+    curve = cal.figures.decision_curve(Y, frame, thresholds=T, level=None)
     assert [each.name for each in curve.curves] == ["old", "new"]
     classes = pd.DataFrame({"no": 1 - P, "yes": P})
-    assert cal.decision_curve(Y, classes, level=None)["model"].net_benefit[9] == pytest.approx(benefit(Y, P, 0.1))
+    assert cal.figures.decision_curve(Y, classes, level=None)["model"].net_benefit[9] == pytest.approx(
+        benefit(Y, P, 0.1)
+    )
     assert set(curve.to_frame().columns) >= {"model", "threshold", "net_benefit", "lower", "upper", "avoided_per_100"}
 
 
 def test_text_labels_and_rare_events() -> None:
-    named = cal.decision_curve(np.where(Y == 1, "sick", "well"), P, pos_label="sick", thresholds=T, level=None)
+    named = cal.figures.decision_curve(np.where(Y == 1, "sick", "well"), P, pos_label="sick", thresholds=T, level=None)
     assert named["model"].net_benefit == pytest.approx([benefit(Y, P, t) for t in T])
-    rare = cal.decision_curve((np.arange(400) % 100 == 0).astype(int), P / 10, level=None)
+    rare = cal.figures.decision_curve((np.arange(400) % 100 == 0).astype(int), P / 10, level=None)
     assert rare.threshold[0] == 0.001
 
 
 @pytest.mark.parametrize("outcome", [0, 1])
 def test_one_outcome_only(outcome: int) -> None:
-    curve = cal.decision_curve(np.full(50, outcome), P[:50], thresholds=T, rng=0)
+    curve = cal.figures.decision_curve(np.full(50, outcome), P[:50], thresholds=T, rng=0)
     assert curve.prevalence == outcome
     assert curve["model"].net_benefit == pytest.approx([benefit(np.full(50, outcome), P[:50], t) for t in T])
     if outcome:
@@ -148,16 +152,16 @@ def test_one_outcome_only(outcome: int) -> None:
 )
 def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        cal.decision_curve(**{"y_true": Y, "y_prob": P, **arguments})
+        cal.figures.decision_curve(**{"y_true": Y, "y_prob": P, **arguments})
 
 
 def test_several_classes_need_one_event() -> None:
     probs = np.full((30, 3), 1 / 3)
     labels = np.arange(30) % 3
     with pytest.raises(LensError, match=r"^lens: 'classwise' has more than one event per row"):
-        cal.decision_curve(labels, probs, lens="classwise")
-    assert cal.decision_curve(labels, probs, lens="class:1", level=None).prevalence == pytest.approx(1 / 3)
-    curve = cal.decision_curve(Y, {"a": P, "b": Q}, level=None)
+        cal.figures.decision_curve(labels, probs, lens="classwise")
+    assert cal.figures.decision_curve(labels, probs, lens="class:1", level=None).prevalence == pytest.approx(1 / 3)
+    curve = cal.figures.decision_curve(Y, {"a": P, "b": Q}, level=None)
     with pytest.raises(ArgumentError, match="first"):
         curve.difference()
     with pytest.raises(ArgumentError, match="unknown model"):
@@ -165,7 +169,7 @@ def test_several_classes_need_one_event() -> None:
 
 
 def test_the_plots() -> None:
-    curve = cal.decision_curve(Y, {"a": P, "b": Q}, rng=0)
+    curve = cal.figures.decision_curve(Y, {"a": P, "b": Q}, rng=0)
     ax = curve.plot()
     assert_readable(ax)
     lines = [line for line in ax.lines if line.get_gid() == "series"]
@@ -175,4 +179,4 @@ def test_the_plots() -> None:
     assert_readable(curve.plot(standardised=True))
     assert_readable(curve.plot_avoided())
     assert_readable(curve.difference("a", "b").plot())
-    assert_readable(cal.decision_curve(Y, P, thresholds=0.2, rng=0).plot())
+    assert_readable(cal.figures.decision_curve(Y, P, thresholds=0.2, rng=0).plot())

@@ -17,9 +17,9 @@ from calibrant.figures.histograms import score_histogram
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
+SIM = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
-MANY = cal.make_calibrated(3000, distribution=(1, 1, 2), classes=3, rng=5)
+MANY = cal.inference.make_calibrated(3000, distribution=(1, 1, 2), classes=3, rng=5)
 VARIATIONS = ("entropy", "confidence", "freeman_variation_ratio", "iqv", "gini", "mndif")
 
 
@@ -117,7 +117,7 @@ def test_the_path_is_drawn_as_it_is(against: Any, flip: bool) -> None:
 
 
 def test_long_paths_are_thinned_but_keep_their_extremes() -> None:
-    big = cal.make_calibrated(20_000, rng=0)
+    big = cal.inference.make_calibrated(20_000, rng=0)
     diagram = cumulative_diagram(big.y_true, big.y_prob)
     (line,) = drawn(diagram.plot(new_ax()), "path")
     shown = line.get_ydata()
@@ -293,37 +293,37 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: cumulative_diagram(Y, P, interval=2), cal.ArgumentError, "interval: must lie between 0 and 1"),
+        (lambda: cumulative_diagram(Y, P, interval=2), cal.errors.ArgumentError, "interval: must lie between 0 and 1"),
         (
             lambda: cumulative_diagram(Y, P, bins=3),
-            cal.UnknownArgumentError,
+            cal.errors.UnknownArgumentError,
             "bins: unexpected keyword of cumulative_diagram",
         ),
         (
             lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
-            cal.LensError,
+            cal.errors.LensError,
             "lens: 'canonical' has more than one event per row; use 'top_label' or 'class:NAME'",
         ),
         (
             lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "against: must be 'share' or 'score'; got 'x'",
         ),
         (
             lambda: variation_diagram(Y, P, variation="mood"),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "variation: must be one of 'entropy', ",
         ),
-        (lambda: uce_diagram(Y, P, interval=0), cal.ArgumentError, "interval: must lie"),
-        (lambda: uce_diagram(Y, P, bins=0), cal.ArgumentError, "bins"),
+        (lambda: uce_diagram(Y, P, interval=0), cal.errors.ArgumentError, "interval: must lie"),
+        (lambda: uce_diagram(Y, P, bins=0), cal.errors.ArgumentError, "bins"),
         (
             lambda: score_histogram(Y, P, binning="equal_mass"),
-            cal.UnknownArgumentError,
+            cal.errors.UnknownArgumentError,
             "binning: unexpected keyword of score_histogram",
         ),
         (
             lambda: score_histogram(Y, P).plot(new_ax(), show="all"),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "show: must be 'counts' or 'shares'; got 'all'",
         ),
     ],

@@ -20,66 +20,72 @@ from PIL import Image
 
 from .pictures import texts_of
 
-SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.6), distribution=(0.8, 0.8, 0.8, 0.8), rng=2)
+SIM = cal.inference.make_miscalibrated(
+    300, warp=cal.inference.simulation.temperature(1.6), distribution=(0.8, 0.8, 0.8, 0.8), rng=2
+)
 Y, P = SIM.y_true, SIM.y_prob
-EVENT = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.6), distribution=(1, 2), rng=3)
+EVENT = cal.inference.make_miscalibrated(
+    300, warp=cal.inference.simulation.temperature(1.6), distribution=(1, 2), rng=3
+)
 PAIR = {"a model": P, "another": P[:, ::-1]}
 RISKS = {"a model": EVENT.y_prob, "another": EVENT.y_prob**2}
 TREE = {"a": [0, 1], "b": [2, 3]}
 WORDS = np.array(["ectopic pregnancy", "failing pregnancy", "intrauterine pregnancy", "other"])
-DECISIONS = cal.decision_curve(EVENT.y_true, RISKS, n_resamples=20, rng=0)
+DECISIONS = cal.figures.decision_curve(EVENT.y_true, RISKS, n_resamples=20, rng=0)
 TIME = np.random.default_rng(0).exponential(10 / (0.1 + EVENT.y_prob))
 # Each figure, and the keywords of its main artists; the number of its series where it is not one.
 FIGURES: dict[str, tuple[Any, str, int]] = {
-    "line": (cal.reliability(Y, P, metrics=("ece",)), "color label linestyle linewidth marker alpha", 1),
-    "bars": (cal.reliability(Y, P, kind="bars"), "color label marker alpha", 1),
-    "roof": (cal.reliability(Y, P, kind="roof"), "color label marker alpha", 1),
-    "smooth": (cal.reliability(Y, P, kind="smooth"), "color label linestyle linewidth marker alpha", 1),
-    "corp": (cal.reliability(Y, P, kind="corp"), "color label linestyle linewidth marker alpha", 1),
-    "panels": (cal.reliability_panels(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
-    "murphy": (cal.murphy_diagram(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
+    "line": (cal.figures.reliability(Y, P, metrics=("ece",)), "color label linestyle linewidth marker alpha", 1),
+    "bars": (cal.figures.reliability(Y, P, kind="bars"), "color label marker alpha", 1),
+    "roof": (cal.figures.reliability(Y, P, kind="roof"), "color label marker alpha", 1),
+    "smooth": (cal.figures.reliability(Y, P, kind="smooth"), "color label linestyle linewidth marker alpha", 1),
+    "corp": (cal.figures.reliability(Y, P, kind="corp"), "color label linestyle linewidth marker alpha", 1),
+    "panels": (cal.figures.reliability_panels(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
+    "murphy": (cal.figures.murphy_diagram(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
     "decision": (DECISIONS, "color label linestyle linewidth marker alpha", 2),
     "difference": (DECISIONS.difference("a model"), "color label linestyle linewidth marker alpha", 1),
     "flexible": (
-        cal.flexible_calibration_curve(EVENT.y_true, EVENT.y_prob),
+        cal.figures.flexible_calibration_curve(EVENT.y_true, EVENT.y_prob),
         "color label linestyle linewidth marker alpha",
         1,
     ),
     "belt": (
-        cal.calibration_belt(EVENT.y_true, EVENT.y_prob, method="likelihood_ratio", points=20),
+        cal.figures.calibration_belt(EVENT.y_true, EVENT.y_prob, method="likelihood_ratio", points=20),
         "color label linestyle linewidth marker alpha",
         1,
     ),
     "polytomous": (
-        cal.classwise_curves(cal.Predictions(WORDS[Y], P, classes=WORDS.tolist())),
+        cal.figures.classwise_curves(cal.Predictions(WORDS[Y], P, classes=WORDS.tolist())),
         "color label linestyle linewidth marker alpha",
         4,
     ),
-    "risk": (cal.risk_coverage_diagram(Y, P, accuracy=0.7), "color label linestyle linewidth marker alpha", 1),
-    "cumulative": (cal.cumulative_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
-    "histogram": (cal.score_histogram(Y, P), "color label linestyle linewidth alpha", 2),
-    "points": (cal.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points"), "color label marker alpha", 3),
-    "arrows": (cal.simplex_diagram(Y, P, corners=[0, 1, 2]), "color alpha", 1),
-    "heat": (cal.group_confidence_diagram(Y, P, hierarchy=TREE), "", 1),
-    "groups": (cal.group_error_diagram(Y, PAIR, hierarchy=TREE), "color label alpha", 2),
-    "intervals": (cal.interval_error_diagram(Y, PAIR), "color label alpha", 2),
-    "entropy": (cal.entropy_diagram(Y, PAIR), "color label alpha", 2),
-    "parts": (cal.entropy_diagram(Y, P, by="class"), "color label marker alpha", 1),
-    "topk": (cal.topk_diagram(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
-    "variation": (cal.variation_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
-    "uce": (cal.uce_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
+    "risk": (cal.figures.risk_coverage_diagram(Y, P, accuracy=0.7), "color label linestyle linewidth marker alpha", 1),
+    "cumulative": (cal.figures.cumulative_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
+    "histogram": (cal.figures.score_histogram(Y, P), "color label linestyle linewidth alpha", 2),
+    "points": (cal.figures.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points"), "color label marker alpha", 3),
+    "arrows": (cal.figures.simplex_diagram(Y, P, corners=[0, 1, 2]), "color alpha", 1),
+    "heat": (cal.figures.group_confidence_diagram(Y, P, hierarchy=TREE), "", 1),
+    "groups": (cal.figures.group_error_diagram(Y, PAIR, hierarchy=TREE), "color label alpha", 2),
+    "intervals": (cal.figures.interval_error_diagram(Y, PAIR), "color label alpha", 2),
+    "entropy": (cal.figures.entropy_diagram(Y, PAIR), "color label alpha", 2),
+    "parts": (cal.figures.entropy_diagram(Y, P, by="class"), "color label marker alpha", 1),
+    "topk": (cal.figures.topk_diagram(Y, PAIR), "color label linestyle linewidth marker alpha", 2),
+    "variation": (cal.figures.variation_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
+    "uce": (cal.figures.uce_diagram(Y, P), "color label linestyle linewidth marker alpha", 1),
     "stability": (
-        cal.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3, rng=0),
+        cal.figures.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3, rng=0),
         "color label linestyle linewidth marker alpha",
         1,
     ),
     "forest": (
-        cal.forest_diagram(cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1], names=["Leuven", "Oxford", "Rome"])),
+        cal.figures.forest_diagram(
+            cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1], names=["Leuven", "Oxford", "Rome"])
+        ),
         "color linewidth marker alpha",
         1,
     ),
     "survival": (
-        cal.survival_diagram(EVENT.y_prob, time=TIME, event=TIME < 15, horizon=5, n_resamples=5, rng=0),
+        cal.figures.survival_diagram(EVENT.y_prob, time=TIME, event=TIME < 15, horizon=5, n_resamples=5, rng=0),
         "color label linestyle linewidth marker alpha",
         1,
     ),
@@ -202,7 +208,7 @@ def test_several_figures_on_one_ax_take_the_colors_of_its_cycle() -> None:
     ax.set_prop_cycle(color=["#111188", "#118811", "#881111", "#888811"])
     ax.plot([0, 1], [0.2, 0.3])  # a line of the user
     ax.set_xlabel("my label")
-    one, other = cal.reliability(Y, P), cal.reliability(Y, P[:, ::-1])
+    one, other = cal.figures.reliability(Y, P), cal.figures.reliability(Y, P[:, ::-1])
     one.plot(ax, label="first")
     other.plot(ax, color="black", label="second")
     other.plot(ax, label="third")
@@ -221,8 +227,8 @@ def test_several_figures_on_one_ax_take_the_colors_of_its_cycle() -> None:
 
 
 def test_square_axes_keep_the_larger_end() -> None:
-    rare = cal.make_calibrated(2000, distribution=(1, 30), rng=0)
-    small = cal.flexible_calibration_curve(rare.y_true, rare.y_prob)
+    rare = cal.inference.make_calibrated(2000, distribution=(1, 30), rng=0)
+    small = cal.figures.flexible_calibration_curve(rare.y_true, rare.y_prob)
     ax = FIGURES["flexible"][0].plot()
     assert ax.get_aspect() == 1
     small.plot(ax)
@@ -290,7 +296,7 @@ def test_panels_of_three_inches_in_a_constrained_layout(place: int) -> None:
 
 
 def test_the_legend_of_a_histogram_lies_above_its_bars() -> None:
-    ends = cal.score_histogram([0] * 50 + [1] * 50, np.repeat([0.01, 0.99], 50))
+    ends = cal.figures.score_histogram([0] * 50 + [1] * 50, np.repeat([0.01, 0.99], 50))
     ax = ends.plot(Figure(figsize=(3, 3)).add_subplot())
     assert ax.get_legend().get_window_extent().transformed(ax.transAxes.inverted()).y0 > 0.99
 
@@ -344,7 +350,7 @@ def test_a_notebook_shows_the_figure_with_its_table(name: str) -> None:
 
 def test_without_matplotlib_a_notebook_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
-        raise cal.MissingDependencyError("matplotlib", "is not installed")
+        raise cal.errors.MissingDependencyError("matplotlib", "is not installed")
 
     monkeypatch.setattr("calibrant.figures.canvas.load_matplotlib", missing)
     assert FIGURES["line"][0]._repr_html_().startswith("<table>")

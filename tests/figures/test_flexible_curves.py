@@ -18,9 +18,9 @@ from tests.calling import call
 
 from .pictures import assert_readable
 
-SIM = cal.make_miscalibrated(120, warp=cal.simulate.temperature(1.5), distribution=(2, 6), rng=5)
+SIM = cal.inference.make_miscalibrated(120, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 6), rng=5)
 Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
-CALIBRATED = cal.simulate.temperature(1.0)
+CALIBRATED = cal.inference.simulation.temperature(1.0)
 TIED = np.clip(np.round(P, 1), 0.05, 0.95)
 Z = 1.959963984540054
 
@@ -40,7 +40,7 @@ def test_mean_distance_is_the_ici(risk: Any, weighted: str, smoother: str) -> No
         "sample_weight": rng.exponential(size=len(Y)),
     }
     keywords = {} if weighted == "none" else {weighted: weight[weighted]}
-    curve = call(cal.flexible_calibration_curve, Y, risk, smoother=smoother, **keywords)
+    curve = call(cal.figures.flexible_calibration_curve, Y, risk, smoother=smoother, **keywords)
     distance = np.abs(curve.at(risk)[0] - risk)
     ici = call(cal.ici, Y, risk, smoother=smoother, surface="interpolate", **keywords)
     assert np.average(distance, weights=weight[weighted]) == pytest.approx(ici, abs=1e-12)
@@ -62,14 +62,14 @@ def test_intervals_of_loess_by_the_whole_matrix() -> None:
     y, x = Y[order], P[order]
     fitted = matrix @ y
     kept = np.clip(fitted, 0, 1)
-    assert cal.flexible_calibration_curve(Y, P).observed == pytest.approx(fitted, abs=1e-12)
+    assert cal.figures.flexible_calibration_curve(Y, P).observed == pytest.approx(fitted, abs=1e-12)
     rest = np.eye(len(y)) - matrix
     sigma = np.sum((y - fitted) ** 2) / np.trace(rest @ rest.T)
     unit = (matrix**2).sum(axis=1)
-    known = cal.flexible_calibration_curve(Y, P, uncertainty="residual")
+    known = cal.figures.flexible_calibration_curve(Y, P, uncertainty="residual")
     assert known.lower == pytest.approx(np.clip(fitted - Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
     assert known.upper == pytest.approx(np.clip(fitted + Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
-    for i, (low, high) in enumerate(zip(*cal.flexible_calibration_curve(Y, P).at(x)[1:], strict=True)):
+    for i, (low, high) in enumerate(zip(*cal.figures.flexible_calibration_curve(Y, P).at(x)[1:], strict=True)):
         variance = sum(matrix[i, j] ** 2 * kept[j] * (1 - kept[j]) for j in range(len(y)))
         # Wilson: the p with (p_hat - p)^2 = z^2 variance, for 1 / unit rows of the local variance.
         rows = 1 / unit[i]
@@ -79,7 +79,7 @@ def test_intervals_of_loess_by_the_whole_matrix() -> None:
 
 
 def test_wald_intervals_of_the_spline_by_their_likelihood() -> None:
-    curve = cal.flexible_calibration_curve(Y, P, smoother="rcs", knots=3)
+    curve = cal.figures.flexible_calibration_curve(Y, P, smoother="rcs", knots=3)
     x = np.log(P / (1 - P))
     k1, k2, k3 = np.quantile(x, [0.1, 0.5, 0.9])
 
@@ -105,8 +105,8 @@ def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
     for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
         options = {"smoother": smoother, "uncertainty": uncertainty}
-        counted = call(cal.flexible_calibration_curve, Y, P, counts=times, **options)
-        repeated = call(cal.flexible_calibration_curve, np.repeat(Y, times), np.repeat(P, times), **options)
+        counted = call(cal.figures.flexible_calibration_curve, Y, P, counts=times, **options)
+        repeated = call(cal.figures.flexible_calibration_curve, np.repeat(Y, times), np.repeat(P, times), **options)
         for name in ("risk", "observed", "lower", "upper", "slope", "intercept", "c_statistic"):
             assert getattr(counted, name) == pytest.approx(getattr(repeated, name), abs=1e-9), name
         assert counted.n == times.sum()
@@ -114,8 +114,8 @@ def test_counts_are_repeated_rows() -> None:
 
 def test_constant_importance_weights_change_nothing() -> None:
     for smoother in ("loess", "rcs"):
-        plain = cal.flexible_calibration_curve(Y, P, smoother=smoother)
-        weighted = cal.flexible_calibration_curve(Y, P, smoother=smoother, sample_weight=np.full(len(Y), 3.7))
+        plain = cal.figures.flexible_calibration_curve(Y, P, smoother=smoother)
+        weighted = cal.figures.flexible_calibration_curve(Y, P, smoother=smoother, sample_weight=np.full(len(Y), 3.7))
         assert weighted.observed == pytest.approx(plain.observed, abs=1e-10)
         if smoother == "loess":  # the spline has a sandwich covariance for weights
             assert weighted.upper == pytest.approx(plain.upper, abs=1e-10)
@@ -124,29 +124,29 @@ def test_constant_importance_weights_change_nothing() -> None:
 
 
 def test_merged_cells_change_the_band_little() -> None:
-    data = cal.make_miscalibrated(6000, warp=CALIBRATED, distribution=(2, 6), rng=0)
+    data = cal.inference.make_miscalibrated(6000, warp=CALIBRATED, distribution=(2, 6), rng=0)
     few = np.arange(6000) < 4000
-    curve = cal.flexible_calibration_curve(data.y_true, data.y_prob)
+    curve = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob)
     assert len(curve.risk) <= 200
-    whole = cal.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
+    whole = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
     assert np.median(curve.upper - curve.lower) == pytest.approx(np.median(whole.upper - whole.lower), rel=0.25)
-    part = cal.flexible_calibration_curve(data.y_true, data.y_prob, where=few)
+    part = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, where=few)
     at = [0.1, 0.3, 0.5]
     wide, narrow = (c.at(at)[2] - c.at(at)[1] for c in (part, curve))
     assert wide / narrow == pytest.approx(np.full(3, np.sqrt(1.5)), rel=0.1)
 
 
 def test_bootstrap_agrees_with_the_closed_form() -> None:
-    data = cal.make_miscalibrated(600, warp=CALIBRATED, distribution=(2, 6), rng=0)
+    data = cal.inference.make_miscalibrated(600, warp=CALIBRATED, distribution=(2, 6), rng=0)
     at = np.quantile(data.y_prob, [0.2, 0.5, 0.8])
     for smoother in ("loess", "rcs"):
         options = {"smoother": smoother, "n_resamples": 60, "rng": 0}
-        closed = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother=smoother).at(at)
-        drawn = call(cal.flexible_calibration_curve, data.y_true, data.y_prob, uncertainty="bootstrap", **options).at(
-            at
-        )
+        closed = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, smoother=smoother).at(at)
+        drawn = call(
+            cal.figures.flexible_calibration_curve, data.y_true, data.y_prob, uncertainty="bootstrap", **options
+        ).at(at)
         assert drawn[2] - drawn[1] == pytest.approx(closed[2] - closed[1], rel=0.35)
-    steps = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother="isotonic", n_resamples=50, rng=0)
+    steps = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, smoother="isotonic", n_resamples=50, rng=0)
     assert (np.diff(steps.observed) >= 0).all()
     assert ((steps.lower <= steps.observed + 1e-12) & (steps.observed <= steps.upper + 1e-12)).mean() > 0.9
 
@@ -178,49 +178,49 @@ def test_coverage_of_the_band(deep: bool) -> None:
 
 
 def test_regression_and_c_statistic() -> None:
-    curve = cal.flexible_calibration_curve(Y, P, level=0.9)
+    curve = cal.figures.flexible_calibration_curve(Y, P, level=0.9)
     assert curve.slope.value == pytest.approx(cal.cox_slope(Y, P), abs=1e-9)
     assert curve.intercept.value == pytest.approx(cal.calibration_in_the_large(Y, P, form="logit"), abs=1e-9)
-    assert curve.c_statistic.value == pytest.approx(cal.auroc(Y, P), abs=1e-12)
+    assert curve.c_statistic.value == pytest.approx(cal.evaluation.auroc(Y, P), abs=1e-12)
     assert curve.slope.lower < curve.slope.value < curve.slope.upper
-    known = cal.clinical_summary(Y, P, level=0.9, n_resamples=100, rng=0)
+    known = cal.clinical.summary(Y, P, level=0.9, n_resamples=100, rng=0)
     for found, name in ((curve.intercept, "intercept"), (curve.slope, "slope"), (curve.c_statistic, "c")):
         assert found == pytest.approx((known[name].value, known[name].lower, known[name].upper), abs=1e-12)
 
 
 def test_unfriendly_data() -> None:
-    one = cal.flexible_calibration_curve(np.arange(50) % 4 == 0, np.full(50, 0.3))
+    one = cal.figures.flexible_calibration_curve(np.arange(50) % 4 == 0, np.full(50, 0.3))
     assert one.observed == pytest.approx([0.26])
     assert np.isnan(one.slope.value)
     assert_readable(one.plot())
-    same = cal.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40))
+    same = cal.figures.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40))
     assert same.observed == pytest.approx(np.zeros(40), abs=1e-12)
     assert (same.upper > 0).all()
     assert same.intercept.value == -np.inf
     assert np.isnan([same.slope.value, same.c_statistic.value]).all()
     assert_readable(same.plot())
     with pytest.raises(UndefinedMetricError, match="equal"):
-        cal.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40), smoother="rcs")
+        cal.figures.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40), smoother="rcs")
     with pytest.warns(BoundaryScoresWarning):
-        cal.flexible_calibration_curve(Y, np.round(P, 1), smoother="rcs", knots=3)
-    curve = cal.flexible_calibration_curve([0, 0, 1, 0, 1, 1], [0.0, 0.2, 0.3, 0.5, 0.7, 1.0])
+        cal.figures.flexible_calibration_curve(Y, np.round(P, 1), smoother="rcs", knots=3)
+    curve = cal.figures.flexible_calibration_curve([0, 0, 1, 0, 1, 1], [0.0, 0.2, 0.3, 0.5, 0.7, 1.0])
     assert np.isfinite(curve.observed).all()
-    tiny = cal.flexible_calibration_curve([0, 1, 1], [0.2, 0.4, 0.6])
+    tiny = cal.figures.flexible_calibration_curve([0, 1, 1], [0.2, 0.4, 0.6])
     assert len(tiny.risk) == 3
     assert np.isfinite(tiny.lower).all()
-    named = cal.flexible_calibration_curve(np.where(Y == 1, "ill", "well"), P, pos_label="ill")
-    assert named.observed == pytest.approx(cal.flexible_calibration_curve(Y, P).observed)
+    named = cal.figures.flexible_calibration_curve(np.where(Y == 1, "ill", "well"), P, pos_label="ill")
+    assert named.observed == pytest.approx(cal.figures.flexible_calibration_curve(Y, P).observed)
     four = np.random.default_rng(0).dirichlet(np.ones(4), 60)
     labels = np.arange(60) % 4
-    assert len(cal.flexible_calibration_curve(labels, four, lens="class:2").risk) == 60
+    assert len(cal.figures.flexible_calibration_curve(labels, four, lens="class:2").risk) == 60
 
 
 def test_outside_the_data_there_is_no_curve() -> None:
-    curve = cal.flexible_calibration_curve(Y, P)
+    curve = cal.figures.flexible_calibration_curve(Y, P)
     for values in curve.at([0.0, 0.999]):
         assert np.isnan(values).all()
     assert curve.at(0.3)[0].shape == (1,)
-    free = cal.flexible_calibration_curve(Y, P, level=None)
+    free = cal.figures.flexible_calibration_curve(Y, P, level=None)
     assert free.how is None
     assert np.isnan(free.lower).all()
     assert list(curve.to_frame().columns) == ["risk", "observed", "lower", "upper"]
@@ -245,11 +245,11 @@ def test_outside_the_data_there_is_no_curve() -> None:
 )
 def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        cal.flexible_calibration_curve(**{"y_true": Y, "y_prob": P, **arguments})
+        cal.figures.flexible_calibration_curve(**{"y_true": Y, "y_prob": P, **arguments})
 
 
 def test_the_plot() -> None:
-    curve = cal.flexible_calibration_curve(Y, P)
+    curve = cal.figures.flexible_calibration_curve(Y, P)
     ax = curve.plot()
     assert_readable(ax)
     line = next(line for line in ax.lines if line.get_gid() == "curve")
@@ -259,8 +259,8 @@ def test_the_plot() -> None:
     assert len([each for each in ax.collections if each.get_gid() == "spikes"]) == 2
     with pytest.raises(ArgumentError, match="limit"):
         curve.plot(limit=2)
-    rare = cal.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
-    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(
+    rare = cal.inference.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
+    shown = cal.figures.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(
         distribution=False, estimates=False, label="m"
     )
     assert shown.get_xlim()[1] < 0.2
@@ -272,7 +272,7 @@ def test_equal_weights_give_the_band_without_weights() -> None:
     y = (np.random.default_rng(0).random(60) < p).astype(int)
     for smoother in ("loess", "rcs"):
         one, two = (
-            call(cal.flexible_calibration_curve, y, p, smoother=smoother, **w)
+            call(cal.figures.flexible_calibration_curve, y, p, smoother=smoother, **w)
             for w in ({}, {"sample_weight": [2.0] * 60})
         )
         np.testing.assert_array_equal(one.lower, two.lower)

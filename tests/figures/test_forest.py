@@ -28,7 +28,7 @@ def centres(count: int, empty: int = 0) -> Any:
     y = (rng.random(len(of)) < 1 / (1 + (1 - p) / p * np.exp(-shift))).astype(int)
     y[of < empty] = 0
     names = np.array([f"Centre {i + 1}" for i in range(count)])
-    return cal.validate_by_group(cal.Predictions(y, p, groups=names[of]), metrics=["intercept", "slope", "oe"])
+    return cal.clinical.validate_by_group(cal.Predictions(y, p, groups=names[of]), metrics=["intercept", "slope", "oe"])
 
 
 def drawn(ax: Any, gid: str) -> list[Any]:
@@ -38,7 +38,7 @@ def drawn(ax: Any, gid: str) -> list[Any]:
 @pytest.mark.parametrize(("count", "empty", "metric"), [(4, 0, "oe"), (30, 3, "slope"), (100, 8, "oe")])
 def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, metric: str, deep: bool) -> None:
     result = centres(count, empty)
-    ax = cal.forest_diagram(result, metric).plot()
+    ax = cal.figures.forest_diagram(result, metric).plot()
     if count < 100 or deep:  # slow for hundreds of texts
         assert_readable(ax)
     used = result[metric].k
@@ -49,7 +49,7 @@ def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, m
 
 def test_what_is_drawn_is_what_was_estimated() -> None:
     result = centres(6)
-    diagram = cal.forest_diagram(result, "oe")
+    diagram = cal.figures.forest_diagram(result, "oe")
     ax = diagram.plot()
     found = [each.estimates["oe"] for each in result.groups]
     assert_same([one.get_xdata()[0] for one in drawn(ax, "estimate")], [each.value for each in found])
@@ -73,7 +73,7 @@ def test_what_is_drawn_is_what_was_estimated() -> None:
 
 
 def test_order_of_the_rows() -> None:
-    diagram = cal.forest_diagram(centres(8, 1), "slope")
+    diagram = cal.figures.forest_diagram(centres(8, 1), "slope")
     ax = diagram.plot(order="estimate")
     values = [one.get_xdata()[0] for one in drawn(ax, "estimate")]
     assert values == sorted(values)
@@ -85,8 +85,8 @@ def test_order_of_the_rows() -> None:
 
 
 def test_one_very_wide_interval_does_not_hide_the_others() -> None:
-    pooled = cal.pool_estimates([0.9, 1.0, 1.1, 1.0], [0.1, 0.1, 0.1, 30.0])
-    ax = cal.forest_diagram(pooled).plot()
+    pooled = cal.inference.pool_estimates([0.9, 1.0, 1.1, 1.0], [0.1, 0.1, 0.1, 30.0])
+    ax = cal.figures.forest_diagram(pooled).plot()
     assert len(drawn(ax, "cut")) == 2
     left, right = ax.get_xlim()
     assert right - left < 2
@@ -94,7 +94,9 @@ def test_one_very_wide_interval_does_not_hide_the_others() -> None:
 
 
 def test_fixed_effect_has_no_prediction_interval_and_no_ideal_is_drawn_without_one() -> None:
-    ax = cal.forest_diagram(cal.pool_estimates([0.9, 1.0], [0.1, 0.2], method="fixed", names=["a", "b"])).plot()
+    ax = cal.figures.forest_diagram(
+        cal.inference.pool_estimates([0.9, 1.0], [0.1, 0.2], method="fixed", names=["a", "b"])
+    ).plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "pooled"]
     assert not drawn(ax, "prediction")
     assert not drawn(ax, "ideal")
@@ -102,7 +104,7 @@ def test_fixed_effect_has_no_prediction_interval_and_no_ideal_is_drawn_without_o
 
 def test_small_given_axes_keep_the_pooled_names_only() -> None:
     ax = Figure(figsize=(3, 3)).add_subplot()
-    diagram = cal.forest_diagram(centres(100, 8), "slope")
+    diagram = cal.figures.forest_diagram(centres(100, 8), "slope")
     assert diagram.plot(ax) is ax
     assert [label.get_text() for label in ax.get_yticklabels()] == ["pooled", "prediction"]
     assert not drawn(ax, "value")
@@ -110,7 +112,7 @@ def test_small_given_axes_keep_the_pooled_names_only() -> None:
 
 def test_forms_and_errors() -> None:
     result = centres(5, 1)
-    diagram = cal.forest_diagram(result)
+    diagram = cal.figures.forest_diagram(result)
     assert diagram.heading == "calibration intercept"
     plain = json.loads(json.dumps(diagram.to_dict()))
     assert plain["estimate"][0] is None
@@ -120,8 +122,8 @@ def test_forms_and_errors() -> None:
     assert "pooled" in repr(diagram)
     for given, metric, words in (
         (result, "auc", "was not estimated"),
-        (cal.pool_estimates([1, 2], [1, 1]), "slope", "metric: applies to"),
+        (cal.inference.pool_estimates([1, 2], [1, 1]), "slope", "metric: applies to"),
         ([1, 2], None, "validation: expected the result of validate_by_group"),
     ):
         with pytest.raises(CalibrantError, match=words):
-            cal.forest_diagram(given, metric)  # type: ignore[arg-type]
+            cal.figures.forest_diagram(given, metric)  # type: ignore[arg-type]

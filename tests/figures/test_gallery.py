@@ -131,7 +131,7 @@ def test_a_legend_stands_where_no_interval_passes() -> None:
 
 
 def test_markers_at_the_edge_are_whole_and_a_zoomed_line_is_cut() -> None:
-    ax = cal.reliability([0, 0, 1, 1], [0.0, 0.1, 0.9, 1.0], bins=2, binning="equal_mass").plot()
+    ax = cal.figures.reliability([0, 0, 1, 1], [0.0, 0.1, 0.9, 1.0], bins=2, binning="equal_mass").plot()
     line = next(one for one in ax.lines if one.get_gid() == "curve")
     ax.figure.draw_without_rendering()
     inner, outer = ax.bbox, line.get_clip_box()
@@ -143,7 +143,7 @@ def test_markers_at_the_edge_are_whole_and_a_zoomed_line_is_cut() -> None:
 
 
 def test_panels_on_logit_axes_hold_the_points_of_every_panel() -> None:
-    axes = run('axes = cal.before_after(y, p, q, bins=10).plot(scale="logit")')["axes"]
+    axes = run('axes = cal.figures.before_after(y, p, q, bins=10).plot(scale="logit")')["axes"]
     assert axes[0].get_xlim() == axes[1].get_xlim()
     for ax in axes:
         x, y = next(one for one in ax.lines if one.get_gid() == "curve").get_data()
@@ -182,7 +182,7 @@ def test_no_score_below_one_is_named_one() -> None:
 
 
 def test_the_value_of_a_small_panel_keeps_clear_of_its_line() -> None:
-    axes = run('axes = cal.classwise_panels(y, p, show=[1, 3, 5, 9], bins=5, metrics=("ece",)).plot()')["axes"]
+    axes = run('axes = cal.figures.classwise_panels(y, p, show=[1, 3, 5, 9], bins=5, metrics=("ece",)).plot()')["axes"]
     axes[0].figure.draw_without_rendering()
     for ax in axes:
         line = next(one for one in ax.lines if one.get_gid() == "curve")

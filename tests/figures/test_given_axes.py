@@ -18,30 +18,34 @@ from matplotlib.figure import Figure
 
 from .pictures import texts_of
 
-SIM = cal.make_calibrated(300, classes=4, rng=2)
+SIM = cal.inference.make_calibrated(300, classes=4, rng=2)
 Y, P = SIM.y_true, SIM.y_prob
 THREE = {"one": P, "two": P[:, ::-1], "three": (P**0.5) / (P**0.5).sum(axis=1, keepdims=True)}
 TREE = {"a": [0, 1], "b": [2, 3]}
 PICTURES: dict[str, Any] = {
-    "line": lambda ax: cal.reliability(Y, P, metrics=("ece",)).plot(ax, label="a model"),
-    "bars": lambda ax: cal.reliability(Y, P, kind="bars").plot(ax),
-    "roof": lambda ax: cal.reliability(Y, P, kind="roof").plot(ax, counts=None),
-    "smooth": lambda ax: cal.reliability(Y, P, kind="smooth").plot(ax, labels=True),
-    "corp": lambda ax: cal.reliability(Y, P, kind="corp").plot(ax),
-    "logit": lambda ax: cal.reliability(Y, P).plot(ax, scale="logit", counts="area"),
-    "murphy": lambda ax: cal.murphy_diagram(Y, THREE).plot(ax),
-    "decision": lambda ax: cal.decision_curve(Y, THREE, lens="class:1", level=None).plot(ax),
-    "flexible": lambda ax: cal.flexible_calibration_curve(Y, P, lens="class:1").plot(ax),
-    "belt": lambda ax: cal.calibration_belt(Y, P, lens="class:1", method="likelihood_ratio", points=20).plot(ax),
-    "risk": lambda ax: cal.risk_coverage_diagram(Y, THREE).plot(ax),
-    "cumulative": lambda ax: cal.cumulative_diagram(Y, P).plot(ax),
-    "histogram": lambda ax: cal.score_histogram(Y, P).plot(ax),
-    "simplex": lambda ax: cal.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points").plot(ax),
-    "heat": lambda ax: cal.group_confidence_diagram(Y, P, hierarchy=TREE).plot(ax),
-    "entropy": lambda ax: cal.entropy_diagram(Y, THREE).plot(ax),
-    "variation": lambda ax: cal.variation_diagram(Y, P).plot(ax),
-    "uce": lambda ax: cal.uce_diagram(Y, P).plot(ax),
-    "forest": lambda ax: cal.forest_diagram(cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])).plot(ax),
+    "line": lambda ax: cal.figures.reliability(Y, P, metrics=("ece",)).plot(ax, label="a model"),
+    "bars": lambda ax: cal.figures.reliability(Y, P, kind="bars").plot(ax),
+    "roof": lambda ax: cal.figures.reliability(Y, P, kind="roof").plot(ax, counts=None),
+    "smooth": lambda ax: cal.figures.reliability(Y, P, kind="smooth").plot(ax, labels=True),
+    "corp": lambda ax: cal.figures.reliability(Y, P, kind="corp").plot(ax),
+    "logit": lambda ax: cal.figures.reliability(Y, P).plot(ax, scale="logit", counts="area"),
+    "murphy": lambda ax: cal.figures.murphy_diagram(Y, THREE).plot(ax),
+    "decision": lambda ax: cal.figures.decision_curve(Y, THREE, lens="class:1", level=None).plot(ax),
+    "flexible": lambda ax: cal.figures.flexible_calibration_curve(Y, P, lens="class:1").plot(ax),
+    "belt": lambda ax: cal.figures.calibration_belt(Y, P, lens="class:1", method="likelihood_ratio", points=20).plot(
+        ax
+    ),
+    "risk": lambda ax: cal.figures.risk_coverage_diagram(Y, THREE).plot(ax),
+    "cumulative": lambda ax: cal.figures.cumulative_diagram(Y, P).plot(ax),
+    "histogram": lambda ax: cal.figures.score_histogram(Y, P).plot(ax),
+    "simplex": lambda ax: cal.figures.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points").plot(ax),
+    "heat": lambda ax: cal.figures.group_confidence_diagram(Y, P, hierarchy=TREE).plot(ax),
+    "entropy": lambda ax: cal.figures.entropy_diagram(Y, THREE).plot(ax),
+    "variation": lambda ax: cal.figures.variation_diagram(Y, P).plot(ax),
+    "uce": lambda ax: cal.figures.uce_diagram(Y, P).plot(ax),
+    "forest": lambda ax: cal.figures.forest_diagram(
+        cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])
+    ).plot(ax),
 }
 every_picture = pytest.mark.parametrize("name", PICTURES)
 
@@ -121,12 +125,12 @@ def test_two_pictures_on_one_ax_do_not_look_alike(name: str) -> None:
 
 def test_two_diagrams_share_one_strip() -> None:
     ax = Figure(figsize=(4, 4)).add_subplot()
-    few = cal.reliability(Y[:100], P[:100]).plot(ax, label="few")
+    few = cal.figures.reliability(Y[:100], P[:100]).plot(ax, label="few")
     most = few.child_axes[0].get_yticks()[0]
-    cal.reliability(Y, P).plot(ax, label="many")
+    cal.figures.reliability(Y, P).plot(ax, label="many")
     [strip] = ax.child_axes
     assert len(strip.containers) == 2
-    assert strip.get_yticks()[0] == cal.reliability(Y, P).table.weight.max() > most
+    assert strip.get_yticks()[0] == cal.figures.reliability(Y, P).table.weight.max() > most
     assert strip.get_ylim()[1] >= strip.get_yticks()[0]
     colours = [to_rgba(bars[0].get_edgecolor())[:3] for bars in strip.containers]
     assert colours[0] != colours[1]

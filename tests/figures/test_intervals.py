@@ -17,7 +17,9 @@ from tests.calling import call
 
 from .pictures import assert_readable, assert_same, heights, new_axes
 
-SIM = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.7), distribution=[0.3] * 6, rng=2)
+SIM = cal.inference.make_miscalibrated(
+    800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
+)
 Y, P = SIM.y_true, SIM.y_prob
 TEMPERED = P**0.6 / (P**0.6).sum(axis=1, keepdims=True)
 MODELS = {"plain": P, "tempered": TEMPERED}

@@ -19,7 +19,7 @@ from calibrant.figures.labels import entry, shortened, width_of, wrapped
 from .pictures import assert_readable, heights, png_of
 
 WORDS = "temperature scaling of a large residual network with many layers"
-SIM = cal.make_calibrated(400, classes=10, rng=1)
+SIM = cal.inference.make_calibrated(400, classes=10, rng=1)
 Y = np.asarray(SIM.y_true)
 P = SIM.y_prob
 Q = P**0.5 / (P**0.5).sum(axis=1, keepdims=True)
@@ -30,15 +30,15 @@ LABELS = [LONG[i] for i in Y]
 
 
 def overlay(models: Any) -> Any:
-    return cal.reliability_panels(Y, models, metrics=("ece", "brier")).plot(layout="overlay")[0]
+    return cal.figures.reliability_panels(Y, models, metrics=("ece", "brier")).plot(layout="overlay")[0]
 
 
 def risk(models: Any) -> Any:
-    return cal.risk_coverage_diagram(Y, models, accuracy=0.6).plot()
+    return cal.figures.risk_coverage_diagram(Y, models, accuracy=0.6).plot()
 
 
 def murphy(models: Any) -> Any:
-    return cal.murphy_diagram(Y, models).plot()
+    return cal.figures.murphy_diagram(Y, models).plot()
 
 
 @pytest.mark.parametrize("draw", [overlay, risk, murphy])
@@ -64,14 +64,14 @@ def test_values_stand_on_a_line_of_their_own_where_a_name_is_long() -> None:
 def test_a_figure_that_was_given_keeps_its_size_and_ours_grows() -> None:
     models = {f"{WORDS[:50]} {i}": P for i in range(3)}
     given = Figure(figsize=(3.3, 3.3), layout="constrained")
-    cal.reliability_panels(Y, models).plot(given, layout="overlay")
+    cal.figures.reliability_panels(Y, models).plot(given, layout="overlay")
     assert given.get_size_inches().tolist() == [3.3, 3.3]
     assert overlay(models).figure.get_size_inches()[1] > 3.5
 
 
 def test_titles_of_panels_stay_apart() -> None:
     models = {WORDS[:50]: P, WORDS[5:55]: Q, WORDS[10:60]: P}
-    axes = cal.reliability_panels(Y, models).plot()
+    axes = cal.figures.reliability_panels(Y, models).plot()
     png_of(axes)
     boxes = [ax.child_axes[0].title.get_window_extent() for ax in axes]
     page = axes[0].figure.bbox
@@ -81,22 +81,24 @@ def test_titles_of_panels_stay_apart() -> None:
 
 def test_names_of_classes_on_axes_are_cut_into_lines() -> None:
     lens = f"class:{LONG[3]}"
-    ax = call(cal.reliability, LABELS, P, lens=lens, metrics=("ece", "brier"), **NAMED).plot()
+    ax = call(cal.figures.reliability, LABELS, P, lens=lens, metrics=("ece", "brier"), **NAMED).plot()
     assert ax.get_xlabel().replace("\n", " ") == f"mean predicted probability of {LONG[3]}"
     assert "\n" in ax.get_xlabel()
     assert_readable(ax)
     box = ax.get_legend().get_window_extent()
     assert ax.bbox.x0 <= box.x0
     assert box.x1 <= ax.bbox.x1
-    shown = call(cal.score_histogram, LABELS, P, lens=lens, **NAMED).plot()
+    shown = call(cal.figures.score_histogram, LABELS, P, lens=lens, **NAMED).plot()
     assert_readable(shown)
     assert shown.get_legend().get_window_extent().y0 >= shown.bbox.y1 - 1
-    assert_readable(cal.murphy_diagram(Y, {WORDS: P, "b": Q}, difference=(WORDS, "b"), n_resamples=5).plot_difference())
+    assert_readable(
+        cal.figures.murphy_diagram(Y, {WORDS: P, "b": Q}, difference=(WORDS, "b"), n_resamples=5).plot_difference()
+    )
 
 
 @pytest.mark.parametrize("names", [[str(i) for i in range(10)], [f"class{i}" for i in range(10)], LONG])
 def test_the_legend_of_points_lies_below_the_triangle(names: list[str]) -> None:
-    shown = cal.simplex_diagram(
+    shown = cal.figures.simplex_diagram(
         cal.Predictions([names[i] for i in Y], P, classes=names), corners=names[:3], kind="points"
     )
     ax = shown.plot()
@@ -106,7 +108,7 @@ def test_the_legend_of_points_lies_below_the_triangle(names: list[str]) -> None:
 
 
 def test_groups_with_long_names_are_shortened_in_their_middle() -> None:
-    axes = call(cal.group_error_diagram, LABELS, {"a": P, WORDS[:30]: Q}, hierarchy=GROUPS, **NAMED).plot()
+    axes = call(cal.figures.group_error_diagram, LABELS, {"a": P, WORDS[:30]: Q}, hierarchy=GROUPS, **NAMED).plot()
     assert_readable(axes)
     assert all(ax.get_position().width >= 0.5 for ax in axes)
     first = axes[1].get_yticklabels()[0].get_text()
@@ -114,18 +116,25 @@ def test_groups_with_long_names_are_shortened_in_their_middle() -> None:
     assert first.endswith(" 0")
     assert "\u2026" in first
     bars = call(
-        cal.group_confidence_diagram, LABELS, {"a": P, "b": Q}, hierarchy=GROUPS, given=next(iter(GROUPS)), **NAMED
+        cal.figures.group_confidence_diagram,
+        LABELS,
+        {"a": P, "b": Q},
+        hierarchy=GROUPS,
+        given=next(iter(GROUPS)),
+        **NAMED,
     )
     ax = bars.plot()
     assert_readable(ax)
     assert heights(ax.containers[0], across=True) == pytest.approx(bars.confidence[0].tolist())
-    assert_readable(cal.entropy_diagram(Y, {WORDS: P, WORDS[::-1]: Q}).plot())
+    assert_readable(cal.figures.entropy_diagram(Y, {WORDS: P, WORDS[::-1]: Q}).plot())
 
 
 def test_cells_too_narrow_for_their_numbers_have_none() -> None:
-    few = call(cal.group_confidence_diagram, LABELS, P, hierarchy=GROUPS, **NAMED).plot()
-    many = cal.group_confidence_diagram(Y, P, hierarchy={f"group number {i}": [i] for i in range(10)}).plot()
-    bare = cal.group_confidence_diagram(Y, P, hierarchy={str(i): [i] for i in range(7)} | {"7": [7, 8, 9]}).plot()
+    few = call(cal.figures.group_confidence_diagram, LABELS, P, hierarchy=GROUPS, **NAMED).plot()
+    many = cal.figures.group_confidence_diagram(Y, P, hierarchy={f"group number {i}": [i] for i in range(10)}).plot()
+    bare = cal.figures.group_confidence_diagram(
+        Y, P, hierarchy={str(i): [i] for i in range(7)} | {"7": [7, 8, 9]}
+    ).plot()
     for ax in (few, bare):
         png_of(ax)
         cell = ax.bbox.width / len(ax.get_xticks())
@@ -135,7 +144,7 @@ def test_cells_too_narrow_for_their_numbers_have_none() -> None:
 
 
 def test_groups_left_out_are_said() -> None:
-    shown = cal.group_error_diagram(Y, P, hierarchy={f"g{i}": [i] for i in range(10)})
+    shown = cal.figures.group_error_diagram(Y, P, hierarchy={f"g{i}": [i] for i in range(10)})
     assert "(4 of 10 groups, the largest errors)" in shown.plot(most=4)[1].get_xlabel()
     assert "groups" not in shown.plot()[1].get_xlabel()
 

@@ -19,7 +19,7 @@ from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(700, warp=cal.simulate.temperature(2.0), rng=8)
+SIM = cal.inference.make_miscalibrated(700, warp=cal.inference.simulation.temperature(2.0), rng=8)
 Y, P = SIM.y_true, SIM.y_prob
 Q = 1 / (1 + (1 / P - 1) ** 0.5)
 
@@ -86,7 +86,9 @@ def test_both_sides_of_a_jump_are_shown() -> None:
 
 @pytest.mark.parametrize("lens", ["top_label", "class:2", "within_top:2"])
 def test_lenses_weights_and_views(lens: str) -> None:
-    sim = cal.make_miscalibrated(300, warp=cal.simulate.temperature(0.5), distribution=[0.5] * 3, rng=1)
+    sim = cal.inference.make_miscalibrated(
+        300, warp=cal.inference.simulation.temperature(0.5), distribution=[0.5] * 3, rng=1
+    )
     weight = np.random.default_rng(2).random(300)
     shown = murphy_diagram(sim.y_true, sim.y_prob, lens=lens, sample_weight=weight)
     assert shown.lens == lens
@@ -208,7 +210,7 @@ def test_what_is_refused() -> None:
 
 
 def test_the_score_of_one_question_is_not_called_the_score_of_whole_rows() -> None:
-    drawn = cal.make_calibrated(200, classes=3, rng=0)
+    drawn = cal.inference.make_calibrated(200, classes=3, rng=0)
     shown = murphy_diagram(drawn.y_true, drawn.y_prob)
     assert shown["model"].brier != pytest.approx(cal.brier(drawn.y_true, drawn.y_prob))
     assert "brier of top_label" in repr(shown)

@@ -23,16 +23,16 @@ CURVE = OptimismCurve(AT, AT, 0.5 + 0.7 * (AT - 0.5), np.full(9, 200), "lowess")
 
 def test_both_curves_and_the_diagonal() -> None:
     pytest.importorskip("matplotlib")
-    ax = cal.optimism_diagram(validation(CURVE)).plot()
+    ax = cal.figures.optimism_diagram(validation(CURVE)).plot()
     assert [line.get_gid() for line in ax.lines] == ["diagonal", "curve", "curve"]
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), CURVE.corrected)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["apparent", "corrected for optimism"]
     assert ax.get_xlabel() == "predicted probability of the event"
-    assert cal.optimism_diagram(validation(CURVE, "death")).plot().get_xlabel().endswith("death")
+    assert cal.figures.optimism_diagram(validation(CURVE, "death")).plot().get_xlabel().endswith("death")
 
 
 def test_data_of_the_figure() -> None:
-    diagram = cal.optimism_diagram(validation(CURVE))
+    diagram = cal.figures.optimism_diagram(validation(CURVE))
     assert diagram.mean_error == pytest.approx(float(np.abs(CURVE.corrected - AT).mean()))
     assert diagram.to_dict()["method"] == "bootstrap"
     assert list(diagram.to_frame().columns) == ["score", "apparent", "corrected"]
@@ -41,6 +41,6 @@ def test_data_of_the_figure() -> None:
 
 def test_messages() -> None:
     with pytest.raises(ArgumentError, match="validation: has no curve; use curve='lowess'"):
-        cal.optimism_diagram(validation(None))
+        cal.figures.optimism_diagram(validation(None))
     with pytest.raises(InputTypeError, match="must be the result of internal_validation; got list"):
-        cal.optimism_diagram([])
+        cal.figures.optimism_diagram([])

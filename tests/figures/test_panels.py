@@ -16,8 +16,8 @@ from calibrant.figures.reliability_diagrams import reliability
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-SIM = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=3)
-MANY = cal.make_calibrated(600, distribution=(1, 2, 3, 4), classes=4, rng=5)
+SIM = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=3)
+MANY = cal.inference.make_calibrated(600, distribution=(1, 2, 3, 4), classes=4, rng=5)
 MODELS = {"bold": SIM.y_prob, "meek": 0.5 * SIM.y_prob + 0.25, "cubed": SIM.y_prob**3}
 
 
@@ -80,10 +80,10 @@ def test_an_overlay_tells_models_apart() -> None:
     assert words[3:] == ["95% intervals"]
     logit = panels.plot(Figure(), layout="overlay", scale="logit")[0]
     assert logit.get_xscale() == "logit"
-    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' would hide 'bars'; use kind='line'"):
+    with pytest.raises(cal.errors.ArgumentError, match="layout: 'overlay' would hide 'bars'; use kind='line'"):
         reliability_panels(SIM.y_true, MODELS, kind="bars").plot(Figure(), layout="overlay")
     with pytest.raises(
-        cal.ArgumentError, match="layout: 'overlay' shows at most 7 diagrams; got 8; use 'side_by_side'"
+        cal.errors.ArgumentError, match="layout: 'overlay' shows at most 7 diagrams; got 8; use 'side_by_side'"
     ):
         reliability_panels(SIM.y_true, {str(k): SIM.y_prob for k in range(8)}).plot(Figure(), layout="overlay")
 
@@ -134,7 +134,7 @@ def test_columns_of_many_labels_are_classes_too() -> None:
 
 @pytest.mark.deep
 def test_small_multiples_stay_small() -> None:
-    probs = cal.make_calibrated(500, classes=14, rng=0)
+    probs = cal.inference.make_calibrated(500, classes=14, rng=0)
     panels = classwise_panels(probs.y_true, probs.y_prob, metrics=("ece",), bins=5)
     assert len(panels) == 12
     figure = Figure(figsize=(7, 6.5), layout="constrained")
@@ -166,29 +166,37 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.InputTypeError, "models: must be a mapping"),
-        (lambda: reliability_panels(SIM.y_true), cal.InputTypeError, "y_true: must be a mapping"),
-        (lambda: reliability_panels(SIM.y_true, {}), cal.InputTypeError, "models: must be a mapping"),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
+        (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.errors.InputTypeError, "models: must be a mapping"),
+        (lambda: reliability_panels(SIM.y_true), cal.errors.InputTypeError, "y_true: must be a mapping"),
+        (lambda: reliability_panels(SIM.y_true, {}), cal.errors.InputTypeError, "models: must be a mapping"),
+        (
+            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"),
+            cal.errors.ArgumentError,
+            "show: must be a number",
+        ),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "show: unknown class 9; the classes are 0 to 3",
         ),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "show: must be an integer of at least 1; got 0",
         ),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3), cal.UnknownArgumentError, "did you mean 'bins'"),
+        (
+            lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3),
+            cal.errors.UnknownArgumentError,
+            "did you mean 'bins'",
+        ),
         (
             lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
-            cal.InputTypeError,
+            cal.errors.InputTypeError,
             r"y_true: views and sketches have one event per row; pass labels and probabilities, or a mapping such as \{'cat': sketches\['class:cat'\]\} to reliability_panels",
         ),
         (
             lambda: classwise_panels(cal.Predictions([0, 1], [0.6, 0.7], input="confidence")),
-            cal.LensError,
+            cal.errors.LensError,
             "y_prob: contains confidences only; pass one column per class",
         ),
     ],
@@ -200,7 +208,7 @@ def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) 
 
 def test_bad_figures_are_refused() -> None:
     panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
-    with pytest.raises(cal.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
+    with pytest.raises(cal.errors.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
         panels.plot(3)  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
         panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

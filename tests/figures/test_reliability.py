@@ -23,7 +23,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
 
 KINDS = ("line", "bars", "roof", "smooth", "corp")
-SIM = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=3)
+SIM = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=3)
 Y, P = SIM.y_true, SIM.y_prob
 
 
@@ -176,7 +176,7 @@ def test_equal_importance_weights_change_little(how: Any) -> None:
 
 
 def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
-    big = cal.make_calibrated(30_000, rng=0)
+    big = cal.inference.make_calibrated(30_000, rng=0)
     groups = Resampler(cal.views.lenses.parse_lens("binary", big.predictions).views(big.predictions)[0])  # type: ignore[arg-type]
     assert len(groups.score) <= 1921
     assert groups.weight.sum() == 30_000
@@ -286,7 +286,7 @@ def test_predictions_views_and_sketches_stand_for_rows() -> None:
 
 
 def test_rows_and_questions_can_be_chosen() -> None:
-    many = cal.make_calibrated(600, classes=4, rng=1)
+    many = cal.inference.make_calibrated(600, classes=4, rng=1)
     diagram = reliability(many.y_true, many.y_prob, where=many.y_true != 0, lens="class:2", uncertainty=None)
     keep = many.y_true != 0
     direct = reliability((many.y_true[keep] == 2).astype(int), many.y_prob[keep, 2], uncertainty=None)
@@ -302,7 +302,7 @@ def test_metrics_use_the_bins_of_the_diagram() -> None:
     assert diagram.metrics["hosmer_lemeshow"] == cal.hosmer_lemeshow(Y, P)
     assert diagram.value_of("brier") == cal.brier(Y, P)
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match=r"brier: cannot be computed from bins alone; make the diagram with reliability_diagram\(\)",
     ):
         ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).value_of("brier")
@@ -337,34 +337,38 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        ({"kind": "pie"}, cal.ArgumentError, "kind: must be 'line', 'bars', 'roof', 'smooth' or 'corp'; got 'pie'"),
+        (
+            {"kind": "pie"},
+            cal.errors.ArgumentError,
+            "kind: must be 'line', 'bars', 'roof', 'smooth' or 'corp'; got 'pie'",
+        ),
         (
             {"uncertainty": "magic"},
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "uncertainty: must be 'auto', 'clopper_pearson', 'jeffreys', 'wilson', 'standard_error', 'bootstrap', 'consistency', 'band' or None; got 'magic'",
         ),
-        ({"interval": 95}, cal.ArgumentError, "interval: must lie between 0 and 1; got 95"),
-        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: unexpected keyword of reliability_diagram; use bins"),
+        ({"interval": 95}, cal.errors.ArgumentError, "interval: must lie between 0 and 1; got 95"),
+        ({"n_bins": 5}, cal.errors.UnknownArgumentError, "n_bins: unexpected keyword of reliability_diagram; use bins"),
         (
             {"lens": "classwise"},
-            cal.LensError,
+            cal.errors.LensError,
             "lens: 'classwise' has more than one event per row; use 'top_label' or 'class:NAME'",
         ),
         (
             {"kind": "corp", "uncertainty": "wilson"},
-            cal.UndefinedMetricError,
+            cal.errors.UndefinedMetricError,
             "uncertainty: 'wilson' requires fixed bins, and the blocks of 'corp' depend on the outcomes; use 'band', 'consistency' or 'bootstrap'",
         ),
         (
             {"uncertainty": "bootstrap", "n_resamples": 3},
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "n_resamples: must be an integer of at least 20; got 3",
         ),
-        ({"uncertainty": "bootstrap", "rng": "x"}, cal.ArgumentError, "rng: must be None"),
-        ({"kind": "smooth", "bandwidth": 0}, cal.ArgumentError, r"bandwidth: must lie from 0\.001 to 1; got 0"),
-        ({"kind": "smooth", "bandwidth": "wide"}, cal.ArgumentError, "bandwidth: must be None or a number"),
-        ({"metrics": ("eze",)}, cal.UnknownMetricError, "eze"),
-        ({"uncertainty": "band", "sample_weight": P + 1}, cal.WeightsNotSupportedError, "calibration_band"),
+        ({"uncertainty": "bootstrap", "rng": "x"}, cal.errors.ArgumentError, "rng: must be None"),
+        ({"kind": "smooth", "bandwidth": 0}, cal.errors.ArgumentError, r"bandwidth: must lie from 0\.001 to 1; got 0"),
+        ({"kind": "smooth", "bandwidth": "wide"}, cal.errors.ArgumentError, "bandwidth: must be None or a number"),
+        ({"metrics": ("eze",)}, cal.errors.UnknownMetricError, "eze"),
+        ({"uncertainty": "band", "sample_weight": P + 1}, cal.errors.WeightsNotSupportedError, "calibration_band"),
     ],
 )
 def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -376,14 +380,15 @@ def test_a_view_is_passed_alone() -> None:
     held = cal.Predictions(Y, P)
     view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
     with pytest.raises(
-        cal.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
+        cal.errors.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
     ):
         reliability(view, where=np.ones(len(Y), bool))
     with pytest.raises(
-        cal.InputTypeError, match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone"
+        cal.errors.InputTypeError,
+        match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone",
     ):
         reliability(cal.Sketch.of(Y, P), P)
-    with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
+    with pytest.raises(cal.errors.LensError, match="lens: is determined by the view; drop lens"):
         reliability(view, lens="top_label")
 
 
@@ -395,7 +400,7 @@ def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
     assert np.nanmax(np.abs(diagram.table.gap)) < 1e-12
     assert len(png_of(diagram.plot(new_ax()))) > 1000
     for how in ("clopper_pearson", "standard_error", "bootstrap", "consistency", "band"):
-        with pytest.raises(cal.UndefinedMetricError):
+        with pytest.raises(cal.errors.UndefinedMetricError):
             reliability(cal.Predictions(shares, shares, soft=True), kind=kind, uncertainty=how)  # type: ignore[arg-type]
 
 
@@ -477,7 +482,7 @@ def test_words_values_and_names_stand_on_the_picture() -> None:
     assert second == "95% intervals"
     assert {"overestimated", "underestimated"} <= {text.get_text() for text in ax.texts}
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean predicted probability", "observed rate")
-    many = cal.make_calibrated(50, classes=3, rng=0)
+    many = cal.inference.make_calibrated(50, classes=3, rng=0)
     top = reliability(many.y_true, many.y_prob, metrics=("ece",)).plot(new_ax())
     assert (top.get_xlabel(), top.get_ylabel()) == ("confidence", "accuracy")
     assert {"overconfident", "underconfident"} <= {text.get_text() for text in top.texts}
@@ -508,11 +513,11 @@ def test_single_outcomes_are_jittered_alike_each_time() -> None:
     assert np.array_equal(first, second)
     assert np.array_equal(first[:, 0], P)
     assert np.abs(first[:, 1] - Y).max() <= 0.025
-    big = cal.make_calibrated(5000, rng=0)
+    big = cal.inference.make_calibrated(5000, rng=0)
     shown = drawn(reliability(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
     assert len(shown.get_xdata()) == 2000
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match=r"labels: cannot be computed from bins alone; make the diagram with reliability_diagram\(\)",
     ):
         ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).plot(new_ax(), labels=True)
@@ -543,7 +548,7 @@ def test_rare_events_on_logit_axes() -> None:
     assert len(png_of(ax)) > 1000
     for kind in ("bars", "roof"):
         with pytest.raises(
-            cal.ArgumentError, match=r"scale: 'logit' has no baseline for '(bars|roof)'; use kind='line'"
+            cal.errors.ArgumentError, match=r"scale: 'logit' has no baseline for '(bars|roof)'; use kind='line'"
         ):
             reliability(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
     for kind in ("smooth", "corp"):
@@ -552,12 +557,12 @@ def test_rare_events_on_logit_axes() -> None:
 
 def test_bad_drawing_options_are_refused() -> None:
     diagram = reliability(Y, P)
-    with pytest.raises(cal.ArgumentError, match=r"counts: must be 'strip', 'area' or None; got 'bars'"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"counts: must be 'strip', 'area' or None; got 'bars'"):
         diagram.plot(new_ax(), counts="bars")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="scale: must be 'probability' or 'logit'; got 'log'"):
+    with pytest.raises(cal.errors.ArgumentError, match="scale: must be 'probability' or 'logit'; got 'log'"):
         diagram.plot(new_ax(), scale="log")  # type: ignore[arg-type]
     with pytest.raises(
-        cal.InputTypeError, match=r"ax: must be a matplotlib Axes; got str; for example plt\.subplots\(\)\[1\]"
+        cal.errors.InputTypeError, match=r"ax: must be a matplotlib Axes; got str; for example plt\.subplots\(\)\[1\]"
     ):
         diagram.plot("here")  # type: ignore[arg-type]
 
@@ -591,18 +596,18 @@ def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
 def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
-        cal.MissingDependencyError, match=r"matplotlib: is not installed; run pip install 'calibrant\[plot\]'"
+        cal.errors.MissingDependencyError, match=r"matplotlib: is not installed; run pip install 'calibrant\[plot\]'"
     ):
         reliability(Y, P).plot()
 
 
 def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     y, p = [0, 1, 2, 1], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]
-    diagram = cal.reliability(y, p, metrics=("nll", "ece"), interval=None)
+    diagram = cal.figures.reliability(y, p, metrics=("nll", "ece"), interval=None)
     assert "nll of top_label" in repr(diagram)
     assert ", ece " in repr(diagram)
     assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
-    assert "nll of" not in repr(cal.reliability([0, 1], [0.2, 0.7], metrics=("nll",), interval=None))
+    assert "nll of" not in repr(cal.figures.reliability([0, 1], [0.2, 0.7], metrics=("nll",), interval=None))
 
 
 @pytest.mark.parametrize("counts", ["strip", "area"])

@@ -16,7 +16,9 @@ from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(600, warp=cal.simulate.temperature(2.0), distribution=[0.4] * 4, rng=5)
+SIM = cal.inference.make_miscalibrated(
+    600, warp=cal.inference.simulation.temperature(2.0), distribution=[0.4] * 4, rng=5
+)
 Y, P = SIM.y_true, SIM.y_prob
 TEMPERED = P**0.5 / (P**0.5).sum(axis=1, keepdims=True)
 

@@ -15,9 +15,11 @@ from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(900, warp=cal.simulate.temperature(1.8), distribution=[0.7] * 3, rng=0)
+SIM = cal.inference.make_miscalibrated(
+    900, warp=cal.inference.simulation.temperature(1.8), distribution=[0.7] * 3, rng=0
+)
 Y, P = SIM.y_true, SIM.y_prob
-FIVE = cal.make_calibrated(4000, distribution=0.6, classes=5, rng=1)
+FIVE = cal.inference.make_calibrated(4000, distribution=0.6, classes=5, rng=1)
 
 
 def brute_cells(y: Any, p: Any, w: Any, bins: int) -> dict[tuple[int, ...], tuple[Any, Any, float]]:

@@ -25,8 +25,8 @@ def three() -> cal.Sketches:
 
 
 def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
-    drawn = cal.reliability(three, bins=10, metrics=("ece",))
-    rows = cal.reliability(Y, P, bins=10, metrics=("ece",))
+    drawn = cal.figures.reliability(three, bins=10, metrics=("ece",))
+    rows = cal.figures.reliability(Y, P, bins=10, metrics=("ece",))
     assert drawn.lens == "top_label"
     np.testing.assert_allclose(drawn.rate, rows.rate)
     assert drawn.metrics["ece"] == pytest.approx(rows.metrics["ece"], abs=1e-12)
@@ -34,28 +34,28 @@ def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
 
 
 def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None:
-    drawn = cal.reliability(three, bins=10, lens="class:dog")
-    rows = cal.reliability(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
+    drawn = cal.figures.reliability(three, bins=10, lens="class:dog")
+    rows = cal.figures.reliability(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
     np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
     with pytest.raises(
-        cal.LensError,
+        cal.errors.LensError,
         match="lens: these sketches have no lens 'rank:2'; choose one of top_label, class:cat, class:dog, class:cow",
     ):
-        cal.reliability(three, lens="rank:2")
-    with pytest.raises(cal.LensError, match="lens"):
-        cal.reliability(three, lens="classwise")
+        cal.figures.reliability(three, lens="rank:2")
+    with pytest.raises(cal.errors.LensError, match="lens"):
+        cal.figures.reliability(three, lens="classwise")
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        cal.cumulative_diagram,
-        cal.score_histogram,
-        cal.interval_error_diagram,
-        lambda s: cal.murphy_diagram(s, n_resamples=20, rng=0),
-        lambda s: cal.decision_curve(s, n_resamples=20, rng=0),
-        cal.flexible_calibration_curve,
-        lambda s: cal.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
+        cal.figures.cumulative_diagram,
+        cal.figures.score_histogram,
+        cal.figures.interval_error_diagram,
+        lambda s: cal.figures.murphy_diagram(s, n_resamples=20, rng=0),
+        lambda s: cal.figures.decision_curve(s, n_resamples=20, rng=0),
+        cal.figures.flexible_calibration_curve,
+        lambda s: cal.figures.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
     ],
 )
 def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[no-untyped-def]
@@ -65,32 +65,39 @@ def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[n
 
 
 def test_models_may_be_sketches() -> None:
-    found = cal.reliability_panels({"one": cal.Sketches.of(LABEL, SCORE), "two": cal.Sketch.of(LABEL, SCORE)})
+    found = cal.figures.reliability_panels({"one": cal.Sketches.of(LABEL, SCORE), "two": cal.Sketch.of(LABEL, SCORE)})
     assert found.diagrams["one"].to_dict() == found.diagrams["two"].to_dict()
-    shown = cal.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)}, n_resamples=20, rng=0)
+    shown = cal.figures.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)}, n_resamples=20, rng=0)
     assert shown["one"].brier == pytest.approx(np.mean((SCORE - LABEL) ** 2))
 
 
 @pytest.mark.parametrize(
-    "make", [cal.reliability, cal.cumulative_diagram, cal.score_histogram, cal.uce_diagram, cal.murphy_diagram]
+    "make",
+    [
+        cal.figures.reliability,
+        cal.figures.cumulative_diagram,
+        cal.figures.score_histogram,
+        cal.figures.uce_diagram,
+        cal.figures.murphy_diagram,
+    ],
 )
 def test_a_sketch_of_no_rows_is_refused(make) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(
-        cal.ShapeError, match="y_true: the sketch is empty; at least one row is required; update it first"
+        cal.errors.ShapeError, match="y_true: the sketch is empty; at least one row is required; update it first"
     ):
         make(cal.Sketch.empty("binary"))
 
 
 def test_sketches_are_given_alone() -> None:
-    with pytest.raises(cal.InputTypeError, match="pass the sketch alone"):
-        cal.score_histogram(cal.Sketches.of(LABEL, SCORE), SCORE)
+    with pytest.raises(cal.errors.InputTypeError, match="pass the sketch alone"):
+        cal.figures.score_histogram(cal.Sketches.of(LABEL, SCORE), SCORE)
 
 
 def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
-    with pytest.raises(cal.InputTypeError, match="reliability_panels"):
-        cal.classwise_panels(three)
-    found = cal.reliability_panels({name: three[f"class:{name}"] for name in NAMES})
-    rows = cal.classwise_panels(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES))
+    with pytest.raises(cal.errors.InputTypeError, match="reliability_panels"):
+        cal.figures.classwise_panels(three)
+    found = cal.figures.reliability_panels({name: three[f"class:{name}"] for name in NAMES})
+    rows = cal.figures.classwise_panels(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES))
     for name in NAMES:
         np.testing.assert_allclose(found.diagrams[name].rate, rows.diagrams[name].rate)
 
@@ -98,16 +105,16 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
 def test_many_labels_are_named_as_many_questions() -> None:
     many = (P > 0.3).astype(int)
     several = "'classwise' has more than one event per row; name one class, for example lens='class:"
-    for ask in (cal.reliability, cal.calibration_curve):
-        with pytest.raises(cal.LensError, match=f"{several}0'"):
+    for ask in (cal.figures.reliability, cal.calibration_curve):
+        with pytest.raises(cal.errors.LensError, match=f"{several}0'"):
             ask(cal.Predictions(many, P, multilabel=True))
-        with pytest.raises(cal.LensError, match=f"{several}{NAMES[0]}'"):
+        with pytest.raises(cal.errors.LensError, match=f"{several}{NAMES[0]}'"):
             ask(cal.Predictions(many, P, multilabel=True, classes=NAMES))
         assert len(ask(cal.Predictions(many, P, multilabel=True, classes=NAMES), lens=f"class:{NAMES[0]}").rate)
-    with pytest.raises(cal.LensError, match="use 'top_label' or 'class:NAME'"):
+    with pytest.raises(cal.errors.LensError, match="use 'top_label' or 'class:NAME'"):
         cal.calibration_curve(Y, P, lens="classwise")
-    with pytest.raises(cal.LensError, match="name one class, for example lens='class:0'"):
-        cal.giviti_test(cal.Predictions(many, P, multilabel=True))
+    with pytest.raises(cal.errors.LensError, match="name one class, for example lens='class:0'"):
+        cal.inference.giviti_test(cal.Predictions(many, P, multilabel=True))
 
 
 def test_names_are_never_read_as_formulas() -> None:
@@ -116,15 +123,15 @@ def test_names_are_never_read_as_formulas() -> None:
     odd = [r"$\bad{$", "_x", "c"]
     named = np.array(odd)[Y]
     ax = Figure().add_subplot()
-    cal.reliability(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
+    cal.figures.reliability(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
     ax.figure.canvas.draw()
     assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
-    histogram = cal.score_histogram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(
+    histogram = cal.figures.score_histogram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(
         Figure().add_subplot()
     )
     histogram.figure.canvas.draw()
-    panels = cal.classwise_panels(cal.Predictions(named, P, classes=odd)).plot()
+    panels = cal.figures.classwise_panels(cal.Predictions(named, P, classes=odd)).plot()
     panels[0].figure.canvas.draw()
-    both = cal.reliability_panels(Y, {r"$\bad{$": P, "_b": P}).plot(layout="overlay")
+    both = cal.figures.reliability_panels(Y, {r"$\bad{$": P, "_b": P}).plot(layout="overlay")
     both[0].figure.canvas.draw()
     assert len(both[0].get_legend().get_texts()) >= 2

@@ -23,9 +23,11 @@ from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
-SIM = cal.make_miscalibrated(1500, warp=cal.simulate.temperature(2.0), rng=6)
+SIM = cal.inference.make_miscalibrated(1500, warp=cal.inference.simulation.temperature(2.0), rng=6)
 Y, P = SIM.y_true, SIM.y_prob
-MANY = cal.make_miscalibrated(600, warp=cal.simulate.temperature(1.5), distribution=[0.4] * 4, rng=7)
+MANY = cal.inference.make_miscalibrated(
+    600, warp=cal.inference.simulation.temperature(1.5), distribution=[0.4] * 4, rng=7
+)
 
 
 def test_values_are_those_of_the_metric() -> None:
@@ -233,7 +235,9 @@ def test_the_suggested_setting_follows_its_rule() -> None:
 def test_the_suggestion_is_between_cancelling_and_noise(deep: bool) -> None:
     chosen, excess = [], []
     for seed in range(12 if deep else 1):
-        data = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), distribution=[1.0] * 3, rng=seed)
+        data = cal.inference.make_miscalibrated(
+            2000, warp=cal.inference.simulation.temperature(2.0), distribution=[1.0] * 3, rng=seed
+        )
         words: dict[str, Any] = {"metric": "gece", "over": "gamma", "values": [2.0**-k for k in (1, 2, 3, 5, 7)]}
         shown = call(stability_diagram, data.y_true, data.y_prob, n_resamples=12, rng=seed, **words)
         chosen.append(shown.suggested)
@@ -372,7 +376,7 @@ def test_views_that_are_refused() -> None:
 
 
 def test_intervals_stay_within_what_the_metric_can_be() -> None:
-    drawn = cal.make_calibrated(60, rng=3)
+    drawn = cal.inference.make_calibrated(60, rng=3)
     shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 2, 5], n_resamples=40, level=0.999, rng=0)
     assert shown.lower.min() == 0
     np.testing.assert_array_less(shown.lower, shown.metric_value + 1e-12)
@@ -383,8 +387,8 @@ def test_intervals_stay_within_what_the_metric_can_be() -> None:
 
 
 def test_the_cells_of_a_tree_are_varied_by_gamma() -> None:
-    data = cal.make_calibrated(100, classes=3, rng=0)
-    with pytest.raises(cal.LensError, match="bins: has no effect for 'canonical'"):
+    data = cal.inference.make_calibrated(100, classes=3, rng=0)
+    with pytest.raises(cal.errors.LensError, match="bins: has no effect for 'canonical'"):
         stability_diagram(data.y_true, data.y_prob, metric="gece", n_resamples=2)
     found = stability_diagram(data.y_true, data.y_prob, metric="gece", over="gamma", n_resamples=2)
     assert found.over == "gamma"

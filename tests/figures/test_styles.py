@@ -19,31 +19,31 @@ from PIL import Image
 
 from .pictures import png_of
 
-SIM = cal.make_calibrated(300, classes=4, rng=2)
+SIM = cal.inference.make_calibrated(300, classes=4, rng=2)
 Y, P = SIM.y_true, SIM.y_prob
 PAIR = {"one": P, "two": P[:, ::-1]}
 TREE = {"a": [0, 1], "b": [2, 3]}
 PICTURES: dict[str, Any] = {
-    "reliability": lambda: cal.reliability(Y, P, metrics=("ece",)).plot(),
-    "panels": lambda: cal.reliability_panels(Y, PAIR, metrics=("ece",)).plot(),
-    "overlay": lambda: cal.reliability_panels(Y, PAIR).plot(layout="overlay"),
-    "classes": lambda: cal.classwise_panels(Y, P, metrics=("ece",)).plot(),
-    "murphy": lambda: cal.murphy_diagram(Y, PAIR).plot(),
-    "decision": lambda: cal.decision_curve(Y, PAIR, lens="class:1", level=None).plot(),
-    "flexible": lambda: cal.flexible_calibration_curve(Y, P, lens="class:1").plot(),
-    "belt": lambda: cal.calibration_belt(Y, P, lens="class:1", method="likelihood_ratio", points=20).plot(),
-    "risk": lambda: cal.risk_coverage_diagram(Y, PAIR).plot(),
-    "cumulative": lambda: cal.cumulative_diagram(Y, P).plot(),
-    "histogram": lambda: cal.score_histogram(Y, P).plot(),
-    "simplex": lambda: cal.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points").plot(),
-    "groups": lambda: cal.group_error_diagram(Y, PAIR, hierarchy=TREE).plot(),
-    "heat": lambda: cal.group_confidence_diagram(Y, P, hierarchy=TREE).plot(),
-    "entropy": lambda: cal.entropy_diagram(Y, PAIR).plot(),
-    "topk": lambda: cal.topk_diagram(Y, PAIR).plot(),
-    "stability": lambda: cal.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3, rng=0).plot(),
-    "variation": lambda: cal.variation_diagram(Y, P).plot(),
-    "polytomous": lambda: cal.classwise_curves(Y, P).plot(),
-    "forest": lambda: cal.forest_diagram(cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])).plot(),
+    "reliability": lambda: cal.figures.reliability(Y, P, metrics=("ece",)).plot(),
+    "panels": lambda: cal.figures.reliability_panels(Y, PAIR, metrics=("ece",)).plot(),
+    "overlay": lambda: cal.figures.reliability_panels(Y, PAIR).plot(layout="overlay"),
+    "classes": lambda: cal.figures.classwise_panels(Y, P, metrics=("ece",)).plot(),
+    "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR).plot(),
+    "decision": lambda: cal.figures.decision_curve(Y, PAIR, lens="class:1", level=None).plot(),
+    "flexible": lambda: cal.figures.flexible_calibration_curve(Y, P, lens="class:1").plot(),
+    "belt": lambda: cal.figures.calibration_belt(Y, P, lens="class:1", method="likelihood_ratio", points=20).plot(),
+    "risk": lambda: cal.figures.risk_coverage_diagram(Y, PAIR).plot(),
+    "cumulative": lambda: cal.figures.cumulative_diagram(Y, P).plot(),
+    "histogram": lambda: cal.figures.score_histogram(Y, P).plot(),
+    "simplex": lambda: cal.figures.simplex_diagram(Y, P, corners=[0, 1, 2], kind="points").plot(),
+    "groups": lambda: cal.figures.group_error_diagram(Y, PAIR, hierarchy=TREE).plot(),
+    "heat": lambda: cal.figures.group_confidence_diagram(Y, P, hierarchy=TREE).plot(),
+    "entropy": lambda: cal.figures.entropy_diagram(Y, PAIR).plot(),
+    "topk": lambda: cal.figures.topk_diagram(Y, PAIR).plot(),
+    "stability": lambda: cal.figures.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3, rng=0).plot(),
+    "variation": lambda: cal.figures.variation_diagram(Y, P).plot(),
+    "polytomous": lambda: cal.figures.classwise_curves(Y, P).plot(),
+    "forest": lambda: cal.figures.forest_diagram(cal.inference.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])).plot(),
 }
 
 
@@ -89,17 +89,17 @@ def test_a_dark_style_makes_our_pictures_dark_with_light_words(name: str) -> Non
 @pytest.mark.usefixtures("_dark")
 def test_a_given_dark_ax_keeps_its_face_and_has_light_words() -> None:
     ax = Figure(figsize=(3.3, 3.3), layout="constrained").add_subplot()
-    assert cal.murphy_diagram(Y, PAIR).plot(ax) is ax
+    assert cal.figures.murphy_diagram(Y, PAIR).plot(ax) is ax
     assert lightness(ax.get_facecolor()) == 0
     for text in (ax.xaxis.label, ax.yaxis.label, ax.get_xticklabels()[0], *ax.get_legend().get_texts()):
         assert lightness(text.get_color()) > 0.8
-    inside = cal.reliability(Y, P, metrics=("ece",)).plot(Figure().add_subplot()).get_legend()
+    inside = cal.figures.reliability(Y, P, metrics=("ece",)).plot(Figure().add_subplot()).get_legend()
     assert lightness(inside.get_frame().get_facecolor()[:3]) == 0
     assert all(lightness(text.get_color()) > 0.8 for text in inside.get_texts())
 
 
 def test_a_transparent_or_usual_ground_takes_dark_ink_and_no_extra_paper() -> None:
     figure = Figure(facecolor="none")
-    ax = cal.murphy_diagram(Y, P).plot(figure.add_subplot())
+    ax = cal.figures.murphy_diagram(Y, P).plot(figure.add_subplot())
     assert lightness(ax.xaxis.label.get_color()) < 0.3
-    assert cal.murphy_diagram(Y, P).plot().figure.artists == []
+    assert cal.figures.murphy_diagram(Y, P).plot().figure.artists == []

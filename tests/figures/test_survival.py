@@ -21,21 +21,21 @@ def data(n: int = 300, low: int = 2, high: int = 3) -> dict[str, Any]:
 
 def test_the_curve_is_that_of_the_indices_and_groups_are_kaplan_meier() -> None:
     words = data()
-    found = cal.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
+    found = cal.figures.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
     assert [group.rows for group in found.groups] == [60] * 5
     order = np.argsort(words["y_prob"])
     for place, group in enumerate(found.groups):
         rows = order[60 * place : 60 * (place + 1)]
-        alone = cal.horizon_outcomes(words["time"][rows], words["event"][rows], horizon=5)
+        alone = cal.clinical.horizon_outcomes(words["time"][rows], words["event"][rows], horizon=5)
         assert group.observed == pytest.approx(alone.observed_risk, abs=1e-12)
         assert group.mean_risk == pytest.approx(words["y_prob"][rows].mean(), abs=1e-12)
         assert group.lower < group.observed < group.upper
     assert ((found.lower <= found.y) & (found.y <= found.upper)).mean() > 0.9
-    whole = cal.horizon_outcomes(words["time"], words["event"], horizon=5)
+    whole = cal.clinical.horizon_outcomes(words["time"], words["event"], horizon=5)
     ici = cal.ici(whole.outcome, words["y_prob"], sample_weight=whole.weight, bounded=True)
     distance = np.abs(np.interp(words["y_prob"], found.x, found.y) - words["y_prob"])
     assert distance @ whole.weight / whole.weight.sum() == pytest.approx(ici, abs=1e-3)
-    again = cal.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
+    again = cal.figures.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
     assert again.to_dict() == found.to_dict()
     assert list(found.to_frame()["rows"]) == [60] * 5
 
@@ -45,7 +45,7 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
     time = np.where(risk == 0.2, np.arange(1, 41), np.arange(40) / 10 + 0.1)
     event = np.where(risk == 0.2, 1, np.arange(40) % 2)
     event[-1] = 0
-    found = cal.survival_diagram(risk, time=time, event=event, horizon=8, n_resamples=0)
+    found = cal.figures.survival_diagram(risk, time=time, event=event, horizon=8, n_resamples=0)
     assert [group.rows for group in found.groups] == [20, 20]
     assert np.isnan(found.groups[1].observed)
     assert "1 risk group without a value" in repr(found)
@@ -56,7 +56,7 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
 @pytest.mark.parametrize(("low", "high", "end"), [(2, 3, 1.0), (1, 60, 0.5)])
 def test_the_picture(low: int, high: int, end: float) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
-    found = cal.survival_diagram(**data(300, low, high), n_resamples=20, rng=0)
+    found = cal.figures.survival_diagram(**data(300, low, high), n_resamples=20, rng=0)
     ax = found.plot(label="model")
     assert {line.get_gid() for line in ax.lines} >= {"curve", "groups", "diagonal"}
     assert ax.get_xlim() == pytest.approx(ax.get_ylim())
@@ -82,6 +82,6 @@ def test_the_picture(low: int, high: int, end: float) -> None:
 )
 def test_bad_input(change: dict[str, Any], match: str) -> None:
     with pytest.raises(CalibrantError, match=match):
-        cal.survival_diagram(**(data() | {"n_resamples": 0} | change))
+        cal.figures.survival_diagram(**(data() | {"n_resamples": 0} | change))
     with pytest.raises(CalibrantError, match="limit"):
-        cal.survival_diagram(**data(), n_resamples=0).plot(limit=3)
+        cal.figures.survival_diagram(**data(), n_resamples=0).plot(limit=3)

@@ -15,7 +15,7 @@ def main() -> None:
     """Write a calibrator, a sketch, sketches of groups and the store of a monitor, all of 60 simulated rows."""
     folder = Path(__file__).parent / cal.__version__
     folder.mkdir()
-    data = cal.make_miscalibrated(60, warp=cal.simulate.temperature(3.0), rng=1)
+    data = cal.inference.make_miscalibrated(60, warp=cal.inference.simulation.temperature(3.0), rng=1)
     y, p = np.asarray(data.y_true), np.round(np.asarray(data.y_prob), 3)
     cal.save(cal.PlattScaling().fit(p, y), folder / "platt.json")
     (folder / "scores.sketch").write_bytes(cal.Sketch.of(y, p).to_bytes())

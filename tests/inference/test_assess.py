@@ -76,7 +76,7 @@ def test_enumeration_goes_through_every_outcome(metric: str) -> None:
         chance = float(np.prod(np.where(np.array(outcome) == 1, p, 1 - p)))
         try:
             drawn = value(outcome, p)
-        except cal.UndefinedMetricError:
+        except cal.errors.UndefinedMetricError:
             continue
         known += chance
         total += chance * (drawn >= value(y, p) - 1e-12)
@@ -94,7 +94,9 @@ def test_draws_come_near_the_enumeration() -> None:
 
 
 def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    found = cal.make_miscalibrated(n, distribution=(1,) * k, warp=cal.simulate.temperature(1.6), rng=seed)
+    found = cal.inference.make_miscalibrated(
+        n, distribution=(1,) * k, warp=cal.inference.simulation.temperature(1.6), rng=seed
+    )
     return found.y_true, found.y_prob
 
 
@@ -125,7 +127,7 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     assert found.critical_value is not None
     assert found.statistic > found.critical_value
     assert "is statistically significant at 5%" in found.verdict
-    calm = cal.make_calibrated(n, classes=k, rng=3)
+    calm = cal.inference.make_calibrated(n, classes=k, rng=3)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
     assert not quiet.rejected
     assert "is not significant at 5%" in quiet.verdict
@@ -144,7 +146,7 @@ def test_safety_is_one_sided() -> None:
     assert found.alternative == "greater"
     assert "safe" in found.null_hypothesis
     assert found.rejected
-    shy = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.6), rng=0)
+    shy = cal.inference.make_miscalibrated(2000, warp=cal.inference.simulation.temperature(0.6), rng=0)
     assert cal.assess(shy.y_true, shy.y_prob, metric="ecd").pvalue > 0.9
     both = cal.assess(shy.y_true, shy.y_prob, metric="ecd", alternative="two-sided")
     assert both.rejected
@@ -201,7 +203,7 @@ def test_several_metrics_share_their_draws() -> None:
 def test_smallest_p_value_holds_its_level(deep: bool) -> None:
     rejected = 0
     for seed in range(200 if deep else 60):
-        calm = cal.make_calibrated(100, rng=seed)
+        calm = cal.inference.make_calibrated(100, rng=seed)
         metrics = ["ece", "ecce_r", "esce"]
         found = cal.assess_many(calm.y_true, calm.y_prob, metrics=metrics, rng=seed, n_resamples=99, correction="min_p")
         rejected += bool(found.rejected)
@@ -258,10 +260,10 @@ def test_bad_arguments_are_named() -> None:
         with pytest.raises(cal.CalibrantError, match=text):
             call(cal.assess, [0, 1, 1], [0.2, 0.4, 0.9], metric="ece", **words)  # type: ignore[arg-type]
     with pytest.raises(
-        cal.ArgumentError, match=r"method: 'enumeration' of 2\^40 outcomes is too slow; use 'consistency'"
+        cal.errors.ArgumentError, match=r"method: 'enumeration' of 2\^40 outcomes is too slow; use 'consistency'"
     ):
         cal.assess([0, 1] * 20, [0.3, 0.6] * 20, metric="ece", method="enumeration")
-    with pytest.raises(cal.ArgumentError, match="correction"):
+    with pytest.raises(cal.errors.ArgumentError, match="correction"):
         cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]
 
 
@@ -282,7 +284,7 @@ def test_p_values_are_never_printed_as_0() -> None:
     assert found.pvalue == 0
     assert "p-value < 1e-300," in repr(found)
     assert "&lt; 1e-300" in found._repr_html_()
-    grades = cal.grade_tests(1 - y, 1 - p, edges=[0, 0.5, 1])
+    grades = cal.inference.grade_tests(1 - y, 1 - p, edges=[0, 0.5, 1])
     assert grades[0.0, 0.5].pvalue == 0
     assert "< 1e-300" in repr(grades)
     assert [pvalue_text(value) for value in (0.0, 1e-310, 1.23456e-299, 0.05, 1.0, np.nan)] == [
@@ -299,13 +301,13 @@ def test_the_law_of_one_question_is_not_taken_for_several() -> None:
     """The mean of a statistic over classes has a distribution of its own, which is drawn."""
     rejected = 0
     for seed in range(30):
-        rows = cal.make_calibrated(300, distribution=(1.0, 1.0, 1.0), rng=seed).predictions
+        rows = cal.inference.make_calibrated(300, distribution=(1.0, 1.0, 1.0), rng=seed).predictions
         found = cal.assess(rows, metric="ecce_mad", lens="classwise", n_resamples=99, rng=seed)
         assert found.method == "consistency"
         rejected += found.pvalue <= 0.05
     assert rejected <= 6  # 1.5 are expected, and more than 6 come by chance once in a thousand times
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="method: 'series' is the distribution for one event, and this lens has 3; use 'consistency' or use lens='class:NAME'",
     ):
         cal.assess(rows, metric="ecce_mad", lens="classwise", method="series")
@@ -335,7 +337,7 @@ def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
     assert found.method == "consistency"
     assert "'normal' is not used: it is for the sum over all classes" in found.null_distribution
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="ecd: the asymptotic distribution is known only for the whole sum; use method='consistency'",
     ):
         cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
@@ -366,7 +368,7 @@ def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> Non
 
 
 def test_options_that_a_test_does_not_use_are_named() -> None:
-    calm = cal.make_calibrated(400, rng=0)
+    calm = cal.inference.make_calibrated(400, rng=0)
     words: dict[str, Any] = {"n_resamples": 300, "rng": 0}
     closed = call(cal.assess, calm.y_true, calm.y_prob, metric="ecce_mad", **words)
     assert closed.unused == ("n_resamples", "rng")

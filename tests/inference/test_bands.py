@@ -76,7 +76,7 @@ def test_bounds_cut_off_the_level_of_the_binomial_law() -> None:
 
 
 @pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
-@pytest.mark.parametrize("warp", [None, cal.simulate.temperature(2), cal.simulate.bias(0.5)])
+@pytest.mark.parametrize("warp", [None, cal.inference.simulation.temperature(2), cal.inference.simulation.bias(0.5)])
 def test_a_rising_curve_is_covered(method: Any, warp: Any) -> None:
     missed = 0
     for seed in range(100):
@@ -90,7 +90,7 @@ def test_a_rising_curve_is_covered(method: Any, warp: Any) -> None:
 
 
 def test_wrong_scores_leave_the_band() -> None:
-    drawn = cal.make_miscalibrated(5000, warp=cal.simulate.temperature(2), rng=0)
+    drawn = cal.inference.make_miscalibrated(5000, warp=cal.inference.simulation.temperature(2), rng=0)
     band = calibration_band(drawn.y_true, drawn.y_prob)
     assert not band.covers_diagonal
     assert not band.is_empty
@@ -108,7 +108,7 @@ def test_a_falling_curve_leaves_no_room() -> None:
 
 
 def test_many_scores_are_rounded_and_it_is_said() -> None:
-    drawn = cal.make_calibrated(3000, rng=0)
+    drawn = cal.inference.make_calibrated(3000, rng=0)
     band = calibration_band(drawn.y_true, drawn.y_prob)
     assert band.digits == 3
     assert len(band.score) <= 1001

@@ -11,7 +11,7 @@ import pytest
 import calibrant as cal
 
 Y, P = [0, 1, 1, 0, 1], [0.25, 0.5, 0.75, 0.5, 1.0]
-MANY = cal.make_calibrated(1500, rng=3)
+MANY = cal.inference.make_calibrated(1500, rng=3)
 
 
 def test_simulated_it_is_the_mean_of_the_simulated_values() -> None:

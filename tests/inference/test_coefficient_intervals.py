@@ -111,7 +111,9 @@ def test_observed_over_expected_is_the_inverse(method: str) -> None:
 @pytest.mark.parametrize("metric", [*LINE, RATIO])
 def test_counts_are_repeated_rows(metric: str, method: str) -> None:
     if (method == "profile") if metric == RATIO else (method == "exact"):
-        with pytest.raises(cal.ArgumentError, match=f"has no {method} interval; use .*'sandwich' or 'bootstrap'"):
+        with pytest.raises(
+            cal.errors.ArgumentError, match=f"has no {method} interval; use .*'sandwich' or 'bootstrap'"
+        ):
             cal.interval(*drawn(50), metric=metric, method=method)
         return
     y, p = drawn(80, 3)
@@ -146,15 +148,15 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
         "asymptotic" if metric == RATIO else "sandwich"
     )
     for method in ("wald", "exact" if metric == RATIO else "profile"):
-        with pytest.raises(cal.WeightsNotSupportedError, match="use method='sandwich' or method='bootstrap'"):
+        with pytest.raises(cal.errors.WeightsNotSupportedError, match="use method='sandwich' or method='bootstrap'"):
             cal.interval(y, p, metric=metric, method=method, sample_weight=w)
         with pytest.raises(
-            cal.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
+            cal.errors.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
         ):
             cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
-    with pytest.raises(cal.GroupError, match="groups: are required for cluster=True"):
+    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster=True"):
         call(cal.interval, y, p, cluster=True, **words)
-    with pytest.raises(cal.GroupError, match="at least two groups"):
+    with pytest.raises(cal.errors.GroupError, match="at least two groups"):
         call(cal.interval, y, p, groups=np.zeros(300), cluster=True, **words)
 
 
@@ -170,11 +172,11 @@ def test_no_events() -> None:
     assert (ratio.method, ratio.high) == ("exact", math.inf)
     assert ratio.low == pytest.approx(p.sum() / 3.688879454113936, rel=1e-12)
     assert cal.interval(np.zeros(50, int), p, metric=RATIO, form="observed_expected", method="exact").low == 0
-    with pytest.raises(cal.UndefinedMetricError, match="method='exact' for a one-sided interval"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="method='exact' for a one-sided interval"):
         cal.interval(np.zeros(50, int), p, metric=RATIO, method="wald")
-    with pytest.raises(cal.UndefinedMetricError, match="no event was observed; use method='exact'"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="no event was observed; use method='exact'"):
         cal.interval(np.zeros(50, int), p, metric=RATIO, method="sandwich", form="observed_expected")
-    with pytest.raises(cal.UndefinedMetricError, match="is infinite, so it has no interval"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="is infinite, so it has no interval"):
         cal.interval(np.zeros(50, int), p, metric=RATIO, sample_weight=1 + p)
 
 
@@ -191,11 +193,11 @@ def test_what_is_not_available_is_named() -> None:
         ({"metric": "cox_slope", "method": "wald", "lens": "classwise"}, "'wald' applies to one lens"),
         ({"metric": "cox_slope", "method": "wald", "stratify": True}, "'wald' applies to one lens"),
     ):
-        with pytest.raises(cal.ArgumentError, match=text):
+        with pytest.raises(cal.errors.ArgumentError, match=text):
             call(cal.interval, y, p, **words)  # type: ignore[arg-type]
     firth = cal.interval(y, p, metric="cox_slope", penalty="firth", method="wald")
     assert firth.low < cal.cox_slope(y, p, penalty="firth") < firth.high
-    with pytest.raises(cal.UndefinedMetricError, match="penalty='firth'"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="penalty='firth'"):
         cal.interval([0, 0, 1, 1] * 5, [0.1, 0.2, 0.7, 0.8] * 5, metric="cox_slope", method="profile")
 
 
@@ -214,7 +216,7 @@ def coverage(n: int, beta: tuple[float, float], repeats: int, cases: list[tuple[
             truth = 1.0 if metric in ("cox_slope", RATIO) else 0.0
             try:
                 found = cal.interval(y, p, metric=metric, method=method)
-            except cal.UndefinedMetricError:  # separated, or no events
+            except cal.errors.UndefinedMetricError:  # separated, or no events
                 continue
             hits[metric, method].append(found.low <= truth <= found.high)
     return {case: float(np.mean(found)) for case, found in hits.items()}

@@ -25,11 +25,11 @@ def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
 def test_rows_that_differ_between_models_are_no_pairs() -> None:
     y, models = two_models()
     with pytest.raises(
-        cal.ShapeError,
+        cal.errors.ShapeError,
         match=r"models: output from 0\.8 to 1\.0 selects different rows of 'a' and 'b' in row 0; select the same rows for all, for example by a mask",
     ):
         cal.compare(y, models, where=cal.select.output(low=0.8), n_resamples=50)
-    with pytest.raises(cal.ShapeError, match="different rows"):
+    with pytest.raises(cal.errors.ShapeError, match="different rows"):
         cal.compare(y, {**models, "c": models["a"]}, where=cal.select.output(low=0.95) | cal.select.output(high=0.7))
 
 
@@ -38,7 +38,7 @@ def test_the_row_named_is_that_of_the_rows_given() -> None:
     weight = np.ones(200)
     weight[:7] = 0
     with pytest.raises(
-        cal.ShapeError,
+        cal.errors.ShapeError,
         match=r"models: output from 0\.8 to 1\.0 selects different rows of 'a' and 'b' in row 7; select the same rows for all, for example by a mask",
     ) as caught:
         cal.compare(y, models, where=cal.select.output(low=0.8), sample_weight=weight)
@@ -86,9 +86,9 @@ def test_an_infinite_value_is_not_tested() -> None:
 )
 def test_unknown_words_are_answered_with_those_of_the_function(words: dict[str, Any], text: str) -> None:
     y, models = two_models()
-    with pytest.raises(cal.UnknownArgumentError, match=text.format("compare")):
+    with pytest.raises(cal.errors.UnknownArgumentError, match=text.format("compare")):
         call(cal.compare, y, models, **words)
-    with pytest.raises(cal.UnknownArgumentError, match=text.format("interval")):
+    with pytest.raises(cal.errors.UnknownArgumentError, match=text.format("interval")):
         call(cal.interval, y, models["a"], metric="brier", **words)
 
 
@@ -163,7 +163,7 @@ def test_few_groups_are_said_with_what_was_measured() -> None:
 def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, least: int) -> None:
     """With fewer, the largest of them was the limit: 0 lay outside a 95% interval while p was 0.5."""
     y, models = close_models(60, 0)
-    with pytest.raises(cal.ArgumentError, match=f"must be at least {least} for a level of {level}"):
+    with pytest.raises(cal.errors.ArgumentError, match=f"must be at least {least} for a level of {level}"):
         cal.compare(y, models, level=level, n_resamples=least - 1)
     for seed in range(20):
         found = cal.compare(y, models, level=level, n_resamples=least, rng=seed)["a", "b"]
@@ -198,13 +198,13 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
 def test_errors_name_the_model() -> None:
     y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
     fewer = "y_prob: has 30 rows and y_true has 40 in model 'new'; one label per row is required"
-    with pytest.raises(cal.ShapeError, match=fewer):
+    with pytest.raises(cal.errors.ShapeError, match=fewer):
         cal.compare(y, {"old": p, "new": p[:30]})
     above = r"y_prob: .* in row 3 of model 'new'"
-    with pytest.raises(cal.ProbabilityError, match=above):
+    with pytest.raises(cal.errors.ProbabilityError, match=above):
         cal.compare(y, {"old": p, "new": np.where(np.arange(40) == 3, 1.5, p)})
-    with pytest.raises(cal.ShapeError, match=fewer):
-        cal.murphy_diagram(y, {"old": p, "new": p[:30]})
-    with pytest.raises(cal.LabelError) as labels:
+    with pytest.raises(cal.errors.ShapeError, match=fewer):
+        cal.figures.murphy_diagram(y, {"old": p, "new": p[:30]})
+    with pytest.raises(cal.errors.LabelError) as labels:
         cal.compare([*y[:-1], 7], {"old": p, "new": p})
     assert "model" not in str(labels.value)

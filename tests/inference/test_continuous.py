@@ -24,7 +24,9 @@ def tail(x: float, degrees: int) -> float:
 def test_the_tail_is_a_poisson_sum() -> None:
     """1 + 1/4 + 4 + 2 = 7.25 with 4 degrees of freedom."""
     above = tail(7.25, 4)
-    greater, less, both = (cal.assess_gaussian(*NEES_OF_ONE, alternative=s) for s in ("greater", "less", "two-sided"))
+    greater, less, both = (
+        cal.inference.assess_gaussian(*NEES_OF_ONE, alternative=s) for s in ("greater", "less", "two-sided")
+    )
     assert greater.statistic == 7.25 / 4
     assert greater.pvalue == pytest.approx(above, rel=1e-12)
     assert less.pvalue == pytest.approx(1 - above, rel=1e-12)
@@ -44,14 +46,14 @@ def test_ecd_is_nees_on_another_scale() -> None:
     x, cov = rng.normal(size=(37, 3)), np.diag([1.0, 2.0, 0.5]) + 0.1
     for side in ("greater", "less", "two-sided"):
         one, other = (
-            cal.assess_gaussian(x, np.zeros_like(x), cov, metric=m, alternative=side) for m in ("nees", "ecd")
+            cal.inference.assess_gaussian(x, np.zeros_like(x), cov, metric=m, alternative=side) for m in ("nees", "ecd")
         )
         assert other.pvalue == one.pvalue
         assert other.statistic == pytest.approx((one.statistic - 3) / 2, abs=1e-14)
-        assert other.statistic == pytest.approx(cal.ecd_gaussian(x, np.zeros_like(x), cov), abs=1e-14)
+        assert other.statistic == pytest.approx(cal.metrics.ecd_gaussian(x, np.zeros_like(x), cov), abs=1e-14)
         assert other.critical_value == pytest.approx((one.critical_value - 3) / 2, abs=1e-14)
-    assert cal.assess_gaussian(x, x, cov).alternative == "two-sided"
-    safe = cal.assess_gaussian(x, x, cov, metric="ecd")
+    assert cal.inference.assess_gaussian(x, x, cov).alternative == "two-sided"
+    safe = cal.inference.assess_gaussian(x, x, cov, metric="ecd")
     assert (safe.alternative, safe.pvalue, safe.rejected) == ("greater", 1.0, False)
     assert safe.null_hypothesis == "the forecasts are safe (not overconfident)"
 
@@ -62,9 +64,9 @@ def test_critical_values_decide_as_the_pvalue_does() -> None:
         n, scale = int(rng.integers(2, 50)), float(np.exp(rng.normal() / 3))
         error = scale * rng.normal(size=n)
         for result in (
-            cal.assess_gaussian(error, 0 * error, 1.0),
-            cal.assess_gaussian(error, 0 * error, 1.0, alternative="less", alpha=0.2),
-            cal.assess_density(-(error**2) / 2, 0.5, alternative=("greater", "less", "two-sided")[trial % 3]),
+            cal.inference.assess_gaussian(error, 0 * error, 1.0),
+            cal.inference.assess_gaussian(error, 0 * error, 1.0, alternative="less", alpha=0.2),
+            cal.inference.assess_density(-(error**2) / 2, 0.5, alternative=("greater", "less", "two-sided")[trial % 3]),
         ):
             high = result.critical_value
             assert high is not None
@@ -91,33 +93,33 @@ def test_density_against_loops() -> None:
     for n in (2, 3, 19, 20, 101):
         density, entropy = rng.normal(size=n), rng.normal(size=n)
         statistic = hall([-a - b for a, b in zip(density.tolist(), entropy.tolist(), strict=True)])
-        result = cal.assess_density(density, entropy)
-        assert result.statistic == pytest.approx(cal.ecd_density(density, entropy), abs=1e-14)
+        result = cal.inference.assess_density(density, entropy)
+        assert result.statistic == pytest.approx(cal.metrics.ecd_density(density, entropy), abs=1e-14)
         assert result.pvalue == pytest.approx(student.sf(statistic, n - 1), rel=1e-8)
         assert result.detail["t"] == pytest.approx(statistic, rel=1e-10)
         assert ("approximate" in result.null_distribution) == (n < 20)
-    symmetric = cal.assess_density([-1.0, -2, -3], 1.5)
+    symmetric = cal.inference.assess_density([-1.0, -2, -3], 1.5)
     assert symmetric.pvalue == pytest.approx(student.sf(math.sqrt(3) * 0.5 / math.sqrt(2 / 3), 2))
 
 
 def test_an_impossible_value_is_overconfidence() -> None:
     for side, pvalue in (("greater", 0), ("two-sided", 0), ("less", 1)):
-        result = cal.assess_density([-1, -math.inf, 0], 1, alternative=side)
+        result = cal.inference.assess_density([-1, -math.inf, 0], 1, alternative=side)
         assert (result.statistic, result.pvalue, result.critical_value) == (math.inf, pvalue, None)
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == "inf"
-    assert cal.assess_gaussian([1e200], [0], [1e-300]).pvalue == 0
+    assert cal.inference.assess_gaussian([1e200], [0], [1e-300]).pvalue == 0
 
 
 def test_verdict_of_an_infinite_value() -> None:
     """Nothing is simulated; an error beyond the range of numbers has critical values as any other."""
-    impossible = cal.assess_density([-1, -2, -math.inf], 1.0, alternative="less")
+    impossible = cal.inference.assess_density([-1, -2, -math.inf], 1.0, alternative="less")
     assert impossible.verdict == "ecd_density = inf is not significant (p = 1): an outcome of density 0 was observed."
-    huge = cal.assess_gaussian([1e200], [0], [1e-300], alternative="less")
+    huge = cal.inference.assess_gaussian([1e200], [0], [1e-300], alternative="less")
     assert huge.verdict.startswith("nees = inf is not significant at 5% (p = 1). With 1 row, a value below ")
 
 
 def test_degrees_of_freedom_in_words() -> None:
-    one, two = (cal.assess_gaussian([1.0] * n, [0.0] * n, 1.0).null_distribution for n in (1, 2))
+    one, two = (cal.inference.assess_gaussian([1.0] * n, [0.0] * n, 1.0).null_distribution for n in (1, 2))
     assert one == "chi-square with 1 degree of freedom, exact"
     assert two == "chi-square with 2 degrees of freedom, exact"
 
@@ -128,14 +130,16 @@ def test_singular_covariances_are_named_in_any_unit(scale: float) -> None:
     for d in (2, 3, 7):
         for value in (2.0, 0.1, 3.0):
             cov = np.stack([np.eye(d), np.full((d, d), value)]) * scale
-            for call in (cal.assess_gaussian, cal.nees, cal.ecd_gaussian):
-                with pytest.raises(cal.InputError, match="covariances must be positive definite in row 1") as caught:
+            for call in (cal.inference.assess_gaussian, cal.metrics.nees, cal.metrics.ecd_gaussian):
+                with pytest.raises(
+                    cal.errors.InputError, match="covariances must be positive definite in row 1"
+                ) as caught:
                     call(np.ones((2, d)), np.zeros((2, d)), cov)
                 assert caught.value.row == 1
     units = np.diag([1e-8, 1.0, 1e8])
-    assert cal.nees(np.ones((1, 3)) @ units, np.zeros((1, 3)), scale * units**2) == pytest.approx(3 / scale)
+    assert cal.metrics.nees(np.ones((1, 3)) @ units, np.zeros((1, 3)), scale * units**2) == pytest.approx(3 / scale)
     near = np.array([[1.0, 1 - 1e-12], [1 - 1e-12, 1.0]])
-    assert cal.nees([[1, 1]], [[0, 0]], near) == pytest.approx(1, rel=1e-3)
+    assert cal.metrics.nees([[1, 1]], [[0, 0]], near) == pytest.approx(1, rel=1e-3)
 
 
 FORECASTS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
@@ -154,13 +158,14 @@ def test_level_of_the_density_test(name: str, deep: bool) -> None:
     runs = 20_000 if deep else 800
     draws = FORECASTS[name](np.random.default_rng(3), (runs, 50))
     sizes = {
-        side: rate(lambda v, s=side: cal.assess_density(-v, 0.0, alternative=s), draws) for side in ("greater", "less")
+        side: rate(lambda v, s=side: cal.inference.assess_density(-v, 0.0, alternative=s), draws)
+        for side in ("greater", "less")
     }
     noise = 4 * math.sqrt(0.05 * 0.95 / runs)
     assert abs(sizes["greater"] - 0.047) < 0.006 + noise, sizes
     assert abs(sizes["less"] - 0.06) < 0.012 + noise, sizes
     overconfident = draws[:300] * 1.5 + (draws[:300] * 0 + (0.25 if name == "gaussian" else 0.5))
-    assert rate(lambda v: cal.assess_density(-v, 0.0), overconfident) > 0.4
+    assert rate(lambda v: cal.inference.assess_density(-v, 0.0), overconfident) > 0.4
 
 
 @pytest.mark.deep
@@ -172,11 +177,13 @@ def test_level_and_power_of_the_gaussian_tests(deep: bool) -> None:
     draws = rng.normal(size=(runs, 7, 2)) @ np.linalg.cholesky(cov).T
     noise = 4 * math.sqrt(0.05 * 0.95 / runs)
     for options in ({}, {"alternative": "greater"}, {"alternative": "less"}, {"metric": "ecd"}):
-        size = rate(lambda x, o=options: cal.assess_gaussian(x, np.zeros((7, 2)), cov, **o), draws)
+        size = rate(lambda x, o=options: cal.inference.assess_gaussian(x, np.zeros((7, 2)), cov, **o), draws)
         assert abs(size - 0.05) < noise, (options, size)
     half, double = (
         {
-            m: rate(lambda x, f=f, m=m: cal.assess_gaussian(x, np.zeros((7, 2)), f * cov, metric=m), draws[:400])
+            m: rate(
+                lambda x, f=f, m=m: cal.inference.assess_gaussian(x, np.zeros((7, 2)), f * cov, metric=m), draws[:400]
+            )
             for m in ("nees", "ecd")
         }
         for f in (0.4, 2.5)
@@ -201,7 +208,7 @@ def test_dependent_steps_keep_the_level_with_holm_only(deep: bool) -> None:
     rng = np.random.default_rng(5)
     tracks = [track(rng, 5, 25) for _ in range(runs)]
     holm, total = (
-        np.mean([cal.assess_gaussian(e, 0 * e, 1.0, groups=g, pooling=p).rejected for e, g in tracks])
+        np.mean([cal.inference.assess_gaussian(e, 0 * e, 1.0, groups=g, pooling=p).rejected for e, g in tracks])
         for p in ("holm", "sum")
     )
     assert holm <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs), holm
@@ -212,11 +219,11 @@ def test_pooled_results_and_groups() -> None:
     error, step = track(np.random.default_rng(6), 30, 8)
     error[step == 3] *= 3
     names = np.array([f"t{k}" for k in step])
-    result = cal.assess_gaussian(error, 0 * error, 1.0, metric="ecd", groups=names)
+    result = cal.inference.assess_gaussian(error, 0 * error, 1.0, metric="ecd", groups=names)
     assert isinstance(result, GroupedSignificance)
     assert result.groups == tuple(f"t{k}" for k in range(8))
     for k in range(8):
-        alone = cal.assess_gaussian(error[step == k], np.zeros(30), 1.0, metric="ecd")
+        alone = cal.inference.assess_gaussian(error[step == k], np.zeros(30), 1.0, metric="ecd")
         assert result[f"t{k}"] == alone
     order = sorted(range(8), key=lambda k: result.results[k].pvalue)
     running, slow = 0.0, {}
@@ -226,19 +233,19 @@ def test_pooled_results_and_groups() -> None:
     assert result.adjusted == pytest.approx([slow[k] for k in range(8)])
     assert result.pvalue == min(result.adjusted)
     assert result.rejected_groups == ("t3",)
-    own = cal.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
+    own = cal.inference.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
     assert (result.statistic, result.critical_value) == (own.statistic, own.critical_value)
     assert (result.alpha, result.n, len(result)) == (0.05, 240, 8)
     assert result.verdict.startswith("Smallest p-value in group t3: ecd = ")
     assert result.verdict.endswith("Significant after adjustment: 1 of 8 groups.")
-    pooled = cal.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
-    whole = cal.assess_gaussian(error, 0 * error, 1.0)
+    pooled = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
+    whole = cal.inference.assess_gaussian(error, 0 * error, 1.0)
     assert (pooled.pvalue, pooled.statistic, pooled.critical_value) == (
         whole.pvalue,
         whole.statistic,
         whole.critical_value,
     )
-    calm = cal.assess_gaussian(error[step < 2], 0 * error[step < 2], 1.0, groups=step[step < 2])
+    calm = cal.inference.assess_gaussian(error[step < 2], 0 * error[step < 2], 1.0, groups=step[step < 2])
     assert "With 30 rows, a value below" in calm.verdict
 
 
@@ -246,19 +253,19 @@ def test_rows_that_a_smaller_level_requires() -> None:
     """20 (ln level / ln 0.05)^2: 20 at 5%, 48 at 1%, 31 for 2 groups, 107 for 50; larger levels require no fewer."""
     values = np.random.default_rng(8).exponential(size=6000)
     for n, alpha, marked in ((20, 0.05, False), (19, 0.05, True), (47, 0.01, True), (48, 0.01, False), (19, 0.5, True)):
-        alone = cal.assess_density(-values[:n], 1.0, alpha=alpha)
+        alone = cal.inference.assess_density(-values[:n], 1.0, alpha=alpha)
         assert ("approximate" in alone.null_distribution) == marked
     for groups, rows, marked in ((2, 30, True), (2, 31, False), (50, 106, True), (50, 107, False)):
-        pooled = cal.assess_density(-values[: groups * rows], 1.0, groups=np.repeat(np.arange(groups), rows))
+        pooled = cal.inference.assess_density(-values[: groups * rows], 1.0, groups=np.repeat(np.arange(groups), rows))
         assert ("approximate" in pooled.null_distribution) == marked
         assert all("approximate" not in each.null_distribution for each in pooled.results)
-        exact = cal.assess_gaussian(
+        exact = cal.inference.assess_gaussian(
             values[: 2 * groups], 0 * values[: 2 * groups], 1.0, groups=np.arange(2 * groups) // 2
         )
         assert "approximate" not in exact.null_distribution
     loud = -values[:80]
     loud[:60] -= 3
-    mixed = cal.assess_density(loud, 1.0, groups=["a"] * 60 + ["b"] * 20)
+    mixed = cal.inference.assess_density(loud, 1.0, groups=["a"] * 60 + ["b"] * 20)
     assert mixed.null_distribution.endswith("corrected for skewness; approximate: fewer than 31 rows in group 'b'")
 
 
@@ -269,7 +276,7 @@ def test_holm_inherits_the_tail_of_the_single_tests(deep: bool) -> None:
     family = {}
     for n in (20, 107):
         draws = FORECASTS["gaussian"](rng, (runs, n))
-        share = rate(lambda v: cal.assess_density(-v, 0.0, alternative="less", alpha=0.001), draws)
+        share = rate(lambda v: cal.inference.assess_density(-v, 0.0, alternative="less", alpha=0.001), draws)
         family[n] = 1 - (1 - share) ** 50
     noise = 50 * 3 * math.sqrt(0.002 / runs)
     assert family[20] > 0.2 - noise, family
@@ -280,23 +287,23 @@ def test_a_group_of_one_row_counts_with_p_of_1() -> None:
     values = -np.random.default_rng(10).exponential(size=101) - 0.5
     groups = np.array(["a"] * 50 + ["b"] * 50 + ["c"])
     for side in ("greater", "less", "two-sided"):
-        result = cal.assess_density(values, 1.0, groups=groups, alternative=side)
+        result = cal.inference.assess_density(values, 1.0, groups=groups, alternative=side)
         assert isinstance(result, GroupedSignificance)
         assert (result["c"].pvalue, result["c"].statistic, result["c"].n) == (1.0, -values[-1] - 1, 1)
         assert result.pvalue == pytest.approx(min(1, 3 * min(result["a"].pvalue, result["b"].pvalue)))
         assert result.null_distribution.endswith("; p-value 1 for one row in group 'c'")
         assert "is not significant at 5% (p = 1)." in result["c"].verdict
-    total = cal.assess_density(values, 1.0, groups=groups, pooling="sum")
-    assert total.pvalue == cal.assess_density(values, 1.0).pvalue
-    assert cal.assess_density(values[:9], 1.0, groups=np.arange(9), pooling="sum").adjusted == (1.0,) * 9
-    impossible = cal.assess_density([-1, -2, -math.inf], 1.0, groups=["a", "a", "b"])
+    total = cal.inference.assess_density(values, 1.0, groups=groups, pooling="sum")
+    assert total.pvalue == cal.inference.assess_density(values, 1.0).pvalue
+    assert cal.inference.assess_density(values[:9], 1.0, groups=np.arange(9), pooling="sum").adjusted == (1.0,) * 9
+    impossible = cal.inference.assess_density([-1, -2, -math.inf], 1.0, groups=["a", "a", "b"])
     assert (impossible.pvalue, impossible.rejected_groups) == (0, ("b",))
 
 
 def test_verdict_names_the_group_of_the_statistic() -> None:
     """Adjusted p-values are often equal; the group of the smallest p-value is the one described."""
     error = np.array([0.1, 0.1, 0.5, 0.5, 0.1, 0.1])
-    result = cal.assess_gaussian(error, 0 * error, 1.0, groups=[0, 0, 1, 1, 2, 2], alternative="greater")
+    result = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=[0, 0, 1, 1, 2, 2], alternative="greater")
     assert result.adjusted[0] == result.adjusted[1]
     assert result.statistic == result[1].statistic
     assert result.verdict.startswith("Smallest p-value in group 1: nees = 0.25")
@@ -305,7 +312,7 @@ def test_verdict_names_the_group_of_the_statistic() -> None:
 def test_exports() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(7)
-    result = cal.assess_density(rng.normal(size=60), 0.0, groups=np.arange(60) % 3)
+    result = cal.inference.assess_density(rng.normal(size=60), 0.0, groups=np.arange(60) % 3)
     frame = result.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame["group"].tolist() == [0, 1, 2]
@@ -319,58 +326,90 @@ def test_exports() -> None:
 
 BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         "metric: must be 'nees' or 'ecd'; got 'nis'",
-        lambda: cal.assess_gaussian(1, 1, 1, metric="nis"),
+        lambda: cal.inference.assess_gaussian(1, 1, 1, metric="nis"),
     ),
-    (cal.ArgumentError, "alternative: must be", lambda: cal.assess_gaussian([1], [1], [1], alternative="upper")),
-    (cal.ArgumentError, "alpha: must lie between 0 and 1", lambda: cal.assess_density([1, 2], 1, alpha=5)),
-    (cal.ArgumentError, "pooling: must be 'holm' or 'sum'", lambda: cal.assess_density([1, 2], 1, pooling="mean")),
-    (cal.ArgumentError, "pooling: has no effect without groups", lambda: cal.assess_density([1, 2], 1, pooling="sum")),
     (
-        cal.InputError,
+        cal.errors.ArgumentError,
+        "alternative: must be",
+        lambda: cal.inference.assess_gaussian([1], [1], [1], alternative="upper"),
+    ),
+    (
+        cal.errors.ArgumentError,
+        "alpha: must lie between 0 and 1",
+        lambda: cal.inference.assess_density([1, 2], 1, alpha=5),
+    ),
+    (
+        cal.errors.ArgumentError,
+        "pooling: must be 'holm' or 'sum'",
+        lambda: cal.inference.assess_density([1, 2], 1, pooling="mean"),
+    ),
+    (
+        cal.errors.ArgumentError,
+        "pooling: has no effect without groups",
+        lambda: cal.inference.assess_density([1, 2], 1, pooling="sum"),
+    ),
+    (
+        cal.errors.InputError,
         "mean: values must be finite; got nan in row 1",
-        lambda: cal.assess_gaussian([1, 2], [1, math.nan], 1),
+        lambda: cal.inference.assess_gaussian([1, 2], [1, math.nan], 1),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "log_density: values must be finite; got inf in row 1",
-        lambda: cal.assess_density([1, math.inf], 1),
+        lambda: cal.inference.assess_density([1, math.inf], 1),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: covariances must be positive definite in row 1",
-        lambda: cal.assess_gaussian([1, 2], [1, 3], [1, -1]),
+        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], [1, -1]),
     ),
-    (cal.ShapeError, "mean: must have the shape of x", lambda: cal.assess_gaussian([1, 2], [1], [1, 1])),
-    (cal.ShapeError, "entropy: expected shape", lambda: cal.assess_density([1, 2], [1, 2, 3])),
-    (cal.ShapeError, "groups: expected one group", lambda: cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a"])),
     (
-        cal.GroupError,
+        cal.errors.ShapeError,
+        "mean: must have the shape of x",
+        lambda: cal.inference.assess_gaussian([1, 2], [1], [1, 1]),
+    ),
+    (cal.errors.ShapeError, "entropy: expected shape", lambda: cal.inference.assess_density([1, 2], [1, 2, 3])),
+    (
+        cal.errors.ShapeError,
+        "groups: expected one group",
+        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a"]),
+    ),
+    (
+        cal.errors.GroupError,
         "groups: missing group in row 1",
-        lambda: cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None]),
+        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None]),
     ),
-    (cal.UndefinedMetricError, "the variance of one row is unknown", lambda: cal.assess_density([1], 1)),
-    (cal.UndefinedMetricError, "the variance of 2 rows with the same value", lambda: cal.assess_density([1, 1], 1)),
     (
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
+        "the variance of one row is unknown",
+        lambda: cal.inference.assess_density([1], 1),
+    ),
+    (
+        cal.errors.UndefinedMetricError,
+        "the variance of 2 rows with the same value",
+        lambda: cal.inference.assess_density([1, 1], 1),
+    ),
+    (
+        cal.errors.UndefinedMetricError,
         "groups: in group 'b', the variance of 2 rows with the same value is unknown; drop the group or merge it with another",
-        lambda: cal.assess_density([1, 2, 3, 3], 1, groups=["a", "a", "b", "b"]),
+        lambda: cal.inference.assess_density([1, 2, 3, 3], 1, groups=["a", "a", "b", "b"]),
     ),
     (
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         "groups: every group has one row, whose variance is unknown; drop the group or merge it with another",
-        lambda: cal.assess_density([1, 2], 1, groups=["a", "b"]),
+        lambda: cal.inference.assess_density([1, 2], 1, groups=["a", "b"]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         r"in row 0; the array of shape \(3, 3\) was read as one covariance matrix for all rows; give variances .* shape \(3, 3, 3\)",
-        lambda: cal.assess_gaussian(np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), 2.0)),
+        lambda: cal.inference.assess_gaussian(np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), 2.0)),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         r"must be symmetric in row 0; the array of shape \(2, 2\) was read as one covariance matrix",
-        lambda: cal.assess_gaussian(np.ones((2, 2)), np.zeros((2, 2)), [[1, 2], [3, 4]]),
+        lambda: cal.inference.assess_gaussian(np.ones((2, 2)), np.zeros((2, 2)), [[1, 2], [3, 4]]),
     ),
 ]
 
@@ -382,6 +421,6 @@ def test_bad_input_is_named(error: type[Exception], message: str, call: Callable
 
 
 def test_unknown_group() -> None:
-    result = cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a", "b"])
-    with pytest.raises(cal.ArgumentError, match=r"group: unknown group 'c'; choose one of \['a', 'b'\]"):
+    result = cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", "b"])
+    with pytest.raises(cal.errors.ArgumentError, match=r"group: unknown group 'c'; choose one of \['a', 'b'\]"):
         result["c"]

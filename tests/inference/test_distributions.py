@@ -29,7 +29,9 @@ def slow_range(x: float) -> Any:
     return sum((8 / mpf(x) ** 2 + 2 / half) * mp.exp(-2 * half / mpf(x) ** 2) for half in halves)
 
 
-@pytest.mark.parametrize(("cdf", "slow"), [(cal.kolmogorov_smirnov_cdf, slow_maximum), (cal.kuiper_cdf, slow_range)])
+@pytest.mark.parametrize(
+    ("cdf", "slow"), [(cal.inference.kolmogorov_smirnov_cdf, slow_maximum), (cal.inference.kuiper_cdf, slow_range)]
+)
 def test_both_tails_have_all_their_digits(cdf: Any, slow: Any) -> None:
     x = [0.1, 0.3, 0.7, 0.999, 1.0, 1.4, 1.5, 2, 3, 5, 9]
     with mp.workdps(60):
@@ -49,7 +51,7 @@ def test_they_are_the_distributions_that_assess_uses() -> None:
     p = rng.random(3000)
     y = (rng.random(3000) < p).astype(int)
     scale = math.sqrt((p * (1 - p)).sum()) / len(p)
-    for metric, cdf in (("ecce_mad", cal.kolmogorov_smirnov_cdf), ("ecce_r", cal.kuiper_cdf)):
+    for metric, cdf in (("ecce_mad", cal.inference.kolmogorov_smirnov_cdf), ("ecce_r", cal.inference.kuiper_cdf)):
         found = cal.assess(y, p, metric=metric, method="series")
         statistic = getattr(cal, metric)(y, p)
         assert found.pvalue == pytest.approx(cdf(statistic / scale, upper_tail=True), rel=1e-9)

@@ -48,7 +48,7 @@ def rejections(metric: str, setting: str, n: int, seeds: range) -> tuple[int, in
         words = beside(metric, n, np.random.default_rng(seed))
         try:
             found = cal.assess(y, p, metric=metric, n_resamples=DRAWS, rng=seed, **words)
-        except cal.UndefinedMetricError:
+        except cal.errors.UndefinedMetricError:
             continue
         assert "approximate" not in found.null_distribution
         defined += 1
@@ -274,5 +274,5 @@ def test_an_impossible_outcome_of_certain_scores_is_rejected(copies: int) -> Non
     y, p = [1, 0, 1, 0] * copies, [0.0, 1.0, 1.0, 0.0] * copies
     found = cal.assess(y, p, metric="spiegelhalter_z")
     assert (found.method, found.pvalue) == ("normal", 0)
-    with pytest.raises(cal.UndefinedMetricError, match="is undefined for all outcomes of positive probability"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="is undefined for all outcomes of positive probability"):
         cal.assess(y[:4], p[:4], metric="spiegelhalter_z", method="enumeration")

@@ -109,7 +109,7 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with pytest.raises(cal.GroupError, match="groups: are required for cluster resampling; pass groups"):
+    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling; pass groups"):
         cal.interval(y, p, metric="ece", cluster=True)
 
 
@@ -121,7 +121,7 @@ def test_strata_keep_their_sizes() -> None:
 
 
 def test_intervals_near_zero_carry_a_note() -> None:
-    calm = cal.make_calibrated(5000, rng=0)
+    calm = cal.inference.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
     assert (
         found.note
@@ -148,7 +148,7 @@ def test_each_method_says_what_repeated_rows_do_to_it() -> None:
 @pytest.mark.parametrize("seed", [0, 5])
 def test_levels_that_cannot_be_corrected(seed: int) -> None:
     """In 50 bins nearly every resample (seed 5) or every one (seed 0) has more error than the rows."""
-    calm = cal.make_calibrated(1000, rng=seed)
+    calm = cal.inference.make_calibrated(1000, rng=seed)
     words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
     corrected = call(cal.interval, calm.y_true, calm.y_prob, method="bca", **words)
     assert "nearly all bootstrap replicates lie on one side" in corrected.note
@@ -175,7 +175,7 @@ def test_metrics_bring_their_own_intervals() -> None:
     squared = cal.interval(*B, metric="l2ce_interval", bins=2)
     assert squared.low == 0
     assert squared.high == pytest.approx(-0.022 + 1.959963984540054 * 0.04365272042, abs=1e-9)
-    with pytest.raises(cal.ArgumentError, match="no interval of its own"):
+    with pytest.raises(cal.errors.ArgumentError, match="no interval of its own"):
         cal.interval(*B, metric="ece", method="asymptotic")
 
 
@@ -232,7 +232,7 @@ def test_bad_arguments_are_named() -> None:
             "method: 'normal' applies to one lens and rows that are resampled freely; use 'auto'",
         ),
     ]:
-        with pytest.raises(cal.ArgumentError, match=text):
+        with pytest.raises(cal.errors.ArgumentError, match=text):
             call(cal.interval, *B, metric="ece", **words)  # type: ignore[arg-type]
 
 
@@ -253,12 +253,12 @@ def test_models_are_compared_on_the_same_rows() -> None:
     assert found == again
     assert len(found.to_frame()) == 3
     assert "raw - mended" in repr(found)
-    with pytest.raises(cal.ArgumentError, match="at least two models"):
+    with pytest.raises(cal.errors.ArgumentError, match="at least two models"):
         cal.compare(y, {"raw": p})
-    with pytest.raises(cal.ArgumentError, match="was not compared"):
+    with pytest.raises(cal.errors.ArgumentError, match="was not compared"):
         found["mended", "other"]
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"pair: 0 was not compared; write result\[a, b\] with two of \['raw', 'mended', 'same'\]",
     ):
         found[0]
@@ -275,7 +275,7 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "normal", "percentile", "basic", "bca"])
 def test_an_infinite_value_has_no_interval(method: str) -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="nll: is infinite, so it has no interval"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="nll: is infinite, so it has no interval"):
         cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method=method)
 
 
@@ -316,13 +316,13 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     of_rows = {"piece": {"proximity": rng.random(60)}, "pce": {"partitions": [rng.integers(2, size=60)]}}[metric]
     words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
     problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass (features|groups for one partition)"
-    with pytest.raises(cal.ArgumentError, match=problem):
+    with pytest.raises(cal.errors.ArgumentError, match=problem):
         call(cal.interval, label, score, **words)
-    with pytest.raises(cal.ArgumentError, match=problem):
+    with pytest.raises(cal.errors.ArgumentError, match=problem):
         call(cal.compare, label, {"one": score, "two": score / 2}, **words)
-    with pytest.raises(cal.ArgumentError, match=problem):
+    with pytest.raises(cal.errors.ArgumentError, match=problem):
         call(cal.assess, label, score, fixed_design=False, **words)
-    with pytest.raises(cal.ArgumentError, match=problem):
+    with pytest.raises(cal.errors.ArgumentError, match=problem):
         call(cal.assess, label, score, counts=np.full(60, 2), **words)
 
 
@@ -332,13 +332,13 @@ def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes
     label = (rng.random(80) < score).astype(int)
     words: dict[str, Any] = {"metric": "piece", "rng": 0, "n_resamples": 99}
     found = call(cal.assess, label, score, proximity=near, **words)
-    assert found.statistic == cal.piece(label, score, proximity=near)
+    assert found.statistic == cal.metrics.piece(label, score, proximity=near)
     weight = np.r_[np.zeros(5), np.ones(80)]
     longer = [np.r_[values[:5], values] for values in (label, score, near)]
     again = call(cal.assess, longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
     assert again.statistic == found.statistic
     assert again.pvalue == pytest.approx(found.pvalue, abs=0.15)
-    draws = [cal.piece(np.random.default_rng(b).random(80) < score, score, proximity=near) for b in range(99)]
+    draws = [cal.metrics.piece(np.random.default_rng(b).random(80) < score, score, proximity=near) for b in range(99)]
     assert np.mean(draws) == pytest.approx(np.mean(found.null), abs=0.02)
 
 
@@ -351,7 +351,9 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     found = call(cal.interval, label, probs, **words)
     assert found.method == "corrected"
     assert found == call(cal.interval, label, probs, method="corrected", **words)
-    with pytest.raises(cal.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"):
+    with pytest.raises(
+        cal.errors.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"
+    ):
         call(cal.interval, label, probs, method="asymptotic", **words)
 
 
@@ -375,7 +377,9 @@ def test_few_events_are_said() -> None:
 
 
 def test_debiased_errors_are_lifted_too() -> None:
-    d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(2, 2), rng=1000)
+    d = cal.inference.make_miscalibrated(
+        400, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 2), rng=1000
+    )
     words: dict[str, Any] = {"rng": 0, "n_resamples": 200}
     for metric in ("ece_db", "ce2_db", "drmsce"):
         found = call(cal.interval, d.y_true, d.y_prob, metric=metric, method="percentile", **words)
@@ -411,15 +415,15 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
     assert call(cal.interval, y, p, **words).method == "wald"
     assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
-    with pytest.raises(cal.ArgumentError, match="is not one with these options"):
+    with pytest.raises(cal.errors.ArgumentError, match="is not one with these options"):
         call(cal.interval, y, p, method="normal", **words)
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",
     ):
         cal.calibration_in_the_large.rows(y, p, form="logit")
     with pytest.raises(
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         match="y_true: contributions of rows cannot be computed from a sketch; pass the rows instead of a sketch",
     ):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))

@@ -14,9 +14,11 @@ import calibrant as cal
 from calibrant.errors import BoundaryScoresWarning, CalibrantError
 from tests.calling import call
 
-DATA = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4)
+DATA = cal.inference.make_miscalibrated(
+    800, warp=cal.inference.simulation.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4
+)
 Y, P = np.asarray(DATA.y_true), np.asarray(DATA.y_prob)
-FOUND = cal.multinomial_recalibration(Y, P, reference=1)
+FOUND = cal.inference.multinomial_recalibration(Y, P, reference=1)
 OTHERS = [0, 2, 3]
 
 
@@ -67,8 +69,8 @@ def test_tests_are_twice_the_gains_in_log_likelihood() -> None:
 
 
 def test_two_classes_are_logistic_recalibration() -> None:
-    two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), rng=0)
-    found = cal.multinomial_recalibration(two.y_true, two.y_prob)
+    two = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(1.5), rng=0)
+    found = cal.inference.multinomial_recalibration(two.y_true, two.y_prob)
     assert found.own.slopes[0, 0] == pytest.approx(cal.cox_slope(two.y_true, two.y_prob))
     assert found.own.intercepts[0] == pytest.approx(cal.cox_intercept(two.y_true, two.y_prob))
     assert found.in_the_large.intercepts[0] == pytest.approx(cal.fixed_slope_intercept(two.y_true, two.y_prob))
@@ -76,13 +78,13 @@ def test_two_classes_are_logistic_recalibration() -> None:
     assert found.own.slope_errors[0, 0] == pytest.approx((ends.high - ends.low) / 2 / 1.959963985)
     joint = cal.assess(two.y_true, two.y_prob, metric="cox_slope", method="lr")
     assert found.tests["calibration"].pvalue == pytest.approx(joint.pvalue)
-    other = cal.multinomial_recalibration(two.y_true, two.y_prob, reference=1)
+    other = cal.inference.multinomial_recalibration(two.y_true, two.y_prob, reference=1)
     assert other.own.slopes[0, 0] == pytest.approx(found.own.slopes[0, 0])
     assert other.own.intercepts[0] == pytest.approx(-found.own.intercepts[0])
 
 
 def test_the_reference_changes_neither_calibration_in_the_large_nor_the_full_model() -> None:
-    other = cal.multinomial_recalibration(Y, P, reference=3)
+    other = cal.inference.multinomial_recalibration(Y, P, reference=3)
     assert other.full.log_likelihood == pytest.approx(FOUND.full.log_likelihood)
     assert other.in_the_large.log_likelihood == pytest.approx(FOUND.in_the_large.log_likelihood)
     assert other.tests["calibration"].statistic == pytest.approx(FOUND.tests["calibration"].statistic)
@@ -94,23 +96,25 @@ def test_the_reference_changes_neither_calibration_in_the_large_nor_the_full_mod
 
 def test_names_counts_and_weights() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    named = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)), reference="borderline")
+    named = cal.inference.multinomial_recalibration(
+        cal.Predictions(names[Y], P, classes=list(names)), reference="borderline"
+    )
     assert named.reference == "borderline"
     assert named.classes == ("benign", "invasive", "metastatic")
     np.testing.assert_array_equal(named.full.slopes, FOUND.full.slopes)
     counts = 1 + np.arange(len(Y)) % 3
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = cal.multinomial_recalibration(cal.Predictions(Y, P, counts=counts))
-    two = cal.multinomial_recalibration(Y[repeated], P[repeated])
+    one = cal.inference.multinomial_recalibration(cal.Predictions(Y, P, counts=counts))
+    two = cal.inference.multinomial_recalibration(Y[repeated], P[repeated])
     np.testing.assert_allclose(one.own.slopes, two.own.slopes, rtol=1e-8)
     np.testing.assert_allclose(one.full.slope_errors, two.full.slope_errors, rtol=1e-8)
     assert one.n == two.n
-    weighted = cal.multinomial_recalibration(Y, P, sample_weight=counts.astype(float))
+    weighted = cal.inference.multinomial_recalibration(Y, P, sample_weight=counts.astype(float))
     np.testing.assert_allclose(weighted.own.slopes, two.own.slopes, rtol=1e-8)
     assert (weighted.own.slope_errors.diagonal() > two.own.slope_errors.diagonal()).all()
     assert weighted.tests == {}
     assert "left out" in repr(weighted)
-    scaled = cal.multinomial_recalibration(Y, P, sample_weight=7.0 * counts)
+    scaled = cal.inference.multinomial_recalibration(Y, P, sample_weight=7.0 * counts)
     np.testing.assert_allclose(scaled.own.slope_errors, weighted.own.slope_errors, rtol=1e-8)
 
 
@@ -129,24 +133,24 @@ def test_exact_zeros_and_ones_are_clipped_or_left_out() -> None:
     probs[:5] = np.eye(4)[[0, 1, 2, 3, 0]]
     labels[:5] = [0, 1, 2, 3, 0]
     with pytest.warns(BoundaryScoresWarning, match="clipped"):
-        clipped = cal.multinomial_recalibration(labels, probs)
+        clipped = cal.inference.multinomial_recalibration(labels, probs)
     with pytest.warns(BoundaryScoresWarning, match="5 of 800 rows .* left out"):
-        dropped = cal.multinomial_recalibration(labels, probs, edge="drop")
-    direct = cal.multinomial_recalibration(Y[5:], P[5:])
+        dropped = cal.inference.multinomial_recalibration(labels, probs, edge="drop")
+    direct = cal.inference.multinomial_recalibration(Y[5:], P[5:])
     np.testing.assert_allclose(dropped.full.slopes, direct.full.slopes)
     assert np.isfinite(clipped.own.slopes).all()
     with (
         pytest.warns(BoundaryScoresWarning),
         pytest.raises(CalibrantError, match="every row has a probability of 0 or 1"),
     ):
-        cal.multinomial_recalibration([0, 1, 2], np.eye(3), edge="drop")
+        cal.inference.multinomial_recalibration([0, 1, 2], np.eye(3), edge="drop")
 
 
 def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept() -> None:
     labels = np.arange(60) % 3
     probs = np.full((60, 3), 0.2)
     probs[np.arange(60), labels] = 0.6
-    found = cal.multinomial_recalibration(labels, probs)
+    found = cal.inference.multinomial_recalibration(labels, probs)
     assert "separate" in found.own.reason
     assert np.isnan(found.own.intercepts).all()
     assert np.isfinite(found.in_the_large.intercepts).all()
@@ -157,7 +161,7 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
     odds = np.exp(np.column_stack([0 * x, x, 2 * x]))  # the second log-ratio is twice the first
     probs = odds / odds.sum(axis=1, keepdims=True)
     labels = np.array([rng.choice(3, p=row) for row in probs])
-    line = cal.multinomial_recalibration(labels, probs)
+    line = cal.inference.multinomial_recalibration(labels, probs)
     assert "collinear" in line.full.reason
     assert np.isfinite(line.own.slopes).all()
 
@@ -175,7 +179,7 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
 )
 def test_errors(arguments: Any, keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        call(cal.multinomial_recalibration, *arguments, **keywords)
+        call(cal.inference.multinomial_recalibration, *arguments, **keywords)
 
 
 def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
@@ -187,7 +191,7 @@ def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
         labels = (probs.cumsum(axis=1) < rng.random(500)[:, None]).sum(axis=1)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = cal.multinomial_recalibration(labels, probs)
+            found = cal.inference.multinomial_recalibration(labels, probs)
         rejected += [test.pvalue < 0.05 for test in found.tests.values()]
         away = np.abs(np.diag(found.own.slopes) - 1) / np.diag(found.own.slope_errors)
         covered += float((away < 1.96).mean())
@@ -197,24 +201,24 @@ def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
 
 
 def test_bool_labels() -> None:
-    two = cal.make_miscalibrated(200, warp=cal.simulate.temperature(1.5), rng=0)
+    two = cal.inference.make_miscalibrated(200, warp=cal.inference.simulation.temperature(1.5), rng=0)
     y, p = np.asarray(two.y_true), np.asarray(two.y_prob)
-    as_bool, as_int = (cal.multinomial_recalibration(labels, p) for labels in (y.astype(bool), y.astype(int)))
+    as_bool, as_int = (cal.inference.multinomial_recalibration(labels, p) for labels in (y.astype(bool), y.astype(int)))
     assert as_bool.own.slopes[0, 0] == as_int.own.slopes[0, 0] == pytest.approx(cal.cox_slope(y, p))
 
 
 def test_constant_probabilities_are_collinear_not_separated() -> None:
-    found = cal.multinomial_recalibration(Y, np.tile(P.mean(axis=0), (len(Y), 1)))
+    found = cal.inference.multinomial_recalibration(Y, np.tile(P.mean(axis=0), (len(Y), 1)))
     assert "collinear" in found.own.reason
     assert "collinear" in found.full.reason
     assert not found.in_the_large.reason
 
 
 def test_weighted_errors_are_those_of_interval() -> None:
-    two = cal.make_miscalibrated(150, warp=cal.simulate.temperature(1.5), rng=1)
+    two = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(1.5), rng=1)
     weight = np.random.default_rng(0).exponential(1, 150)
     y, p = np.asarray(two.y_true), np.asarray(two.y_prob)
-    found = cal.multinomial_recalibration(y, p, sample_weight=weight).own
+    found = cal.inference.multinomial_recalibration(y, p, sample_weight=weight).own
     ends = cal.interval(y, p, metric="cox_slope", method="sandwich", sample_weight=weight)
     assert 2 * 1.959963984540054 * found.slope_errors[0, 0] == pytest.approx(ends.high - ends.low)
 
@@ -224,14 +228,17 @@ def test_only_certain_predictions(edge: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(cal.errors.UndefinedMetricError, match="every row"):
-            cal.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]], edge=edge)
+            cal.inference.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]], edge=edge)
 
 
 def test_the_first_class_is_the_reference_by_default() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    found = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)))
+    found = cal.inference.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)))
     assert found.reference == "benign"
-    assert found.own.intercepts.tolist() == cal.multinomial_recalibration(Y, P, reference=0).own.intercepts.tolist()
+    assert (
+        found.own.intercepts.tolist()
+        == cal.inference.multinomial_recalibration(Y, P, reference=0).own.intercepts.tolist()
+    )
     assert found.notes == ()
 
 
@@ -241,7 +248,7 @@ def test_probabilities_of_0_are_noted() -> None:
     rows = int((rounded == 0).any(axis=1).sum())
     for edge, words in (("clip", 'edge="drop" leaves them out'), ("drop", "left out")):
         with pytest.warns(BoundaryScoresWarning):
-            found = cal.multinomial_recalibration(Y, rounded, edge=edge)
+            found = cal.inference.multinomial_recalibration(Y, rounded, edge=edge)
         assert found.notes[-1].startswith(f"{rows} of {len(Y)} rows have a probability of 0 or 1")
         assert found.notes[-1].endswith(words)
         assert found.notes[-1] in str(found)

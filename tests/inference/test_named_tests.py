@@ -960,7 +960,7 @@ def test_degenerate_data(case: str) -> None:
     words = {"features": np.arange(n)[:, None] % 5 * 1.0, "groups": np.arange(n) % 2, "n_resamples": 19}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for kind in (cal.HardPredictionsWarning, cal.BoundaryScoresWarning):
+        for kind in (cal.errors.HardPredictionsWarning, cal.errors.BoundaryScoresWarning):
             warnings.simplefilter("ignore", kind)
         for metric in mine:
             for method in OWN_TESTS[metric]:

@@ -41,7 +41,7 @@ def test_metrics_of_the_true_class_are_not_enumerated() -> None:
     y = [0, 1, 2, 1]
     words: dict[str, Any] = {"metric": "wsmcs", "alternative": "greater", "classes": [0, 1, 2]}
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="method: 'enumeration' requires one score per row, and a metric that does not depend on the class; use 'consistency'",
     ):
         call(cal.assess, y, p, method="enumeration", **words)
@@ -108,11 +108,11 @@ def test_rows_chosen_by_their_labels_are_not_tested(where: Any) -> None:
     p = rng.random(200)
     y = (rng.random(200) < p).astype(int)
     text = "selects rows by their labels, which then do not follow the predicted probabilities"
-    with pytest.raises(cal.ArgumentError, match=text):
+    with pytest.raises(cal.errors.ArgumentError, match=text):
         cal.assess(y, p, where=where)
-    with pytest.raises(cal.ArgumentError, match=text):
+    with pytest.raises(cal.errors.ArgumentError, match=text):
         cal.assess_many(y, p, metrics=["ece"], where=where)
-    with pytest.raises(cal.ArgumentError, match=text):
+    with pytest.raises(cal.errors.ArgumentError, match=text):
         cal.evaluate(y, p, metrics=["ece"], assess=True, where=where)
     assert cal.evaluate(y, p, metrics=["ece"], where=where)["ece"] > 0
     assert cal.interval(y, p, metric="ece", where=where, rng=0).high > 0
@@ -128,16 +128,16 @@ def test_rows_chosen_by_anything_else_are_tested(where: Any) -> None:
 
 def test_the_remedy_of_pws_is_no_default() -> None:
     y, p = [0, 0, 1, 1], [0, 1 / 6, 5 / 6, 1]
-    with pytest.raises(cal.UndefinedMetricError, match=r"; give scores inside \(0, 1\)$"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match=r"; give scores inside \(0, 1\)$"):
         cal.pws(y, p)
-    with pytest.raises(cal.UndefinedMetricError, match=r"; use covariance='null' and scores inside \(0, 1\)$"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match=r"; use covariance='null' and scores inside \(0, 1\)$"):
         cal.pws([0, 0, 1, 1], [0, 0, 1, 1], covariance="HC0")
 
 
-@pytest.mark.parametrize("test", [cal.giviti_test, cal.sequential_test, cal.grade_tests])
+@pytest.mark.parametrize("test", [cal.inference.giviti_test, cal.inference.sequential_test, cal.inference.grade_tests])
 def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
-    data = cal.make_calibrated(200, rng=0)
-    words = {"edges": [0.0, 0.5, 1.0]} if test is cal.grade_tests else {}
+    data = cal.inference.make_calibrated(200, rng=0)
+    words = {"edges": [0.0, 0.5, 1.0]} if test is cal.inference.grade_tests else {}
     with pytest.raises(
         cal.errors.ArgumentError,
         match=r"where: label in \[1\] selects rows by their labels, which then do not follow the predicted probabilities; select by prediction or score instead",

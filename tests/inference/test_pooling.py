@@ -38,7 +38,7 @@ def restricted(y: list[float], s: list[float], tau2: float) -> float:
 @pytest.mark.parametrize("name", SETS)
 def test_reml_maximizes_the_restricted_likelihood(name: str) -> None:
     y, s = SETS[name]
-    found = cal.pool_estimates(y, s)
+    found = cal.inference.pool_estimates(y, s)
     best = restricted(y, s, found.tau2)
     widest = (max(y) - min(y)) ** 2 + max(s) ** 2
     for step in range(401):
@@ -51,7 +51,7 @@ def test_reml_maximizes_the_restricted_likelihood(name: str) -> None:
 def test_estimate_interval_and_heterogeneity_by_plain_sums(name: str) -> None:
     y, s = SETS[name]
     k = len(y)
-    found = cal.pool_estimates(y, s)
+    found = cal.inference.pool_estimates(y, s)
     weights = [1 / (error**2 + found.tau2) for error in s]
     mean = sum(w * value for w, value in zip(weights, y, strict=True)) / sum(weights)
     factor = sum(w * (value - mean) ** 2 for w, value in zip(weights, y, strict=True)) / (k - 1)
@@ -72,7 +72,7 @@ def test_estimate_interval_and_heterogeneity_by_plain_sums(name: str) -> None:
 
 
 def test_dersimonian_laird_and_fixed_effect() -> None:
-    found = cal.pool_estimates(SLOPES, ERRORS, method="dersimonian_laird", interval="normal")
+    found = cal.inference.pool_estimates(SLOPES, ERRORS, method="dersimonian_laird", interval="normal")
     w = [1 / s**2 for s in ERRORS]
     expected = (found.q - 4) / (sum(w) - sum(v * v for v in w) / sum(w))
     assert found.tau2 == pytest.approx(expected)
@@ -80,7 +80,7 @@ def test_dersimonian_laird_and_fixed_effect() -> None:
     assert found.prediction_df is None
     half = stats.norm.ppf(0.975) * math.sqrt(found.tau2 + found.standard_error**2)
     assert found.prediction_high == pytest.approx(found.estimate + half)
-    fixed = cal.pool_estimates(SLOPES, ERRORS, method="fixed")
+    fixed = cal.inference.pool_estimates(SLOPES, ERRORS, method="fixed")
     assert fixed.interval == "normal"
     assert fixed.tau2 == 0
     assert math.isnan(fixed.prediction_low)
@@ -91,35 +91,35 @@ def test_dersimonian_laird_and_fixed_effect() -> None:
 def test_hartung_knapp_is_not_narrower_than_normal_with_the_adhoc_rule() -> None:
     y, s = SETS["homogeneous"]
     plain, adhoc, normal = (
-        cal.pool_estimates(y, s, interval=how) for how in ("hartung_knapp", "hartung_knapp_adhoc", "normal")
+        cal.inference.pool_estimates(y, s, interval=how) for how in ("hartung_knapp", "hartung_knapp_adhoc", "normal")
     )
     assert plain.high - plain.low < normal.high - normal.low < adhoc.high - adhoc.low
     assert any("narrower" in note for note in plain.notes)
     assert not any("narrower" in note for note in adhoc.notes)
     assert adhoc.standard_error == normal.standard_error
-    assert not cal.pool_estimates(SLOPES, ERRORS).notes
+    assert not cal.inference.pool_estimates(SLOPES, ERRORS).notes
 
 
 def test_degrees_of_freedom_of_the_prediction_interval() -> None:
-    found = cal.pool_estimates(SLOPES, ERRORS, interval="normal", prediction_df="k-2")
+    found = cal.inference.pool_estimates(SLOPES, ERRORS, interval="normal", prediction_df="k-2")
     half = stats.t.ppf(0.975, 3) * math.sqrt(found.tau2 + found.standard_error**2)
     assert found.prediction_low == pytest.approx(found.estimate - half)
-    assert math.isnan(cal.pool_estimates([0, 1], [1, 1], prediction_df="k-2").prediction_low)
+    assert math.isnan(cal.inference.pool_estimates([0, 1], [1, 1], prediction_df="k-2").prediction_low)
 
 
 def test_without_variation_between_centres_both_intervals_agree() -> None:
     y, s = SETS["homogeneous"]
-    found = cal.pool_estimates(y, s)
+    found = cal.inference.pool_estimates(y, s)
     assert found.tau2 == 0
     assert (found.prediction_low, found.prediction_high) == (found.low, found.high)
-    equal = cal.pool_estimates([1.0, 1.0, 1.0], [0.1, 0.2, 0.3])
+    equal = cal.inference.pool_estimates([1.0, 1.0, 1.0], [0.1, 0.2, 0.3])
     assert (equal.estimate, equal.tau2, equal.q) == (pytest.approx(1), 0, pytest.approx(0))
 
 
 @pytest.mark.parametrize("transform", ["exp", "expit"])
 def test_results_are_transformed_back_and_the_rest_is_not(transform: Any) -> None:
-    plain = cal.pool_estimates(SLOPES, ERRORS)
-    found = cal.pool_estimates(SLOPES, ERRORS, transform=transform)
+    plain = cal.inference.pool_estimates(SLOPES, ERRORS)
+    found = cal.inference.pool_estimates(SLOPES, ERRORS, transform=transform)
     function = np.exp if transform == "exp" else lambda x: 1 / (1 + np.exp(-x))
     for name in ("estimate", "low", "high", "prediction_low", "prediction_high"):
         assert getattr(found, name) == pytest.approx(function(getattr(plain, name)))
@@ -127,8 +127,8 @@ def test_results_are_transformed_back_and_the_rest_is_not(transform: Any) -> Non
 
 
 def test_shifts_scales_and_order_of_the_centres() -> None:
-    base = cal.pool_estimates(SLOPES, ERRORS)
-    moved = cal.pool_estimates([7 + 3 * y for y in SLOPES[::-1]], [3 * s for s in ERRORS[::-1]])
+    base = cal.inference.pool_estimates(SLOPES, ERRORS)
+    moved = cal.inference.pool_estimates([7 + 3 * y for y in SLOPES[::-1]], [3 * s for s in ERRORS[::-1]])
     assert moved.estimate == pytest.approx(7 + 3 * base.estimate)
     assert moved.tau2 == pytest.approx(9 * base.tau2)
     assert moved.weights.tolist() == pytest.approx(base.weights.tolist()[::-1])
@@ -136,7 +136,7 @@ def test_shifts_scales_and_order_of_the_centres() -> None:
 
 def test_trend_is_the_slope_of_a_weighted_regression() -> None:
     year = [2018, 2019, 2020, 2021, 2022]
-    found = cal.pool_estimates(SLOPES, ERRORS, covariate=year, method="fixed").trend
+    found = cal.inference.pool_estimates(SLOPES, ERRORS, covariate=year, method="fixed").trend
     assert found is not None
     w = np.diag([1 / s**2 for s in ERRORS])
     x = np.column_stack([np.ones(5), year]) - [0, 2018]
@@ -144,19 +144,19 @@ def test_trend_is_the_slope_of_a_weighted_regression() -> None:
     assert found.slope == pytest.approx((covariance @ x.T @ w @ SLOPES)[1])
     assert found.standard_error == pytest.approx(math.sqrt(covariance[1, 1]))
     assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(found.slope / found.standard_error)))
-    exact = cal.pool_estimates([1.0, 2.0, 3.0, 4.0], [0.1] * 4, covariate=[0, 1, 2, 3]).trend
+    exact = cal.inference.pool_estimates([1.0, 2.0, 3.0, 4.0], [0.1] * 4, covariate=[0, 1, 2, 3]).trend
     assert exact is not None
     assert exact.slope == pytest.approx(1)
     assert exact.pvalue < 1e-6
 
 
 def test_text_json_and_names() -> None:
-    found = cal.pool_estimates(SLOPES, ERRORS, names="abcde", covariate=range(5))
+    found = cal.inference.pool_estimates(SLOPES, ERRORS, names="abcde", covariate=range(5))
     assert repr(found).startswith("pooled 0.8994 [0.6555, 1.143] (95%, REML, Hartung-Knapp; k = 5)")
     assert "trend" in repr(found)
     assert found.names == tuple("abcde")
     assert json.loads(json.dumps(found.to_dict()))["trend"]["slope"] == found.trend.slope  # type: ignore[union-attr]
-    assert "very uncertain" in repr(cal.pool_estimates([0, 1], [1, 1]))
+    assert "very uncertain" in repr(cal.inference.pool_estimates([0, 1], [1, 1]))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_text_json_and_names() -> None:
 )
 def test_errors(arguments: Any, keywords: Any, error: type[CalibrantError], words: str) -> None:
     with pytest.raises(error, match=words):
-        cal.pool_estimates(*arguments, **keywords)
+        cal.inference.pool_estimates(*arguments, **keywords)
 
 
 def coverage(k: int, tau: float, times: int, seed: int, **keywords: Any) -> tuple[float, float]:
@@ -191,7 +191,9 @@ def coverage(k: int, tau: float, times: int, seed: int, **keywords: Any) -> tupl
     inside, ahead = 0, 0.0
     for _ in range(times):
         s = rng.uniform(0.05, 0.3, k)
-        found = cal.pool_estimates(0.9 + tau * rng.standard_normal(k) + s * rng.standard_normal(k), s, **keywords)
+        found = cal.inference.pool_estimates(
+            0.9 + tau * rng.standard_normal(k) + s * rng.standard_normal(k), s, **keywords
+        )
         inside += found.low <= 0.9 <= found.high
         spread = max(tau, 1e-12)
         ahead += stats.norm.cdf((found.prediction_high - 0.9) / spread) - stats.norm.cdf(
@@ -209,10 +211,10 @@ def test_intervals_cover(k: int, tau: float, deep: bool) -> None:
 
 def test_squares_of_standard_errors_must_not_underflow() -> None:
     with pytest.raises(cal.errors.ArgumentError, match="standard_errors: must lie between"):
-        cal.pool_estimates([1.0, 2.0, 3.0], [1e-200, 1.0, 1.0])
+        cal.inference.pool_estimates([1.0, 2.0, 3.0], [1e-200, 1.0, 1.0])
 
 
 def test_missing_prediction_interval_is_noted() -> None:
-    found = cal.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction_df="k-2")
+    found = cal.inference.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction_df="k-2")
     assert np.isnan(found.prediction_low)
     assert "requires three estimates" in " ".join(found.notes)

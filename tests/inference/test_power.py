@@ -85,7 +85,7 @@ def test_the_power_asked_for_is_obtained(scores: tuple[float, float], n: int, wa
 
 def test_a_shift_that_cannot_be_is_refused() -> None:
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match=r"detectable_shift: no shift is detected with power 0\.999 in 3 rows; use more rows",
     ):
         detectable_shift(3, scores=[0.5], power=0.999)

@@ -40,7 +40,7 @@ def rows_for_auroc(c: float, rate: float, width: float) -> int:
 
 def test_recorded_risks_with_ties() -> None:
     risk = np.repeat([0.05, 0.1, 0.1, 0.3, 0.8], 40)
-    found = cal.precision_sample_size(risk, slope_width=0.3, threshold=0.2)
+    found = cal.inference.precision_sample_size(risk, slope_width=0.3, threshold=0.2)
     assert found["calibration slope"].n == rows_for_slope(risk, 0.3)
     rate = float(risk.mean())
     assert found.prevalence == pytest.approx(rate)
@@ -66,7 +66,7 @@ def test_recorded_risks_with_ties() -> None:
 )
 def test_integrals_are_limits_of_recorded_risks(given: dict[str, Any], draw: Any) -> None:
     risk = np.clip(draw(np.random.default_rng(3), 200_000), 1e-12, 1 - 1e-12)
-    exact, recorded = (cal.expected_precision(1000, threshold=0.3, **g) for g in (given, {"scores": risk}))
+    exact, recorded = (cal.inference.expected_precision(1000, threshold=0.3, **g) for g in (given, {"scores": risk}))
     for one, other in zip(exact.criteria, recorded.criteria, strict=True):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=0.01, abs=0.01)
 
@@ -75,17 +75,17 @@ def test_threshold_is_a_node_of_the_integral() -> None:
     from scipy.special import betainc
     from scipy.stats import norm
 
-    found = cal.expected_precision(1000, (2, 8), threshold=0.1)["standardised net benefit"]
+    found = cal.inference.expected_precision(1000, (2, 8), threshold=0.1)["standardised net benefit"]
     sensitivity, false = 1 - betainc(3, 8, 0.1), 1 - betainc(2, 9, 0.1)
     assert found.value == pytest.approx(sensitivity - 4 / 9 * false, abs=1e-12)
-    binormal = cal.expected_precision(1000, prevalence=0.2, auroc=0.8, threshold=0.3)
+    binormal = cal.inference.expected_precision(1000, prevalence=0.2, auroc=0.8, threshold=0.3)
     v = 2 * norm.ppf(0.8) ** 2
     ends = [norm.sf(math.log(3 / 7), math.log(0.25) + sign * v / 2, math.sqrt(v)) for sign in (1, -1)]
     value = binormal["standardised net benefit"].value
     assert value == pytest.approx(ends[0] - 4 * 3 / 7 * ends[1], abs=1e-10)
     assert binormal["C statistic"].value == 0.8
     assert "check the distribution" not in binormal.note
-    from_distribution = cal.expected_precision(1000, (2, 8))["C statistic"].value
+    from_distribution = cal.inference.expected_precision(1000, (2, 8))["C statistic"].value
     a, b = np.random.default_rng(0).beta(3, 8, 400_000), np.random.default_rng(1).beta(2, 9, 400_000)
     assert from_distribution == pytest.approx(float(np.mean(a > b)), abs=0.003)
 
@@ -94,17 +94,17 @@ def test_threshold_is_a_node_of_the_integral() -> None:
     "given", [{"scores": (2, 8), "threshold": 0.2}, {"prevalence": 0.1, "auroc": 0.75, "threshold": 0.1}], ids=str
 )
 def test_rows_are_the_smallest_that_meet_the_width(given: dict[str, Any]) -> None:
-    found = cal.precision_sample_size(**given)
+    found = cal.inference.precision_sample_size(**given)
     for criterion in found.criteria:
-        assert cal.expected_precision(criterion.n, **given)[criterion.name].width <= criterion.target + 1e-12
-        assert cal.expected_precision(criterion.n - 1, **given)[criterion.name].width > criterion.target
+        assert cal.inference.expected_precision(criterion.n, **given)[criterion.name].width <= criterion.target + 1e-12
+        assert cal.inference.expected_precision(criterion.n - 1, **given)[criterion.name].width > criterion.target
     assert found.n == max(c.n for c in found.criteria) == found[found.decisive].n
     assert found.events == math.ceil(found.n * found.prevalence)
 
 
 def test_anticipated_miscalibration_enters_every_criterion() -> None:
-    plain = cal.expected_precision(1000, (2, 8))
-    given = cal.expected_precision(1000, (2, 8), intercept=0.5, slope=0.8)
+    plain = cal.inference.expected_precision(1000, (2, 8))
+    given = cal.inference.expected_precision(1000, (2, 8), intercept=0.5, slope=0.8)
     x = np.log(np.random.default_rng(1).beta(2, 8, 400_000))
     x = x - np.log1p(-np.exp(x))
     truth = expit(0.5 + 0.8 * x)
@@ -117,7 +117,7 @@ def test_anticipated_miscalibration_enters_every_criterion() -> None:
     assert given["calibration slope"].width == pytest.approx(width, rel=0.005)
     assert given["C statistic"].value < plain["C statistic"].value
     # without a distribution, prevalence and C statistic are those of the outcome
-    other = cal.expected_precision(1000, prevalence=0.3, auroc=0.8, intercept=0.5, slope=0.8)
+    other = cal.inference.expected_precision(1000, prevalence=0.3, auroc=0.8, intercept=0.5, slope=0.8)
     assert (other.prevalence, other["C statistic"].value) == (0.3, 0.8)
     assert other["O/E"].value > 1
 
@@ -132,7 +132,7 @@ def widths(given: dict[str, Any], n: int, repeats: int, rng: Any, risks: Any) ->
         rate = y.mean()
         se = math.sqrt((1 - rate) / y.sum())
         slope = cal.interval(y, p, metric="cox_slope", method="asymptotic")
-        c = cal.auroc(y, p)
+        c = cal.evaluation.auroc(y, p)
         inner = 1 + (n / 2 - 1) * ((1 - c) / (2 - c) + c / (1 + c))
         act = p >= t
         sens, spec = y[act].sum() / y.sum(), (1 - y[~act]).sum() / (1 - y).sum()
@@ -152,7 +152,7 @@ def widths(given: dict[str, Any], n: int, repeats: int, rng: Any, risks: Any) ->
 
 def test_mean_widths_of_simulated_studies(deep: bool) -> None:
     given = {"scores": (2, 8), "threshold": 0.2}
-    found = cal.precision_sample_size(**given)
+    found = cal.inference.precision_sample_size(**given)
     for place, criterion in enumerate(found.criteria):
         mean = widths(
             given, criterion.n, 400 if deep else 8, np.random.default_rng(place), lambda g, n: g.beta(2, 8, n)
@@ -167,9 +167,9 @@ def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
         p = rng.beta(2, 8, n)
         y = (rng.random(n) < p).astype(float)
         slopes.append(cal.cox_slope(y, p))
-        areas.append(cal.auroc(y, p))
+        areas.append(cal.evaluation.auroc(y, p))
         ratios.append(math.log(y.sum() / p.sum()))
-    found = cal.expected_precision(n, (2, 8))
+    found = cal.inference.expected_precision(n, (2, 8))
     tolerance = 0.06 if deep else 0.25
     assert 2 * Z * np.std(slopes) == pytest.approx(found["calibration slope"].width, rel=tolerance)
     assert 2 * Z * np.std(areas) == pytest.approx(found["C statistic"].width, rel=tolerance)
@@ -178,10 +178,10 @@ def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
 
 def test_equal_risks_leave_the_slope_open() -> None:
     with pytest.raises(UndefinedMetricError, match="all risks are equal"):
-        cal.precision_sample_size(np.full(50, 0.2))
-    found = cal.precision_sample_size(np.full(50, 0.2), slope_width=None)
+        cal.inference.precision_sample_size(np.full(50, 0.2))
+    found = cal.inference.precision_sample_size(np.full(50, 0.2), slope_width=None)
     assert [c.name for c in found.criteria] == ["O/E", "C statistic"]
-    assert math.isinf(cal.expected_precision(100, np.full(50, 0.2))["calibration slope"].width)
+    assert math.isinf(cal.inference.expected_precision(100, np.full(50, 0.2))["calibration slope"].width)
 
 
 @pytest.mark.parametrize(
@@ -211,20 +211,20 @@ def test_equal_risks_leave_the_slope_open() -> None:
 )
 def test_messages(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
-        cal.precision_sample_size(**given)
+        cal.inference.precision_sample_size(**given)
     assert message in str(caught.value)
 
 
 def test_number_of_rows_is_checked() -> None:
     with pytest.raises(ArgumentError, match="n: must be an integer of at least 2"):
-        cal.expected_precision(0, (2, 8))
+        cal.inference.expected_precision(0, (2, 8))
 
 
 def test_result_is_a_table_with_notes() -> None:
-    found = cal.precision_sample_size((2, 8), prevalence=0.4, auroc=0.9)
+    found = cal.inference.precision_sample_size((2, 8), prevalence=0.4, auroc=0.9)
     assert "imply a prevalence of 0.2000, not 0.4000" in found.note
     assert "C statistic 0.7090, not 0.9000" in found.note
-    assert "only 2 rows" in cal.expected_precision(10, (2, 8)).note
+    assert "only 2 rows" in cal.inference.expected_precision(10, (2, 8)).note
     frame = found.to_frame()
     assert list(frame["criterion"]) == ["O/E", "calibration slope", "C statistic"]
     assert found.to_dict()["criteria"][0]["name"] == "O/E"
@@ -236,4 +236,4 @@ def test_result_is_a_table_with_notes() -> None:
 
 def test_threshold_above_all_risks() -> None:
     with pytest.raises(ArgumentError, match=r"threshold: no risk reaches 0\.9"):
-        cal.precision_sample_size([0.1, 0.2, 0.3, 0.4], threshold=0.9)
+        cal.inference.precision_sample_size([0.1, 0.2, 0.3, 0.4], threshold=0.9)

@@ -99,7 +99,7 @@ class BothKinds:
     def of_views(self, views: Any) -> float:
         (view,) = views
         if len(set(view.outcome.tolist())) < 2:
-            raise cal.UndefinedMetricError(self.id, "all outcomes are alike")
+            raise cal.errors.UndefinedMetricError(self.id, "all outcomes are alike")
         return float(np.mean(view.outcome))
 
 
@@ -157,7 +157,7 @@ def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, 
     rejected = []
     for temperature in (0.5, 1.0, 2.0) if deep else (0.5, 2.0):
         for shift in (0.6, 0.85, 1.0, 1.5):
-            drawn = cal.make_miscalibrated(150, warp=cal.simulate.temperature(temperature), rng=3)
+            drawn = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(temperature), rng=3)
             score = np.clip(drawn.y_prob**shift, 0.001, 0.999)
             words: dict[str, Any] = {"metric": metric, "alternative": alternative, "rng": 0, "n_resamples": 399}
             found = call(cal.assess, drawn.y_true, score, method="consistency", **words)
@@ -225,7 +225,7 @@ def test_thresholds_of_two_sides_are_as_far_from_the_ideal(metric: str, low: flo
 
 @pytest.mark.deep
 def test_both_thresholds_are_said() -> None:
-    drawn = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.5), rng=0)
+    drawn = cal.inference.make_miscalibrated(2000, warp=cal.inference.simulation.temperature(0.5), rng=0)
     found = cal.assess(drawn.y_true, drawn.y_prob, metric="brier", rng=0)
     assert found.rejected
     assert found.lower_critical_value is not None
@@ -236,7 +236,7 @@ def test_both_thresholds_are_said() -> None:
     assert said in found._repr_html_()
     assert found.to_dict()["lower_critical_value"] == found.lower_critical_value
     assert found.to_frame()["lower_critical_value"].tolist() == [found.lower_critical_value]
-    calm = cal.make_calibrated(400, rng=2)
+    calm = cal.inference.make_calibrated(400, rng=2)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="cox_slope", method="consistency", rng=0)
     assert "With 400 rows, a value below 0." in quiet.verdict
     assert " or beyond 1." in quiet.verdict
@@ -247,7 +247,7 @@ def test_both_thresholds_are_said() -> None:
 
 
 def test_an_error_has_no_values_below_its_ideal() -> None:
-    drawn = cal.make_calibrated(300, rng=2)
+    drawn = cal.inference.make_calibrated(300, rng=2)
     words: dict[str, Any] = {"metric": "ece", "rng": 0, "n_resamples": 99}
     both = call(cal.assess, drawn.y_true, drawn.y_prob, alternative="two-sided", **words)
     one = call(cal.assess, drawn.y_true, drawn.y_prob, **words)

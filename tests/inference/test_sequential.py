@@ -156,7 +156,7 @@ def test_the_mean_over_the_outcomes_after_the_first_ten_is_1() -> None:
 def test_right_scores_are_seldom_rejected(name: str) -> None:
     found = []
     for seed in range(200):
-        drawn = cal.make_calibrated(100, rng=seed)
+        drawn = cal.inference.make_calibrated(100, rng=seed)
         found.append(TESTS[name](drawn.y_true, drawn.y_prob))
     values = np.array([result.value for result in found])
     assert values.mean() <= 1 + 3 * values.std() / math.sqrt(len(values))
@@ -174,13 +174,13 @@ def test_wrong_scores_are_found(name: str) -> None:
 
 
 def test_overconfidence_needs_bins() -> None:
-    drawn = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(2), rng=0)
+    drawn = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(2), rng=0)
     assert sequential_test(drawn.y_true, drawn.y_prob, bins=10).rejected
     assert not sequential_test(drawn.y_true, drawn.y_prob).rejected
 
 
 def test_a_mixture_is_the_mean_of_its_parts() -> None:
-    drawn = cal.make_calibrated(300, rng=0)
+    drawn = cal.inference.make_calibrated(300, rng=0)
     found = sequential_test(drawn.y_true, drawn.y_prob, bins=4)
     assert len(found.parts) == 6
     assert found.value == pytest.approx(found.parts.mean(), rel=1e-12)
@@ -234,7 +234,7 @@ def test_transforms_of_two_classes() -> None:
 
 
 def test_transforms_of_right_forecasts_are_uniform() -> None:
-    drawn = cal.make_calibrated(4000, distribution=(0.5, 1, 2, 1), rng=0)
+    drawn = cal.inference.make_calibrated(4000, distribution=(0.5, 1, 2, 1), rng=0)
     point, _ = transforms(VectorView(drawn.y_prob, drawn.y_true, None), np.random.default_rng(1))
     assert stats.kstest(point, "uniform").pvalue > 0.01
 
@@ -248,7 +248,7 @@ def test_beta_laws_are_the_most_likely_ones() -> None:
 
 
 def test_pit_path_is_the_product_of_densities() -> None:
-    drawn = cal.make_miscalibrated(40, warp=cal.simulate.bias(1), rng=0)
+    drawn = cal.inference.make_miscalibrated(40, warp=cal.inference.simulation.bias(1), rng=0)
     point, _ = transforms(VectorView(drawn.y_prob, drawn.y_true, None), np.random.Generator(_stream()))
     a, b = beta_fits(point)
     value, path = 1.0, []
@@ -264,8 +264,8 @@ def _stream() -> np.random.PCG64:
 
 
 def test_pit_sees_several_classes_and_late_labels() -> None:
-    drawn = cal.make_miscalibrated(
-        3000, warp=cal.simulate.softmax_map(1.0, (1.0, 0.0, -1.0)), distribution=(1, 1, 1), rng=0
+    drawn = cal.inference.make_miscalibrated(
+        3000, warp=cal.inference.simulation.softmax_map(1.0, (1.0, 0.0, -1.0)), distribution=(1, 1, 1), rng=0
     )
     assert pit_test(drawn.y_true, drawn.y_prob).rejected
     late = pit_test(drawn.y_true, drawn.y_prob, lag=3)
@@ -277,7 +277,7 @@ def test_pit_sees_several_classes_and_late_labels() -> None:
 
 
 def test_seeds_repeat() -> None:
-    drawn = cal.make_calibrated(100, rng=0)
+    drawn = cal.inference.make_calibrated(100, rng=0)
     for test in (safe_hosmer_lemeshow, pit_test):
         first, again = test(drawn.y_true, drawn.y_prob, rng=5), test(drawn.y_true, drawn.y_prob, rng=5)
         assert first.value == again.value
@@ -336,7 +336,7 @@ def test_bad_arguments_are_named() -> None:
 
 def test_ten_thousand_rows_are_no_more_work_than_ten_times_a_thousand() -> None:
     """Counted in calls of functions, which do not depend on the machine."""
-    drawn = cal.make_calibrated(10_000, rng=0)
+    drawn = cal.inference.make_calibrated(10_000, rng=0)
 
     def calls(rows: int) -> int:
         count = itertools.count()

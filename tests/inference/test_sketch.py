@@ -69,7 +69,7 @@ def test_counts_are_repeated_rows() -> None:
     assert sketch.n == 2000 * 2**20
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
     with pytest.raises(
-        cal.WeightError,
+        cal.errors.WeightError,
         match=r"counts: counts must not add up to more than 2\*\*53 rows; got 9\.0072e\+18; pass sample_weight where only ratios matter",
     ):
         cal.Sketch.of(cal.Predictions(y, p, counts=np.full(2000, 2**52)))
@@ -83,7 +83,7 @@ def test_every_score_metric_reads_a_sketch(metric: cal.metrics.Metric) -> None:
     y = (rng.random(400) < p**1.2).astype(int)
     wanted = metric(y, p) if metric.counts else None
     if not metric.counts:
-        with pytest.raises(cal.WeightsNotSupportedError):
+        with pytest.raises(cal.errors.WeightsNotSupportedError):
             metric(cal.Sketch.of(y, p))
         return
     assert wanted is not None
@@ -107,29 +107,33 @@ def test_what_a_sketch_cannot_do_is_said() -> None:
     y, p = rows(100)
     sketch = cal.Sketch.of(y, p)
     with pytest.raises(
-        cal.InputTypeError, match="y_true: brier cannot be computed from a sketch; pass the rows instead of a sketch"
+        cal.errors.InputTypeError,
+        match="y_true: brier cannot be computed from a sketch; pass the rows instead of a sketch",
     ):
         cal.brier(sketch)
     with pytest.raises(
-        cal.LensError,
+        cal.errors.LensError,
         match="lens: the sketch has 'binary'; got 'classwise'; use lens='binary' or pass the rows instead of a sketch",
     ):
         cal.cwce(sketch)
     assert cal.cwce(sketch, lens="binary") == cal.ece(sketch)
     with pytest.raises(
-        cal.InputTypeError, match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone"
+        cal.errors.InputTypeError,
+        match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone",
     ):
         cal.ece(sketch, sample_weight=np.ones(100))
     with pytest.raises(
-        cal.WeightsNotSupportedError,
+        cal.errors.WeightsNotSupportedError,
         match="sample_weight: sketches do not support real weights; pass counts for integer counts",
     ):
         cal.Sketch.of(y, p, sample_weight=np.linspace(0.5, 2, 100))
-    with pytest.raises(cal.LensError, match="one score for each row"):
+    with pytest.raises(cal.errors.LensError, match="one score for each row"):
         cal.Sketch.of([0, 1, 2], np.eye(3), lens="classwise")
-    with pytest.raises(cal.LensError, match="lens: cannot merge sketches of 'binary' and 'top_label'; use one lens"):
+    with pytest.raises(
+        cal.errors.LensError, match="lens: cannot merge sketches of 'binary' and 'top_label'; use one lens"
+    ):
         sketch.merge(cal.Sketch.of([0, 1, 2], np.eye(3), lens="top_label"))
-    with pytest.raises(cal.InputTypeError, match="must be a Sketch"):
+    with pytest.raises(cal.errors.InputTypeError, match="must be a Sketch"):
         sketch.merge(3)  # type: ignore[arg-type]
 
 

@@ -138,11 +138,11 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     assert members(cal.Predictions(FRAME.y, FRAME.p, groups=of_arrays)) == plain
     both = cal.Predictions(FRAME.y, FRAME.p, groups=FRAME[["contract", "few"]])
     assert members(both) == members(grouped("contract, few"))
-    with pytest.raises(cal.ShapeError, match="pass a dict of columns"):
+    with pytest.raises(cal.errors.ShapeError, match="pass a dict of columns"):
         cal.Predictions(FRAME.y, FRAME.p, groups=np.zeros((N, 2)))
-    with pytest.raises(cal.ArgumentError, match="'contract' is None"):
+    with pytest.raises(cal.errors.ArgumentError, match="'contract' is None"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": None})
-    with pytest.raises(cal.InputError, match="another order"):
+    with pytest.raises(cal.errors.InputError, match="another order"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": FRAME.contract.iloc[::-1]})
 
 
@@ -187,7 +187,7 @@ def test_missing_values_are_an_error_unless_they_are_named() -> None:
     frame.loc[[5, 8], "age"] = np.nan
     for table in (frame, pl.from_pandas(frame)):
         for by, row in (("contract", 3), ("few, contract", 3), ("age/3", 5), ("age >= 65", 5)):
-            with pytest.raises(cal.GroupError, match=rf"^groups: .*missing .*row {row}"):
+            with pytest.raises(cal.errors.GroupError, match=rf"^groups: .*missing .*row {row}"):
                 grouped(by, table)
         found = members(grouped("age is null, coalesce(contract, 'none')", table))
         assert found["age is null: true"] == {5, 8}

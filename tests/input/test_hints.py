@@ -165,7 +165,7 @@ def test_sure_scores_in_tests_curves_and_calibrators() -> None:
     with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.assess(y, p, metric="cox_slope")
     with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
-        cal.giviti_test(y, p)
+        cal.inference.giviti_test(y, p)
     with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.ici(y, p, smoother="rcs")
     cal.ici(y, p)  # reads no log-odds
@@ -194,7 +194,7 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
         lambda: cal.ece(y, single, binning=cal.EqualWidth(10)),
         lambda: cal.mce(y, single, bins=10),
         lambda: cal.calibration_curve(y, single, bins=10),
-        lambda: cal.reliability(y, single, bins=10),
+        lambda: cal.figures.reliability(y, single, bins=10),
         lambda: cal.ece(
             cal.Predictions(y, np.column_stack([1 - single, single]).astype(np.float32), sum_tolerance=1e-2),
             bins=10,
@@ -229,8 +229,8 @@ def test_edges_that_float32_holds_and_scores_that_do_not_lie_on_them() -> None:
 def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
     with no_warning():
         _, p = two(400, 2, 2)
-        with pytest.raises(cal.UndefinedMetricError):  # the reference is a sure forecast
-            cal.skill_score(np.ones(40, int), p[:40])
+        with pytest.raises(cal.errors.UndefinedMetricError):  # the reference is a sure forecast
+            cal.metrics.skill_score(np.ones(40, int), p[:40])
         order = np.argsort(p)
         cal.recalibrate((np.arange(400) > 200).astype(int), p[order], method="isotonic", rng=0)
 

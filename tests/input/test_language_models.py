@@ -64,7 +64,7 @@ def softmax(scores: list[float]) -> list[float]:
 def test_probabilities_are_the_softmax_and_targets_are_read(tmp_path: Path, targets: list[Any]) -> None:
     accuracy = [1.0, 1.0, 0.0]
     records = [sample(i, row, t, acc=a) for i, (row, t, a) in enumerate(zip(SCORES, targets, accuracy, strict=True))]
-    found = cal.read_lm_harness(write(tmp_path, records))
+    found = cal.input.read_lm_harness(write(tmp_path, records))
     np.testing.assert_allclose(found.probs, [softmax(row) for row in SCORES], atol=1e-15)
     assert found.labels.tolist() == [0, 1, 2]
     assert list(found.classes) == list("ABCD")
@@ -75,7 +75,7 @@ def test_probabilities_are_the_softmax_and_targets_are_read(tmp_path: Path, targ
 def test_every_form_of_the_file_gives_the_same(tmp_path: Path) -> None:
     records = [sample(i, row, 1, subject=s) for i, (row, s) in enumerate(zip(SCORES, ["a", "b", "a"], strict=True))]
     path = write(tmp_path, records)
-    expected = cal.read_lm_harness(path, by="subject")
+    expected = cal.input.read_lm_harness(path, by="subject")
     packed = tmp_path / "samples_mmlu_x.jsonl.gz"
     packed.write_bytes(gzip.compress(Path(path).read_bytes()))
     listed = tmp_path / "list.json"
@@ -93,13 +93,13 @@ def test_every_form_of_the_file_gives_the_same(tmp_path: Path) -> None:
     ]
     older = write(tmp_path, [{k: v for k, v in r.items() if k != "filtered_resps"} for r in old], "old.jsonl")
     for other in (packed, listed, results, older):
-        found = cal.read_lm_harness(str(other), by="subject")
+        found = cal.input.read_lm_harness(str(other), by="subject")
         assert np.array_equal(found.probs, expected.probs)
         assert np.array_equal(found.labels, expected.labels)
     split = [write(tmp_path, records[:1], "samples_one_2026-01-01T00-00-00.jsonl")]
     split += [write(tmp_path, records[1:], "samples_two_2026-01-01T00-00-00.jsonl")]
     for many in (split, str(tmp_path / "samples_[ot]*_2026-01*.jsonl")):
-        result = cal.evaluate(cal.read_lm_harness(many), metrics=["brier"])
+        result = cal.evaluate(cal.input.read_lm_harness(many), metrics=["brier"])
         assert set(result.groups) == {"one", "two"}
 
 
@@ -111,33 +111,33 @@ def test_text_targets_and_lengths(tmp_path: Path) -> None:
         sample(1, scores[1], "the sun", texts=texts[1], acc=0.0, acc_norm=1.0),
     ]
     path = write(tmp_path, records)
-    assert cal.read_lm_harness(path).labels.tolist() == [1, 0]
-    normalized = cal.read_lm_harness(path, length_norm="characters")
+    assert cal.input.read_lm_harness(path).labels.tolist() == [1, 0]
+    normalized = cal.input.read_lm_harness(path, length_norm="characters")
     by_hand = [softmax([s / len(t) for s, t in zip(*row, strict=True)]) for row in zip(scores, texts, strict=True)]
     np.testing.assert_allclose(normalized.probs, by_hand, atol=1e-15)
     accented = write(tmp_path, [sample(0, [-2.0, -2.0], 1, texts=["é", "ab"])], "bytes.jsonl")
-    assert cal.read_lm_harness(accented, length_norm="bytes").probs.tolist() == [[0.5, 0.5]]
+    assert cal.input.read_lm_harness(accented, length_norm="bytes").probs.tolist() == [[0.5, 0.5]]
 
 
 def test_an_integer_is_an_index_unless_the_accuracy_contradicts(tmp_path: Path) -> None:
     texts = ["2", "3", "1"]
     rows = [[-0.1, -3.0, -4.0], [-3.0, -0.1, -4.0]]
     as_text = [sample(i, row, t, texts=texts, acc=1.0) for i, (row, t) in enumerate(zip(rows, ["2", "3"], strict=True))]
-    assert cal.read_lm_harness(write(tmp_path, as_text)).labels.tolist() == [0, 1]
+    assert cal.input.read_lm_harness(write(tmp_path, as_text)).labels.tolist() == [0, 1]
     as_index = [sample(i, row, t, texts=texts, acc=1.0) for i, (row, t) in enumerate(zip(rows, [0, 1], strict=True))]
-    assert cal.read_lm_harness(write(tmp_path, as_index)).labels.tolist() == [0, 1]
+    assert cal.input.read_lm_harness(write(tmp_path, as_index)).labels.tolist() == [0, 1]
     silent = write(tmp_path, [{k: v for k, v in r.items() if k != "acc"} for r in as_text])
     with pytest.raises(ArgumentError, match="index of a choice and the text of another"):
-        cal.read_lm_harness(silent)
-    assert cal.read_lm_harness(silent, target="text").labels.tolist() == [0, 1]
+        cal.input.read_lm_harness(silent)
+    assert cal.input.read_lm_harness(silent, target="text").labels.tolist() == [0, 1]
     with pytest.raises(InputError, match="contradicts the logged acc"):
-        cal.read_lm_harness(write(tmp_path, [sample(0, rows[0], 1, acc=1.0)]))
+        cal.input.read_lm_harness(write(tmp_path, [sample(0, rows[0], 1, acc=1.0)]))
 
 
 def test_different_numbers_of_choices_give_confidences(tmp_path: Path) -> None:
     records = [sample(0, [-1.0, -2.0], 0, acc=1.0), sample(1, [-1.0, -2.0, -3.0], 2, acc=0.0)]
     with pytest.warns(InputWarning, match="between 2 and 3 choices"):
-        found = cal.read_lm_harness(write(tmp_path, records))
+        found = cal.input.read_lm_harness(write(tmp_path, records))
     assert found.kind == "confidence"
     assert found.outcomes.tolist() == [1, 0] if hasattr(found, "outcomes") else True
     assert cal.brier(found) == pytest.approx(
@@ -146,21 +146,21 @@ def test_different_numbers_of_choices_give_confidences(tmp_path: Path) -> None:
     # Several correct choices, and choices in the contexts, whose index is not logged.
     several = [sample(0, [-1.0, -2.0, -3.0], "[0, 2]", acc=1.0), sample(1, [-3.0, -2.0, -1.0], "[0, 1]", acc=0.0)]
     with pytest.warns(InputWarning, match="not the only one"):
-        assert cal.read_lm_harness(write(tmp_path, several)).kind == "confidence"
+        assert cal.input.read_lm_harness(write(tmp_path, several)).kind == "confidence"
     same = [
         sample(i, row, "his name", texts=["his name"] * 2, acc=a)
         for i, (row, a) in enumerate([([-1, -2], 1.0), ([-1, -2], 0.0)])
     ]
-    found = cal.read_lm_harness(write(tmp_path, same))
+    found = cal.input.read_lm_harness(write(tmp_path, same))
     assert found.labels.tolist() == [0, 1]  # of two choices the other one is correct
-    assert cal.read_lm_harness(write(tmp_path, records), as_confidence=True).kind == "confidence"
+    assert cal.input.read_lm_harness(write(tmp_path, records), as_confidence=True).kind == "confidence"
 
 
 def test_mutual_information_has_unconditional_scores(tmp_path: Path) -> None:
     record = sample(0, [-1.0, -2.0, -0.5, -0.5], 0, texts=["x", "y", "x", "y"], acc=1.0, acc_mutual_info=0.0)
     for number in (2, 3):
         record["arguments"][f"gen_args_{number}"]["arg_0"] = ""
-    found = cal.read_lm_harness(write(tmp_path, [record]))
+    found = cal.input.read_lm_harness(write(tmp_path, [record]))
     np.testing.assert_allclose(found.probs, [softmax([-1, -2])])
 
 
@@ -185,25 +185,25 @@ GENERATED: Record = {**sample(0, [-1.0, -2.0], 0), "resps": [["Paris"]], "filter
 )
 def test_hostile_logs_are_errors(tmp_path: Path, records: list[Any], words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.read_lm_harness(write(tmp_path, records))
+        cal.input.read_lm_harness(write(tmp_path, records))
 
 
 def test_files_and_options_that_cannot_be_read(tmp_path: Path) -> None:
     path = Path(write(tmp_path, [sample(i, SCORES[0], 0) for i in range(3)]))
     path.write_text(path.read_text()[:-200])
     with pytest.raises(FileError, match=r"line 3 is not valid JSON.*the line is truncated"):
-        cal.read_lm_harness(path)
+        cal.input.read_lm_harness(path)
     with pytest.raises(FileError, match="no such file"):
-        cal.read_lm_harness(tmp_path / "nowhere_*.jsonl")
+        cal.input.read_lm_harness(tmp_path / "nowhere_*.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(FileError, match="is empty"):
-        cal.read_lm_harness(tmp_path / "empty.jsonl")
+        cal.input.read_lm_harness(tmp_path / "empty.jsonl")
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b"{}" * 1000)[:-12])
     with pytest.raises(FileError, match="cannot be read"):
-        cal.read_lm_harness(tmp_path / "cut.jsonl.gz")
+        cal.input.read_lm_harness(tmp_path / "cut.jsonl.gz")
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileError, match=r"no file samples_"):
-        cal.read_lm_harness(tmp_path / "folder")
+        cal.input.read_lm_harness(tmp_path / "folder")
     good = write(tmp_path, [sample(0, SCORES[0], 0)])
     for keywords, words in (
         ({"by": "topic"}, "unknown field 'topic'; the fields are task, doc_id, subject"),
@@ -212,16 +212,16 @@ def test_files_and_options_that_cannot_be_read(tmp_path: Path) -> None:
         ({"filter": "strict"}, "has the filters 'none'"),
     ):
         with pytest.raises(CalibrantError, match=words):
-            cal.read_lm_harness(good, **keywords)
+            cal.input.read_lm_harness(good, **keywords)
 
 
 def test_filters_are_chosen(tmp_path: Path) -> None:
     two = [sample(0, [-1.0, -2.0], 0, filter=name) for name in ("strict-match", "flexible-extract")]
     with pytest.raises(ArgumentError, match="filters 'strict-match', 'flexible-extract'; choose one"):
-        cal.read_lm_harness(write(tmp_path, two))
-    assert cal.read_lm_harness(write(tmp_path, two), filter="strict-match").n == 1
+        cal.input.read_lm_harness(write(tmp_path, two))
+    assert cal.input.read_lm_harness(write(tmp_path, two), filter="strict-match").n == 1
     with_none = [*two, sample(0, [-5.0, -1.0], 1)]
-    assert cal.read_lm_harness(write(tmp_path, with_none)).labels.tolist() == [1]
+    assert cal.input.read_lm_harness(write(tmp_path, with_none)).labels.tolist() == [1]
 
 
 def chat(tops: dict[str, float], **more: Any) -> Record:
@@ -259,7 +259,7 @@ def test_chat_batch_completion_and_response_formats(tmp_path: Path) -> None:
     responses = {"id": "r", "output": [{"type": "message", "content": [part]}]}
     for record in (chat(TOPS), batch, plain, responses):
         path = write(tmp_path, [{**record, "answer": "B"}], "out.jsonl")
-        found = cal.read_openai_logprobs(path)
+        found = cal.input.read_openai_logprobs(path)
         np.testing.assert_allclose(found.probs, [by_hand()], rtol=1e-12)
         assert found.labels.tolist() == [1]
         assert list(found.classes) == list("ABCD")
@@ -283,11 +283,11 @@ def test_answers_from_fields_files_mappings_and_lists(tmp_path: Path) -> None:
         (nested, "metadata.gold"),
         (nested, None),
     ):
-        assert cal.read_openai_logprobs(source, label=label, by="topic").labels.tolist() == [0, 1, 2]
+        assert cal.input.read_openai_logprobs(source, label=label, by="topic").labels.tolist() == [0, 1, 2]
     judged = write(
         tmp_path, [{**r, "correct": c} for r, c in zip(records, [True, 0, "incorrect"], strict=True)], "j.jsonl"
     )
-    found = cal.read_openai_logprobs(judged)
+    found = cal.input.read_openai_logprobs(judged)
     assert found.kind == "confidence"
     assert cal.brier(found) == pytest.approx(((by_hand()[0] - 1) ** 2 + 2 * by_hand()[0] ** 2) / 3)
     (tmp_path / "latin.csv").write_bytes(b"custom_id,answer\nq0,\xe9\n")
@@ -302,32 +302,32 @@ def test_answers_from_fields_files_mappings_and_lists(tmp_path: Path) -> None:
         (["A", "B", "E"], "'E' is not among the choices A, B, C, D"),
     ):
         with pytest.raises(CalibrantError, match=words):
-            cal.read_openai_logprobs(path, label=label)
+            cal.input.read_openai_logprobs(path, label=label)
 
 
 def test_words_positions_and_failures(tmp_path: Path) -> None:
     words = {"Yes": math.log(0.3), " yes": math.log(0.3), "No": math.log(0.2), "maybe": -9999.0}
     path = write(tmp_path, [chat(words, answer="no")], "w.jsonl")
     with pytest.warns(InputWarning, match="80.0% of the probability on average"):
-        found = cal.read_openai_logprobs(path, ["no", "yes"])
+        found = cal.input.read_openai_logprobs(path, ["no", "yes"])
     np.testing.assert_allclose(found.probs, [[0.25, 0.75]] if found.probs.ndim == 2 else [0.75])
     late = chat(TOPS, answer="A")
     first = chat({"Answer": -0.1})["choices"][0]["logprobs"]["content"][0]
     late["choices"][0]["logprobs"]["content"].insert(0, first)
     path = write(tmp_path, [late], "late.jsonl")
     with pytest.raises(ColumnError, match=r"none of the choices is among the tokens at position 0 \('Answer'\)"):
-        cal.read_openai_logprobs(path)
-    assert cal.read_openai_logprobs(path, position=-1).labels.tolist() == [0]
+        cal.input.read_openai_logprobs(path)
+    assert cal.input.read_openai_logprobs(path, position=-1).labels.tolist() == [0]
     with pytest.raises(ColumnError, match="has 2 tokens, and none at position 5"):
-        cal.read_openai_logprobs(path, position=5)
+        cal.input.read_openai_logprobs(path, position=5)
     bare = {"custom_id": "q9", "response": None, "error": {"message": "rate limit"}, "answer": "A"}
     without = chat(TOPS, answer="A", custom_id="q8")
     without["choices"][0]["logprobs"] = None
     path = write(tmp_path, [chat(TOPS, answer="A", custom_id="q7"), bare, without], "failed.jsonl")
     with pytest.raises(InputError, match=r"2 of 3 responses cannot be used.*line 2: the request failed"):
-        cal.read_openai_logprobs(path)
+        cal.input.read_openai_logprobs(path)
     with pytest.warns(InputWarning, match="2 of 3 responses were left out"):
-        assert cal.read_openai_logprobs(path, failed="drop").n == 1
+        assert cal.input.read_openai_logprobs(path, failed="drop").n == 1
     for keywords, message in (
         ({"choices": "A"}, "two or more different"),
         ({"choices": "AA"}, "two or more different"),
@@ -335,10 +335,10 @@ def test_words_positions_and_failures(tmp_path: Path) -> None:
         ({"failed": "skip"}, "must be 'raise' or 'drop'"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            cal.read_openai_logprobs(path, **keywords)
+            cal.input.read_openai_logprobs(path, **keywords)
     digits = write(tmp_path, [chat({"1": -0.5, "2": -1.0}, answer=0)], "digits.jsonl")
     with pytest.raises(InputError, match="correct answer 0 is not among the choices 1, 2"):  # not the first choice
-        cal.read_openai_logprobs(digits, "12")
+        cal.input.read_openai_logprobs(digits, "12")
     twice = write(tmp_path, [chat(TOPS, answer="A", custom_id="q")] * 2, "twice.jsonl")
     with pytest.raises(InputError, match="'q' occurs twice"):
-        cal.read_openai_logprobs(twice)
+        cal.input.read_openai_logprobs(twice)

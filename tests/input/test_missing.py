@@ -83,7 +83,7 @@ def test_all_arguments_lose_the_same_rows() -> None:
     for row, column in enumerate(frame.columns):
         frame.loc[10 * row : 10 * row + row, column] = None  # 1 label, 2 scores, 3 weights, 4 groups, 5 features
     given = {"label": "y", "prob": "p", "sample_weight": "w", "groups": "g", "features": ["x"]}
-    with pytest.raises(cal.InputTypeError) as caught:
+    with pytest.raises(cal.errors.InputTypeError) as caught:
         cal.Predictions(frame, **given)
     assert str(caught.value) == (
         "y_true: 15 missing values (y 1, p 2, w 3, g 4, features 5), the first in row 0; use missing='drop' to drop these rows"
@@ -149,7 +149,7 @@ def test_results_state_what_was_dropped() -> None:
 
 
 def test_what_is_not_missing() -> None:
-    with pytest.raises(cal.ProbabilityError, match="got inf in row 3"):  # the row of the input
+    with pytest.raises(cal.errors.ProbabilityError, match="got inf in row 3"):  # the row of the input
         cal.ece(cal.Predictions([0, 1, 0, 1], [0.1, NAN, 0.3, np.inf], missing="drop"))
     # A text that names a class is a label, and so is one of two labels.
     labels, probs = ["NA", "EU", "NA", "EU"], [[0.7, 0.3], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]
@@ -174,12 +174,12 @@ def test_masks_of_missing_rows() -> None:
 
 def test_errors_that_remain() -> None:
     with pytest.raises(
-        cal.InputError, match=r"y_true: all 2 rows have missing values \(y_true 1, y_prob 1\), so none is left"
+        cal.errors.InputError, match=r"y_true: all 2 rows have missing values \(y_true 1, y_prob 1\), so none is left"
     ):
         cal.ece(cal.Predictions([0, None], [NAN, 0.3], missing="drop"))
-    with pytest.raises(cal.ArgumentError, match="missing: must be 'raise' or 'drop'; got 'omit'"):
+    with pytest.raises(cal.errors.ArgumentError, match="missing: must be 'raise' or 'drop'; got 'omit'"):
         cal.ece(cal.Predictions(Y, P, missing="omit"))
-    with pytest.raises(cal.ShapeError, match="has 3 rows"):
+    with pytest.raises(cal.errors.ShapeError, match="has 3 rows"):
         cal.ece(cal.Predictions([0, 1, NAN, 1], [0.1, NAN, 0.3], missing="drop"))
     with pytest.raises(cal.CalibrantError, match=r"scores: missing value in row 1; drop or fill these rows"):
         cal.PlattScaling().fit([0.1, NAN, 0.7], [0, 1, 1])

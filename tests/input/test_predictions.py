@@ -215,7 +215,7 @@ def test_class_index_takes_names_and_numbers() -> None:
     )
     assert Predictions([10, 30, 20, 30], P3, classes=[10, 20, 30]).class_index("20") == 1
     for bad in (3, -1, True, "b", 1.0):
-        with pytest.raises(cal.ArgumentError, match="unknown class"):
+        with pytest.raises(cal.errors.ArgumentError, match="unknown class"):
             Predictions(Y3, P3).class_index(bad)
 
 
@@ -295,7 +295,7 @@ def test_predictions_stand_wherever_labels_and_probabilities_do() -> None:
 
 def test_nothing_is_rescaled_unless_asked() -> None:
     doubled = 2 * np.array(P3)
-    with pytest.raises(cal.ProbabilityError):
+    with pytest.raises(cal.errors.ProbabilityError):
         Predictions(Y3, doubled)
     assert np.allclose(Predictions(Y3, doubled, normalize=True).probs, P3, rtol=1e-15)
     clipped = Predictions([0, 1], [[1.2, 0.0], [-0.1, 1.0]], clip=True)
@@ -326,7 +326,7 @@ def test_columns_of_a_frame_name_the_classes(library: str) -> None:
     assert read.top_correct is not None
     assert read.top_correct.tolist() == [1, 1, 0, 0]
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"classes: the columns of the probabilities are in another order: \['eel', 'dog', 'cat'\]; drop classes",
     ):
         Predictions(NAMED_ROWS, turned, classes=NAMES)
@@ -337,7 +337,7 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
     assert Predictions([0, 2, 0, 1], pd.DataFrame(MATRIX)).classes is None
     from_one = Predictions([1, 3, 1, 2], pd.DataFrame(MATRIX, columns=[1, 2, 3]))
     assert from_one.classes == (1, 2, 3)
-    with pytest.raises(cal.LabelError):
+    with pytest.raises(cal.errors.LabelError):
         Predictions(["cat", "eel", "cat", "yak"], table("pandas", NAMES))
     given = table("pandas", NAMES).assign(truth=NAMED_ROWS)
     read = Predictions(given, label="truth", prob=["dog", "eel", "cat"])
@@ -348,24 +348,25 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
 def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
     row = labels.index("bird")
     with pytest.raises(
-        cal.LabelError, match=rf"labels must be among the classes \['cat', 'dog', 'eel'.*\]; got 'bird' in row {row}"
+        cal.errors.LabelError,
+        match=rf"labels must be among the classes \['cat', 'dog', 'eel'.*\]; got 'bird' in row {row}",
     ) as raised:
         Predictions(labels, table("pandas", NAMES))
     assert raised.value.row == row
     frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match=r"y_true: labels must be among the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?",
     ):
         cal.ece(cal.Predictions(frame, label="label", prob=["cat", "dog"]))
-    with pytest.raises(cal.LabelError, match="y_true: text labels require the names of the classes; got"):
+    with pytest.raises(cal.errors.LabelError, match="y_true: text labels require the names of the classes; got"):
         Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
 
 
 @pytest.mark.parametrize("columns", [[1, 2, 3], [2, 0, 1], [1.0, 2.0, 3.0]])
 def test_numbers_that_could_be_names_or_positions_are_refused(columns: list[Any]) -> None:
     frame, labels = pd.DataFrame(MATRIX, columns=columns), [1, 2, 1, 2]
-    with pytest.raises(cal.LabelError, match=r"y_true: .*the labels could be names or positions of the columns"):
+    with pytest.raises(cal.errors.LabelError, match=r"y_true: .*the labels could be names or positions of the columns"):
         Predictions(labels, frame)
     counted = Predictions(labels, frame.to_numpy()).labels
     assert counted is not None
@@ -414,9 +415,9 @@ def test_no_call_is_made_for_each_label(labels: Any, kind: Any) -> None:
 
 def test_an_index_in_another_order_is_refused() -> None:
     labels, frame = pd.Series([0, 2, 0, 1]), pd.DataFrame(MATRIX)
-    with pytest.raises(cal.InputError, match=r"y_prob: has the same index .* pass y_prob.loc\[y_true.index\]"):
+    with pytest.raises(cal.errors.InputError, match=r"y_prob: has the same index .* pass y_prob.loc\[y_true.index\]"):
         Predictions(labels, frame.iloc[::-1])
-    with pytest.raises(cal.InputError, match="groups: has the same index"):
+    with pytest.raises(cal.errors.InputError, match="groups: has the same index"):
         Predictions(labels, frame, groups=pd.Series(list("abcd")).iloc[[1, 0, 2, 3]])
     assert Predictions(labels, frame.iloc[::-1].to_numpy()).n == 4
     assert Predictions(labels, frame.set_index(pd.Index([7, 8, 9, 10]))).n == 4  # other rows: read by position
@@ -430,7 +431,7 @@ def test_an_index_in_another_order_is_refused() -> None:
 
 def test_a_sketch_is_named_where_rows_are_needed() -> None:
     with pytest.raises(
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         match="y_true: a sketch keeps no rows, which are required here; pass labels and probabilities",
     ):
         Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))

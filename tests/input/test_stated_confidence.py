@@ -30,14 +30,18 @@ def test_what_is_clear_is_converted(values: Any, expected: list[float], note: st
     found, said = read_confidences(values)
     assert found == pytest.approx(expected, abs=1e-15)
     assert said == note
-    assert cal.parse_confidence(values) == pytest.approx(expected, abs=1e-15)
+    assert cal.input.parse_confidence(values) == pytest.approx(expected, abs=1e-15)
 
 
 def test_scale_and_words() -> None:
-    assert cal.parse_confidence([]).tolist() == []
-    assert cal.parse_confidence([7, 10], scale=10).tolist() == [0.7, 1.0]
-    assert cal.parse_confidence([1, 85], scale=100).tolist() == [0.01, 0.85]
-    assert cal.parse_confidence(["High", "low", "70%"], words={"high": 0.9, "LOW": 0.6}).tolist() == [0.9, 0.6, 0.7]
+    assert cal.input.parse_confidence([]).tolist() == []
+    assert cal.input.parse_confidence([7, 10], scale=10).tolist() == [0.7, 1.0]
+    assert cal.input.parse_confidence([1, 85], scale=100).tolist() == [0.01, 0.85]
+    assert cal.input.parse_confidence(["High", "low", "70%"], words={"high": 0.9, "LOW": 0.6}).tolist() == [
+        0.9,
+        0.6,
+        0.7,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,4 +72,4 @@ def test_scale_and_words() -> None:
 )
 def test_what_is_not_clear_is_an_error(values: Any, keywords: dict[str, Any], words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.parse_confidence(values, **keywords)
+        cal.input.parse_confidence(values, **keywords)

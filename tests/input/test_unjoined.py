@@ -27,17 +27,19 @@ def unjoined(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 def test_joined_rows_have_the_values_of_the_predictions() -> None:
     label, score, group, key = unjoined()
     for joined in (
-        cal.join_events(cal.Predictions(label, score, groups=group)),
-        cal.join_events(cal.Predictions(label, score, groups=group), keys=key),
-        cal.join_events(cal.Predictions(label, score, groups=group)),
-        cal.join_events(cal.Predictions(np.where(label == 1, "click", "none"), score, groups=group, pos_label="click")),
+        cal.input.join_events(cal.Predictions(label, score, groups=group)),
+        cal.input.join_events(cal.Predictions(label, score, groups=group), keys=key),
+        cal.input.join_events(cal.Predictions(label, score, groups=group)),
+        cal.input.join_events(
+            cal.Predictions(np.where(label == 1, "click", "none"), score, groups=group, pos_label="click")
+        ),
     ):
         assert joined.n == 300
         for metric in (cal.ece, cal.ece_em, cal.brier, cal.expected_observed_ratio, cal.smece):
             assert metric(joined) == pytest.approx(metric(EVENT, SCORE), rel=1e-12)
         assert cal.pce(joined) == pytest.approx(cal.pce(cal.Predictions(EVENT, SCORE, groups=GROUP)), rel=1e-12)
     # The rate of each bin is events over predictions; of the unjoined rows it would be events over rows.
-    table = cal.calibration_curve(cal.join_events(label, score), bins=3).table
+    table = cal.calibration_curve(cal.input.join_events(label, score), bins=3).table
     place = np.clip(np.ceil(score * 3), 1, 3)
     for k in range(3):
         positives, negatives = ((label == value) & (place == k + 1) for value in (1, 0))
@@ -49,7 +51,7 @@ def test_weights_and_rows_of_weight_zero() -> None:
     rows = np.concatenate([np.arange(300), np.flatnonzero(EVENT)])
     label = np.concatenate([np.zeros(300, int), np.ones(EVENT.sum(), int)])
     for keys in (None, rows):
-        joined = cal.join_events(label, SCORE[rows], sample_weight=weight[rows], keys=keys)
+        joined = cal.input.join_events(label, SCORE[rows], sample_weight=weight[rows], keys=keys)
         assert cal.ece(joined) == pytest.approx(cal.ece(EVENT, SCORE, sample_weight=weight), rel=1e-12)
 
 
@@ -58,20 +60,20 @@ def test_errors_of_joining() -> None:
         InputError,
         match=r"y_true: 1 of 2 events have no row with label 0 and the same probability.*row 2; pass keys, or drop",
     ):
-        cal.join_events([0, 1, 1], [0.2, 0.2, 0.9])
+        cal.input.join_events([0, 1, 1], [0.2, 0.2, 0.9])
     with pytest.raises(InputError, match="1 of 1 events have no row with label 0 and the same key"):
-        cal.join_events([0, 1], [0.2, 0.2], keys=["a", "b"])
+        cal.input.join_events([0, 1], [0.2, 0.2], keys=["a", "b"])
     with pytest.raises(ShapeError, match="keys: must have one entry for each of 2 rows"):
-        cal.join_events([0, 1], [0.2, 0.2], keys=["a"])
+        cal.input.join_events([0, 1], [0.2, 0.2], keys=["a"])
     for missing in (None, np.nan):
         with pytest.raises(InputError, match="keys: missing value in row 1; drop these rows"):
-            cal.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=[1, missing, 1])
-    assert cal.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=np.array([1, "1", 1], object)).n == 2
+            cal.input.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=[1, missing, 1])
+    assert cal.input.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=np.array([1, "1", 1], object)).n == 2
     with pytest.raises(InputTypeError, match="unjoined rows have one event with hard labels; got multiclass"):
-        cal.join_events([0, 1], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+        cal.input.join_events([0, 1], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     with pytest.raises(InputTypeError, match="counts: are not supported"):
-        cal.join_events(cal.Predictions([0, 1], [0.2, 0.2], counts=[1, 2]))
-    assert cal.join_events([0, 0], [0.2, 0.3]).n == 2
+        cal.input.join_events(cal.Predictions([0, 1], [0.2, 0.2], counts=[1, 2]))
+    assert cal.input.join_events([0, 0], [0.2, 0.3]).n == 2
 
 
 def test_groups_of_several_columns() -> None:
@@ -92,8 +94,8 @@ def test_groups_of_several_columns() -> None:
 
     calls: list[Any] = [
         lambda groups: cal.pce(cal.Predictions(label, score, groups=groups)),
-        lambda groups: cal.horizon_outcomes(time, event, horizon=4, groups=groups).weight,
-        lambda groups: cal.assess_gaussian(errors, np.zeros((n, 2)), np.eye(2), groups=groups).pvalue,
+        lambda groups: cal.clinical.horizon_outcomes(time, event, horizon=4, groups=groups).weight,
+        lambda groups: cal.inference.assess_gaussian(errors, np.zeros((n, 2)), np.eye(2), groups=groups).pvalue,
         calibrated,
     ]
     several: dict[str, Any] = {"sex": sex, "site": site}
@@ -104,7 +106,7 @@ def test_groups_of_several_columns() -> None:
     from sklearn.linear_model import LogisticRegression
 
     with pytest.raises(GroupError, match="groups: clusters require one grouping; got 2: sex, site; name one of them"):
-        cal.internal_validation(LogisticRegression(), errors, label, groups=several, n_resamples=20)
+        cal.clinical.internal_validation(LogisticRegression(), errors, label, groups=several, n_resamples=20)
     with pytest.raises(ShapeError, match=r"got shape \(2, 300\); pass a dict of columns"):
         cal.pce(cal.Predictions(label, score, groups=[sex, site]))
     fitted = cal.GroupCalibration(cal.PlattScaling()).fit(score, label, groups=several)
@@ -116,8 +118,8 @@ def test_keys_belong_to_rows_of_a_frame_and_rows_are_counted_as_given() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"label": [0, 0, 1], "prob": [0.2, 0.2, 0.2], "id": ["a", "b", "a"]})
     held = cal.Predictions(frame, label="label", prob="prob")
-    assert cal.join_events(held, keys=frame["id"]).labels.tolist() == [0, 1]
-    with pytest.raises(cal.InputTypeError, match="cannot be combined with Predictions"):
-        cal.join_events(held, sample_weight=[1, 1, 1])
-    with pytest.raises(cal.InputError, match="such as that of row 3"):  # row 0 has no weight
-        cal.join_events([0, 0, 1, 1], [0.9, 0.2, 0.2, 0.9], sample_weight=[0, 1, 1, 1])
+    assert cal.input.join_events(held, keys=frame["id"]).labels.tolist() == [0, 1]
+    with pytest.raises(cal.errors.InputTypeError, match="cannot be combined with Predictions"):
+        cal.input.join_events(held, sample_weight=[1, 1, 1])
+    with pytest.raises(cal.errors.InputError, match="such as that of row 3"):  # row 0 has no weight
+        cal.input.join_events([0, 0, 1, 1], [0.9, 0.2, 0.2, 0.9], sample_weight=[0, 1, 1, 1])

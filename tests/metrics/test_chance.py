@@ -69,7 +69,9 @@ def test_both_ways_to_compute_it_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.deep
 def test_it_is_gece_minus_what_simulation_gives_by_chance() -> None:
-    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), distribution=[0.5] * 4, rng=1)
+    data = cal.inference.make_miscalibrated(
+        300, warp=cal.inference.simulation.temperature(2.0), distribution=[0.5] * 4, rng=1
+    )
     tested = cal.assess(data.y_true, data.y_prob, metric="gece", n_resamples=200, rng=0)
     assert tested.null is not None
     assert tested.by_chance is not None
@@ -97,10 +99,12 @@ def test_more_rows_and_fewer_classes_do_not_change_its_mean(deep: bool) -> None:
         repeats = 200 if deep else 20
         found = [
             cal.gece_db(data.y_true, data.y_prob)
-            for data in (cal.make_calibrated(rows, distribution=[0.3] * classes, rng=s) for s in range(repeats))
+            for data in (
+                cal.inference.make_calibrated(rows, distribution=[0.3] * classes, rng=s) for s in range(repeats)
+            )
         ]
         assert abs(np.mean(found)) < 4 * np.std(found) / math.sqrt(repeats)
-        last = cal.make_calibrated(rows, distribution=[0.3] * classes, rng=0)
+        last = cal.inference.make_calibrated(rows, distribution=[0.3] * classes, rng=0)
         assert cal.gece(last.y_true, last.y_prob) > 5 * abs(np.mean(found))
 
 

@@ -30,7 +30,7 @@ def test_checked_values() -> None:
     assert ecd_gaussian(*ONE) == 0.375
     assert nees(*TWO) == pytest.approx(2 / 3, abs=1e-15)
     assert ecd_gaussian(*TWO) == pytest.approx(-2 / 3, abs=1e-15)
-    assert (cal.nees, cal.ecd_gaussian, cal.ecd_density) == (nees, ecd_gaussian, ecd_density)
+    assert (cal.metrics.nees, cal.metrics.ecd_gaussian, cal.metrics.ecd_density) == (nees, ecd_gaussian, ecd_density)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -64,13 +64,13 @@ def test_variances_of_uncorrelated_errors() -> None:
     )
     variance[7, 1] = 0
     with pytest.raises(
-        cal.InputError, match="cov: variances must be positive; got 0 in row 7; drop or correct"
+        cal.errors.InputError, match="cov: variances must be positive; got 0 in row 7; drop or correct"
     ) as caught:
         nees(x, mean, variance)
     assert caught.value.row == 7
     # As many rows as dimensions: a square array is one covariance for all rows, never variances.
     with pytest.raises(
-        cal.InputError,
+        cal.errors.InputError,
         match=r"symmetric in row 0; the array .* give variances of 3 rows of 3 dimensions as diagonal matrices of shape \(3, 3, 3\)",
     ):
         nees(x[:3], mean[:3], np.arange(1.0, 10).reshape(3, 3))
@@ -133,7 +133,7 @@ def test_random_covariances_without_full_rank_are_refused() -> None:
         d = int(rng.integers(2, 9))
         root = rng.normal(size=(d, int(rng.integers(1, d))))
         root *= 10.0 ** rng.uniform(-5, 5, (d, 1)) if number % 2 else 1.0
-        with pytest.raises(cal.InputError, match="covariances must be positive definite"):
+        with pytest.raises(cal.errors.InputError, match="covariances must be positive definite"):
             nees(np.zeros((3, d)), np.ones((3, d)), root @ root.T)
 
 
@@ -164,7 +164,7 @@ def test_every_singular_covariance_is_named() -> None:
         except np.linalg.LinAlgError:
             refused += 1
         with pytest.raises(
-            cal.InputError, match="cov: covariances must be positive definite in row 1; drop or correct the row"
+            cal.errors.InputError, match="cov: covariances must be positive definite in row 1; drop or correct the row"
         ) as caught:
             nees([[1, 0], [1, 0]], [[0, 0], [0, 0]], cov)
         assert caught.value.row == 1
@@ -180,140 +180,140 @@ def test_other_containers() -> None:
 
 BAD: list[tuple[type[Exception], str, Any]] = [
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         "x: rows differ in length; give every row the same number of entries",
         lambda: nees([[1, 2], [3]], [0, 0], [1, 1]),
     ),
-    (cal.ShapeError, "x: is empty", lambda: nees([], [], [])),
-    (cal.ShapeError, "entropy: is empty", lambda: ecd_density([1], [])),
+    (cal.errors.ShapeError, "x: is empty", lambda: nees([], [], [])),
+    (cal.errors.ShapeError, "entropy: is empty", lambda: ecd_density([1], [])),
     (
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         r"x: expected numbers, got the text 'a' in row 0; convert it with float\(\) or read the column as numeric",
         lambda: nees(["a"], [0], [1]),
     ),
     (
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         r"mean: missing value \(None\) in row 0; drop or fill these rows",
         lambda: nees([1], [None], [1]),
     ),
     (
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         "x: expected real numbers, got dtype complex128; convert it to float first",
         lambda: nees([1j], [0], [1]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "x: values must be finite; got nan in row 1; drop or correct the row",
         lambda: nees([0, math.nan], [0, 0], [1, 1]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "mean: values must be finite; got inf in row 0; drop or correct the row",
         lambda: nees([0], [math.inf], [1]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: values must be finite; got nan in row 1; drop or correct the row",
         lambda: nees([0, 0], [0, 0], [1, math.nan]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: values must be finite; got nan in row 0; drop or correct the row",
         lambda: nees([0], [0], math.nan),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(2,\) and \(1,\)",
         lambda: nees([1], [0, 0], [1]),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(\) and \(\)",
         lambda: nees(1, 0, 1),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(1, 1, 1\) and \(1, 1, 1\)",
         lambda: nees(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), [1]),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"cov: expected shape \(2, 1, 1\), one covariance per row, \(2, 1\), variances, or \(1, 1\); got \(3,\)",
         lambda: nees([1, 2], [0, 0], [1, 1, 1]),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"cov: expected shape \(1, 2, 2\), one covariance per row, \(1, 2\), variances, or \(2, 2\); got \(2,\)",
         lambda: nees([[1, 2]], [[0, 0]], [1, 1]),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"cov: expected shape \(1, 2, 2\), one covariance per row, \(1, 2\), variances, or \(2, 2\); got \(3, 3\)",
         lambda: nees([[1, 2]], [[0, 0]], np.eye(3)),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: covariances must be symmetric in row 0",
         lambda: nees([[1, 2]], [[0, 0]], [[1, 0.5], [0, 1]]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: covariances must be positive definite in row 1; drop or correct the row",
         lambda: nees([1, 1], [0, 0], [1, 0]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: covariances must be positive definite in row 0; drop or correct the row",
         lambda: nees([[1, 2]], [[0, 0]], [[1, 2], [2, 1]]),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "cov: covariances must be positive definite in row 0; drop or correct the row",
         lambda: ecd_gaussian([1], [0], [-1]),
     ),
-    (cal.ShapeError, r"log_density: expected one number per row, got shape \(\)", lambda: ecd_density(-1, 1)),
+    (cal.errors.ShapeError, r"log_density: expected one number per row, got shape \(\)", lambda: ecd_density(-1, 1)),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"log_density: expected one number per row, got shape \(1, 2\)",
         lambda: ecd_density([[-1, -1]], 1),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "log_density: values must be finite; got inf in row 1; drop or correct the row",
         lambda: ecd_density([0, math.inf], 1),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "log_density: values must be finite; got nan in row 0; drop or correct the row",
         lambda: ecd_density([math.nan], 1),
     ),
     (
-        cal.InputError,
+        cal.errors.InputError,
         "entropy: values must be finite; got -inf in row 0; drop or correct the row",
         lambda: ecd_density([0], -math.inf),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"entropy: expected shape \(2,\) or one number, got shape \(3,\)",
         lambda: ecd_density([0, 0], [1, 1, 1]),
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"sample_weight: expected one number for each of 3 rows, got shape \(2,\)",
         lambda: nees(*ONE, sample_weight=[1, 1]),
     ),
     (
-        cal.WeightError,
+        cal.errors.WeightError,
         "counts: all counts are zero; give at least one row a positive count",
         lambda: ecd_gaussian(*ONE, counts=[0, 0, 0]),
     ),
     (
-        cal.WeightError,
+        cal.errors.WeightError,
         "sample_weight: cannot be combined with counts; multiply them, or drop one",
         lambda: nees(*ONE, sample_weight=[1], counts=[1]),
     ),
     (
-        cal.WeightError,
+        cal.errors.WeightError,
         r"counts: counts must be non-negative integers; got 0\.5 in row 0; pass sample_weight for real weights",
         lambda: ecd_density([0], 1, counts=[0.5]),
     ),

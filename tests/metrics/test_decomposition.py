@@ -282,7 +282,7 @@ def test_soft_labels_where_the_score_takes_them() -> None:
             whole, abs=1e-13
         )
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
     ):
         cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
@@ -298,13 +298,13 @@ def test_an_infinite_score_is_all_miscalibration() -> None:
     inside = cal.decompose([0, 1, 1], [0.2, 0.0, 0.9], score="nll", bins=2)
     assert inside.within == math.inf
     assert math.isfinite(inside.value)
-    with pytest.raises(cal.UndefinedMetricError, match="infinite with and without"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="infinite with and without"):
         cal.decompose([1, 0, 1], [0.0, 0.2, 0.9], score="nll", bins=10)
 
 
 def test_a_score_that_has_no_least_value_has_no_parts() -> None:
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="dawid_sebastiani: is -inf after recalibration, so its components are infinite; use 'brier' or 'nll'",
     ):
         cal.decompose(*T1, score="dawid_sebastiani", method="corp")
@@ -366,52 +366,56 @@ def test_fitted_bins_are_used_again() -> None:
 
 
 BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
-    (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
+    (cal.errors.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
     (
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
         {"score": "ece"},
     ),
     (
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
         {"score": "root_brier"},
     ),
     (
-        cal.UnknownMetricError,
+        cal.errors.UnknownMetricError,
         r"metric: unknown metric 'brierr'; did you mean 'brier' or 'spiegelhalter_z'\?",
         {"score": "brierr"},
     ),
     (
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         r"floor: nll is not proper with this option; clip the probabilities to \[eps, 1 - eps\] first",
         {"score": "nll", "floor": 1e-15},
     ),
     (
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         "bins: has no effect with 'corp', which determines its own bins; use method='murphy'",
         {"method": "corp", "bins": 5},
     ),
-    (cal.ArgumentError, "bins: is required with the binning 'equal_mass'; for example 15", {"binning": "equal_mass"}),
-    (cal.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
-    (cal.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
-    (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose; use bins", {"n_bins": 5}),
     (
-        cal.LensError,
+        cal.errors.ArgumentError,
+        "bins: is required with the binning 'equal_mass'; for example 15",
+        {"binning": "equal_mass"},
+    ),
+    (cal.errors.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
+    (cal.errors.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
+    (cal.errors.UnknownArgumentError, "n_bins: unexpected keyword of decompose; use bins", {"n_bins": 5}),
+    (
+        cal.errors.LensError,
         "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
         {"lens": "classwise"},
     ),
     (
-        cal.LensError,
+        cal.errors.LensError,
         "lens: method='corp' requires one score per row, and 'canonical' has several; use 'binary'",
         {"lens": "canonical", "method": "corp"},
     ),
     (
-        cal.LensError,
+        cal.errors.LensError,
         "lens: bins requires one score per row, and 'canonical' has several; use 'binary'",
         {"lens": "canonical", "bins": 4},
     ),
-    (cal.LensError, r"lens: unknown lens 'tob_label'; did you mean 'top_label'\?", {"lens": "tob_label"}),
+    (cal.errors.LensError, r"lens: unknown lens 'tob_label'; did you mean 'top_label'\?", {"lens": "tob_label"}),
 ]
 
 
@@ -422,22 +426,23 @@ def test_bad_options_are_named(error: type[Exception], message: str, options: di
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(cal.ProbabilityError, match="row 1"):
+    with pytest.raises(cal.errors.ProbabilityError, match="row 1"):
         cal.decompose([0, 1], [0.5, 1.5])
-    with pytest.raises(cal.LensError, match="class:NAME"):
+    with pytest.raises(cal.errors.LensError, match="class:NAME"):
         cal.decompose(cal.Predictions([[0, 1]], [[0.2, 0.9]], multilabel=True))
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
+    with pytest.raises(cal.errors.LensError, match="lens: is determined by the view; drop lens"):
         cal.decompose(view, lens="top_label")
     for more in ({"where": [True, False]}, {"sample_weight": [1, 1]}):
         with pytest.raises(
-            cal.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
+            cal.errors.InputTypeError,
+            match="y_true: a view cannot be combined with other arguments; pass the view alone",
         ):
             cal.decompose(view, **more)
 
 
 def test_signatures_say_what_can_be_given() -> None:
-    for function in (cal.decompose, cal.skill_score):
+    for function in (cal.decompose, cal.metrics.skill_score):
         names = list(inspect.signature(function).parameters)
         assert names[:2] == ["y_true", "y_prob"]
         assert "Examples" in (function.__doc__ or "")
@@ -448,7 +453,7 @@ def test_a_sketch_is_decomposed_by_its_cells() -> None:
     for method in ("murphy", "corp"):
         ours, rows = cal.decompose(sketch, method=method), cal.decompose(*T2, method=method)
         assert [getattr(ours, term) for term in TERMS] == pytest.approx([getattr(rows, term) for term in TERMS])
-    assert cal.skill_score(sketch) == pytest.approx(cal.skill_score(*T2))
+    assert cal.metrics.skill_score(sketch) == pytest.approx(cal.metrics.skill_score(*T2))
 
 
 def test_the_default_is_not_fooled_by_forecasts_that_differ() -> None:

@@ -45,9 +45,9 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
     missed = cal.gece(y, p, lens="binary", distance="interval", interval=(0.65, 0.8), bins=1)
     assert kept == 0
     assert missed == pytest.approx(0.65 - rate)
-    with pytest.raises(cal.ArgumentError, match="one score per row"):
+    with pytest.raises(cal.errors.ArgumentError, match="one score per row"):
         cal.gece(Y, P, distance="interval", interval=(0.6, 0.8))
-    with pytest.raises(cal.ArgumentError, match="low <= high"):
+    with pytest.raises(cal.errors.ArgumentError, match="low <= high"):
         cal.gece(y, p, lens="binary", distance="interval")
 
 
@@ -63,7 +63,7 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
     ],
 )
 def test_distances_that_are_none_are_refused(words: dict[str, object], text: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=text):
+    with pytest.raises(cal.errors.ArgumentError, match=text):
         cal.gece(Y, P, **words)
 
 
@@ -73,7 +73,7 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
         math.sqrt(GAP**2 @ np.diag(matrix))
     )
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="gece: the squared distance of a cell is negative; use a positive semi-definite matrix",
     ):
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
@@ -133,6 +133,6 @@ def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> N
     ],
 )
 def test_options_without_effect_are_refused(words: dict[str, object], text: str) -> None:
-    data = cal.make_calibrated(60, classes=3, rng=0)
-    with pytest.raises(cal.ArgumentError, match=re.escape(text)):
+    data = cal.inference.make_calibrated(60, classes=3, rng=0)
+    with pytest.raises(cal.errors.ArgumentError, match=re.escape(text)):
         cal.gece(data.y_true, data.y_prob, **words)  # type: ignore[arg-type]

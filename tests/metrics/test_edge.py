@@ -72,7 +72,9 @@ def test_without_such_scores_edge_changes_nothing_and_nothing_is_said(metric: st
 def test_warnings_count_the_rows(metric: str) -> None:
     y, p = rows()
     effect = "a shift of log-odds does not" if metric == "fixed_slope_intercept" else "their log-odds are clipped"
-    with pytest.warns(cal.BoundaryScoresWarning, match=rf"{metric}: 6 of 400 rows have .*; {effect} .*edge='drop'"):
+    with pytest.warns(
+        cal.errors.BoundaryScoresWarning, match=rf"{metric}: 6 of 400 rows have .*; {effect} .*edge='drop'"
+    ):
         cal.catalogue[metric](y, p)
     left_out = "6 of 400 rows have a score within 1e-12 of 0 or 1 and are left out, 1 of them with the other outcome"
     for call in (
@@ -80,7 +82,7 @@ def test_warnings_count_the_rows(metric: str) -> None:
         lambda *d, **k: cal.assess(*d, metric=metric, **k),
         lambda *d, **k: cal.interval(*d, metric=metric, **k),
     ):
-        with pytest.warns(cal.BoundaryScoresWarning, match=left_out):
+        with pytest.warns(cal.errors.BoundaryScoresWarning, match=left_out):
             call(y, p, edge="drop")
 
 
@@ -106,9 +108,9 @@ def test_bad_input_is_named() -> None:
         ),
     ):
         for verb in (cal.interval, cal.assess):
-            with pytest.raises(cal.ArgumentError, match=text):
+            with pytest.raises(cal.errors.ArgumentError, match=text):
                 verb(y, p, **words)  # type: ignore[operator]
-    with pytest.raises(cal.UndefinedMetricError, match="cox_slope: is undefined: there are no rows"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="cox_slope: is undefined: there are no rows"):
         cal.cox_slope([0, 1] * 20, [0.0, 1.0] * 20, edge="drop")
     sketch = cal.Sketch.of(y, p)
     for call in (
@@ -116,6 +118,6 @@ def test_bad_input_is_named() -> None:
         lambda s, **k: cal.assess(s, metric="cox_slope", **k),
         lambda s, **k: cal.interval(s, metric="cox_slope", **k),
     ):
-        with pytest.raises(cal.ArgumentError, match="'drop' requires the rows: a sketch does not keep"):
+        with pytest.raises(cal.errors.ArgumentError, match="'drop' requires the rows: a sketch does not keep"):
             call(sketch, edge="drop")
     assert cal.cox_slope(sketch) == pytest.approx(cal.cox_slope(y, p), abs=1e-2)

@@ -56,7 +56,7 @@ def test_estimates_are_unbiased_for_a_known_population(deep: bool) -> None:
     found = []
     for _ in range(400 if deep else 40):
         y, p, x = rows(1500, rng)
-        result = cal.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=0, rng=rng)
+        result = cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=0, rng=rng)
         assert result.value == pytest.approx(result.calibration + result.grouping + result.irreducible, abs=1e-15)
         assert result.induced == 0
         assert result.bins == 3
@@ -185,7 +185,8 @@ def test_the_level_holds_without_grouping_loss(design: str, bins: int | None, de
     for number in range(repeats):
         y, p, x = without_grouping(design, 600, rng)
         rejected += (
-            cal.grouping_loss(cal.Predictions(y, p, features=x), bins=bins, n_resamples=19, rng=number).pvalue <= 0.1
+            cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), bins=bins, n_resamples=19, rng=number).pvalue
+            <= 0.1
         )
     assert abs(rejected - 0.1 * repeats) <= 4 * np.sqrt(0.09 * repeats)
 
@@ -197,7 +198,9 @@ def test_the_lower_limit_is_at_most_the_loss(design: str, deep: bool) -> None:
     above = 0
     for number in range(repeats):
         y, p, x = without_grouping(design, 500, rng)
-        above += cal.grouping_loss(cal.Predictions(y, p, features=x), level=0.8, n_resamples=50, rng=number).low > 0
+        above += (
+            cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), level=0.8, n_resamples=50, rng=number).low > 0
+        )
     assert above <= 0.1 * repeats + 4 * np.sqrt(0.09 * repeats)
 
 
@@ -206,7 +209,7 @@ def test_a_grouping_loss_is_found_and_covered(deep: bool) -> None:
     rng = np.random.default_rng(9)
     for number in range(repeats):
         y, p, x = rows(800, rng)
-        result = cal.grouping_loss(cal.Predictions(y, p, features=x), level=0.9, n_resamples=100, rng=number)
+        result = cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), level=0.9, n_resamples=100, rng=number)
         covered += result.low <= truth <= result.high
         power += result.pvalue <= 0.05
     assert power >= 0.8 * repeats
@@ -218,10 +221,10 @@ def test_more_features_than_the_model_uses_show_a_grouping_loss_that_recalibrati
     x = rng.normal(size=(3000, 5))
     y = rng.random(3000) < 1 / (1 + np.exp(-x[:, 0] - 1.5 * np.sign(x[:, 1])))
     p = 1 / (1 + np.exp(-x[:, 0]))
-    plain = cal.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=99)
+    plain = cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=99)
     assert plain.pvalue == 0.01
     assert plain.grouping > 0.03
-    steeper = cal.grouping_loss(cal.Predictions(y, p**2 / (p**2 + (1 - p) ** 2), features=x), n_resamples=0)
+    steeper = cal.metrics.grouping_loss(cal.Predictions(y, p**2 / (p**2 + (1 - p) ** 2), features=x), n_resamples=0)
     assert steeper.grouping == pytest.approx(plain.grouping, abs=1e-3)
     assert steeper.calibration > plain.calibration + 0.01
 
@@ -232,35 +235,42 @@ class TestInput:
     y, p, x = rows(307, np.random.default_rng(2))
 
     def test_frames_and_monotone_features_give_the_same(self) -> None:
-        expected = cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=19)
+        expected = cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=19)
         frame = pd.DataFrame({"label": self.y, "p": self.p, "a": self.x[:, 0], "b": self.x[:, 1]})
         assert (
-            cal.grouping_loss(cal.Predictions(frame, label="label", prob="p", features=["a", "b"]), n_resamples=19)
+            cal.metrics.grouping_loss(
+                cal.Predictions(frame, label="label", prob="p", features=["a", "b"]), n_resamples=19
+            )
             == expected
         )
-        given = cal.grouping_loss(cal.Predictions(self.y, self.p, features=frame[["a", "b"]]), n_resamples=19)
+        given = cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=frame[["a", "b"]]), n_resamples=19)
         assert given == expected
         # Thresholds lie between two values, so that a monotone transformation changes none of the regions.
-        assert cal.grouping_loss(cal.Predictions(self.y, self.p, features=np.exp(self.x)), n_resamples=19) == expected
+        assert (
+            cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=np.exp(self.x)), n_resamples=19)
+            == expected
+        )
         named = np.array(["no", "yes"])[self.y]
         assert (
-            cal.grouping_loss(cal.Predictions(named, self.p, features=self.x, pos_label="yes"), n_resamples=19)
+            cal.metrics.grouping_loss(cal.Predictions(named, self.p, features=self.x, pos_label="yes"), n_resamples=19)
             == expected
         )
 
     def test_counts_are_copies_and_weights_have_no_unit(self) -> None:
         counts = np.random.default_rng(0).integers(0, 4, 307)
         repeated = np.repeat(np.arange(307), counts)
-        expected = cal.grouping_loss(
+        expected = cal.metrics.grouping_loss(
             cal.Predictions(self.y[repeated], self.p[repeated], features=self.x[repeated]), n_resamples=9
         )
         assert (
-            cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x, counts=counts), n_resamples=9)
+            cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=self.x, counts=counts), n_resamples=9)
             == expected
         )
         weight = np.random.default_rng(0).gamma(2, size=307)
-        first = cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x, sample_weight=weight), n_resamples=0)
-        second = cal.grouping_loss(
+        first = cal.metrics.grouping_loss(
+            cal.Predictions(self.y, self.p, features=self.x, sample_weight=weight), n_resamples=0
+        )
+        second = cal.metrics.grouping_loss(
             cal.Predictions(self.y, self.p, features=self.x, sample_weight=8 * weight), n_resamples=0
         )
         assert first.grouping == pytest.approx(second.grouping, abs=1e-14)
@@ -271,39 +281,39 @@ class TestInput:
         y = rng.integers(0, 4, 401)
         x = rng.normal(size=401)
         for lens in ("top_label", "class:2", "ordinal:1"):
-            result = cal.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens, n_resamples=9)
+            result = cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens, n_resamples=9)
             assert (result.lens, result.value) == (lens, pytest.approx(cal.brier(y, probs, lens=lens)))
-        assert cal.grouping_loss(cal.Predictions(y, probs, features=x), n_resamples=0).lens == "top_label"
+        assert cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), n_resamples=0).lens == "top_label"
         for lens, remedy in (("classwise", "class:NAME"), ("ordinal", "ordinal:NAME"), ("canonical", "class:NAME")):
             with pytest.raises(
-                cal.LensError, match=f"one event is decomposed at a time; use 'top_label' or '{remedy}'"
+                cal.errors.LensError, match=f"one event is decomposed at a time; use 'top_label' or '{remedy}'"
             ):
-                cal.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens)
+                cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens)
 
     @pytest.mark.parametrize("features", [np.zeros((307, 2)), np.zeros((307, 0))])
     def test_constant_features_explain_nothing(self, features: Any) -> None:
-        result = cal.grouping_loss(cal.Predictions(self.y, self.p, features=features), n_resamples=9)
+        result = cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=features), n_resamples=9)
         assert (result.explained, result.pvalue, result.lower_bound) == (pytest.approx(0, abs=1e-15), 1, 0)
         assert "no bin could be divided into regions: the features are constant" in str(result)
 
     def test_extreme_scores_and_labels(self) -> None:
         with pytest.warns(cal.errors.HardPredictionsWarning):
-            one = cal.grouping_loss(
+            one = cal.metrics.grouping_loss(
                 cal.Predictions(np.ones(50, int), np.ones(50), features=np.arange(50)), n_resamples=9
             )
         assert (one.value, one.calibration, one.grouping, one.irreducible, one.pvalue) == (0, 0, 0, 0, 1)
         assert one.note == "no bin could be divided into regions: all outcomes are equal"
-        whole = cal.grouping_loss(
+        whole = cal.metrics.grouping_loss(
             cal.Predictions(np.ones(50, int), np.linspace(0.1, 0.9, 50), features=np.arange(50)), n_resamples=400
         )
         assert np.isnan([whole.low, whole.high]).all()
         assert whole.note.endswith("all outcomes are equal")
         with pytest.raises(
-            cal.UndefinedMetricError,
+            cal.errors.UndefinedMetricError,
             match=r"grouping_loss: requires at least 40 rows with 2 folds, .*; got 4; use more",
         ):
-            cal.grouping_loss(cal.Predictions([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4]))
-        few = cal.grouping_loss(
+            cal.metrics.grouping_loss(cal.Predictions([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4]))
+        few = cal.metrics.grouping_loss(
             cal.Predictions([0, 1] * 20, np.linspace(0, 1, 40), features=np.arange(40) % 7), n_resamples=9
         )
         assert few.value == pytest.approx(few.calibration + few.grouping + few.irreducible, abs=1e-15)
@@ -315,19 +325,23 @@ class TestInput:
         p, x = rng.random(300).round(decimals), rng.integers(0, 3, (300, 2))
         y, weight = (rng.random(300) < p).astype(int), rng.integers(1, 3, 300) / 2
         for extra in ({}, {"sample_weight": weight}, {"counts": (2 * weight).astype(int)}):
-            expected = call(cal.grouping_loss, y, p, features=x, n_resamples=200, **extra)
+            expected = call(cal.metrics.grouping_loss, y, p, features=x, n_resamples=200, **extra)
             for seed in range(3):
                 at = np.random.default_rng(seed).permutation(300)
                 moved = {keyword: values[at] for keyword, values in extra.items()}
-                assert call(cal.grouping_loss, y[at], p[at], features=x[at], n_resamples=200, **moved) == expected
+                assert (
+                    call(cal.metrics.grouping_loss, y[at], p[at], features=x[at], n_resamples=200, **moved) == expected
+                )
         one, other = (
-            cal.grouping_loss(cal.Predictions(y, p, features=x), bins=2, n_resamples=0, rng=seed) for seed in range(2)
+            cal.metrics.grouping_loss(cal.Predictions(y, p, features=x), bins=2, n_resamples=0, rng=seed)
+            for seed in range(2)
         )
         assert one.explained != other.explained
 
     def test_the_same_seed_gives_the_same_result(self) -> None:
         first, again = (
-            cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=9, rng=3) for _ in range(2)
+            cal.metrics.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=9, rng=3)
+            for _ in range(2)
         )
         assert first == again
         assert np.isnan([first.low, first.high]).all()
@@ -341,31 +355,43 @@ class TestInput:
         [
             (
                 {},
-                cal.InputTypeError,
+                cal.errors.InputTypeError,
                 r"features: required by grouping_loss; pass Predictions\(\.\.\., features=\.\.\.\)",
             ),
-            ({"features": np.arange(3)}, cal.ShapeError, "features: expected 307 rows"),
-            ({"features": np.full(307, np.nan)}, cal.InputError, "features: 307 missing values"),
-            ({"features": ["a"] * 307}, cal.InputTypeError, "features: expected numbers"),
-            ({"features": np.arange(307), "folds": 1}, cal.ArgumentError, "folds: must be an integer of at least 2"),
-            ({"features": np.arange(307), "folds": 200}, cal.ArgumentError, "200 folds require at least 400 rows"),
+            ({"features": np.arange(3)}, cal.errors.ShapeError, "features: expected 307 rows"),
+            ({"features": np.full(307, np.nan)}, cal.errors.InputError, "features: 307 missing values"),
+            ({"features": ["a"] * 307}, cal.errors.InputTypeError, "features: expected numbers"),
+            (
+                {"features": np.arange(307), "folds": 1},
+                cal.errors.ArgumentError,
+                "folds: must be an integer of at least 2",
+            ),
+            (
+                {"features": np.arange(307), "folds": 200},
+                cal.errors.ArgumentError,
+                "200 folds require at least 400 rows",
+            ),
             (
                 {"features": np.arange(307), "regions": 1},
-                cal.ArgumentError,
+                cal.errors.ArgumentError,
                 "regions: must be an integer of at least 2",
             ),
-            ({"features": np.arange(307), "level": 95}, cal.ArgumentError, "level: must lie between 0 and 1; got 95"),
-            ({"features": np.arange(307), "rng": "x"}, cal.ArgumentError, "rng: must be None"),
-            ({"features": np.arange(307), "bins": 0}, cal.ArgumentError, "bins: "),
+            (
+                {"features": np.arange(307), "level": 95},
+                cal.errors.ArgumentError,
+                "level: must lie between 0 and 1; got 95",
+            ),
+            ({"features": np.arange(307), "rng": "x"}, cal.errors.ArgumentError, "rng: must be None"),
+            ({"features": np.arange(307), "bins": 0}, cal.errors.ArgumentError, "bins: "),
             ({"features": np.arange(307), "region": 3}, TypeError, "unexpected keyword argument 'region'"),
         ],
     )
     def test_messages(self, keywords: dict[str, Any], error: type[Exception], message: str) -> None:
         with pytest.raises(error, match=message):
-            call(cal.grouping_loss, self.y, self.p, **keywords)
+            call(cal.metrics.grouping_loss, self.y, self.p, **keywords)
 
     def test_soft_labels_and_sketches_raise(self) -> None:
-        with pytest.raises(cal.UndefinedMetricError, match="is not defined for soft labels"):
-            cal.grouping_loss(cal.Predictions(np.full(307, 0.5), self.p, features=self.x, soft=True))
-        with pytest.raises(cal.InputTypeError, match="expected rows, got a sketch"):
-            cal.grouping_loss(cal.Sketch.of(self.y, self.p))
+        with pytest.raises(cal.errors.UndefinedMetricError, match="is not defined for soft labels"):
+            cal.metrics.grouping_loss(cal.Predictions(np.full(307, 0.5), self.p, features=self.x, soft=True))
+        with pytest.raises(cal.errors.InputTypeError, match="expected rows, got a sketch"):
+            cal.metrics.grouping_loss(cal.Sketch.of(self.y, self.p))

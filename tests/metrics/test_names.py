@@ -264,7 +264,7 @@ def test_a_name_is_evaluated() -> None:
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_a_name_of_several_metrics_lists_them(name: str) -> None:
-    with pytest.raises(cal.AmbiguousMetricError) as caught:
+    with pytest.raises(cal.errors.AmbiguousMetricError) as caught:
         catalogue[name]
     assert set(re.findall(r"(?:^use the id: |; )(\w+) \(", caught.value.remedy)) == AMBIGUOUS[name]
     assert AMBIGUOUS[name] <= {m.id for m in catalogue.find(name)}
@@ -349,13 +349,13 @@ def test_two_names_that_differ_in_a_word(one: str, other: str) -> None:
     ],
 )
 def test_a_suggestion_has_similar_letters_or_common_words(text: str, first: str) -> None:
-    with pytest.raises(cal.UnknownMetricError, match=rf"unknown metric '{text}'; did you mean '{first}'"):
+    with pytest.raises(cal.errors.UnknownMetricError, match=rf"unknown metric '{text}'; did you mean '{first}'"):
         catalogue[text]
 
 
 @pytest.mark.parametrize("text", ["xyzzy", "", "  ", "earth mover distance", "?!", "ß"])
 def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
-    with pytest.raises(cal.UnknownMetricError, match="`calibrant metrics` lists all metrics"):
+    with pytest.raises(cal.errors.UnknownMetricError, match="`calibrant metrics` lists all metrics"):
         catalogue[text]
 
 
@@ -363,11 +363,13 @@ def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
 def test_what_a_function_computes_is_answered_with_the_function(name: str) -> None:
     (function,) = [function for function, names in FUNCTIONS.items() if name in names]
     assert hasattr(cal, function)
-    with pytest.raises(cal.UnknownMetricError, match=rf"{name!r} is not a metric; the function {function} computes it"):
+    with pytest.raises(
+        cal.errors.UnknownMetricError, match=rf"{name!r} is not a metric; the function {function} computes it"
+    ):
         catalogue[name]
 
 
 def test_two_words_are_a_name_in_their_order_only() -> None:
     assert catalogue["test for calibration"] is cal.t_cal
-    with pytest.raises(cal.UnknownMetricError):
+    with pytest.raises(cal.errors.UnknownMetricError):
         catalogue["calibration test"]

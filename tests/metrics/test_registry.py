@@ -66,7 +66,7 @@ def test_an_id_wins_over_an_alias() -> None:
     # "MCE" is an alias of two metrics, "mce" the id of one of them.
     assert catalogue["mce"] is cal.mce
     with pytest.raises(
-        cal.AmbiguousMetricError,
+        cal.errors.AmbiguousMetricError,
         match=r"metric: 'MCE' is the name of 3 metrics; use the id: rmsce \(Kumar, Liang and Ma \(2019\): Root mean squared calibration error\)",
     ):
         catalogue["MCE"]
@@ -85,7 +85,7 @@ def test_an_id_wins_over_an_alias() -> None:
     ],
 )
 def test_a_name_of_two_metrics_lists_both(name: str, meant: set[str]) -> None:
-    with pytest.raises(cal.AmbiguousMetricError) as caught:
+    with pytest.raises(cal.errors.AmbiguousMetricError) as caught:
         catalogue[name]
     assert all(f"{id} (" in caught.value.remedy and catalogue[id].name in caught.value.remedy for id in meant)
     assert caught.value.problem == f"{name!r} is the name of {len(meant)} metrics"
@@ -105,7 +105,9 @@ def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
 )
 def test_the_inverse_ratio_is_not_taken_for_the_ratio(name: str) -> None:
     """Word order does not matter in names, except here."""
-    with pytest.raises(cal.UnknownMetricError, match="use expected_observed_ratio with form='observed_expected'"):
+    with pytest.raises(
+        cal.errors.UnknownMetricError, match="use expected_observed_ratio with form='observed_expected'"
+    ):
         catalogue[name]
     assert name not in catalogue
     assert catalogue["E/O"] is catalogue["expected-to-observed ratio"] is cal.expected_observed_ratio
@@ -118,7 +120,7 @@ def test_other_names_of_the_intercept_at_slope_1(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "near"), [("breir", "'brier'"), ("log los", "'nll'")])
 def test_a_near_miss_is_told(name: str, near: str) -> None:
-    with pytest.raises(cal.UnknownMetricError, match=near):
+    with pytest.raises(cal.errors.UnknownMetricError, match=near):
         catalogue[name]
     assert name not in catalogue
     assert catalogue.get(name) is None
@@ -145,9 +147,9 @@ def test_find_by_facts_and_text() -> None:
     assert catalogue.find("no entry says this") == []
     assert catalogue.find(proper=True) == strictly
     assert catalogue.find(tests=True) == catalogue.find(test=True)
-    with pytest.raises(cal.ArgumentError, match="bins: must be True or False; got 15"):
+    with pytest.raises(cal.errors.ArgumentError, match="bins: must be True or False; got 15"):
         catalogue.find(bins=15)
-    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'full_vector'"):
+    with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'full_vector'"):
         catalogue.find(full_vectors=True)
     for criteria, problem in [
         ({"proper": "yes"}, "proper: must be True, False, 'strictly' or 'no'; got 'yes'"),
@@ -158,7 +160,7 @@ def test_find_by_facts_and_text() -> None:
         ({"names": "ECE-WE"}, "names: no metric has the value 'ECE-WE'; did you mean 'ECE-EW'"),
         ({"id": "zzzzzz"}, "id: no metric has the value 'zzzzzz'"),
     ]:
-        with pytest.raises(cal.ArgumentError, match=problem):
+        with pytest.raises(cal.errors.ArgumentError, match=problem):
             catalogue.find(**criteria)  # type: ignore[arg-type]
     assert catalogue.find(proper=False, family="bin") == catalogue.find(family="bin")
     assert cal.root_brier in catalogue.find(range=(0, math.sqrt(2)))
@@ -207,43 +209,45 @@ def test_declaring_a_metric_on_a_catalogue_of_ones_own() -> None:
     assert gap(y3, p3, lens=cal.classwise(combine="max")) == pytest.approx(0.4)
     assert gap(Y, P, where=[True, True, False, False]) == pytest.approx(0)
     assert gap(cal.Predictions(Y, P, counts=[1, 3, 0, 0])) == pytest.approx(0.1)
-    with pytest.raises(cal.ArgumentError, match="metric: the id 'gap' is already in use; choose another id"):
+    with pytest.raises(cal.errors.ArgumentError, match="metric: the id 'gap' is already in use; choose another id"):
         mine.add(private_metric())
-    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'power'"):
+    with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'power'"):
         gap(Y, P, powr=2)
 
 
 def test_a_formula_must_say_what_it_reads() -> None:
     facts = {"family": "x", "subfamily": "x", "range": (0, 1), "ideal": 0, "cite": "naeini2015"}
     for formula in (lambda view: 0.0, private_metric):
-        with pytest.raises(cal.ArgumentError, match="View, VectorView or Block"):
+        with pytest.raises(cal.errors.ArgumentError, match="View, VectorView or Block"):
             call(metric, "Nothing", **facts)(formula)
-    with pytest.raises(cal.ArgumentError, match="metric: the id 'ece' is already in use; choose another id"):
+    with pytest.raises(cal.errors.ArgumentError, match="metric: the id 'ece' is already in use; choose another id"):
         preset(cal.brier, "ece", "Taken", summary="Taken.")
 
 
 @pytest.mark.parametrize("mixed", ["counts", "classes", "input"])
 def test_an_option_may_not_take_a_word_that_means_something_else(mixed: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=f"'{mixed}' is an option of every metric"):
+    with pytest.raises(cal.errors.ArgumentError, match=f"'{mixed}' is an option of every metric"):
         private_metric(defaults={mixed: 1})
 
 
 def test_what_a_formula_needs_and_refuses_is_checked_before_it_runs() -> None:
     picky = private_metric(needs=("groups",))
-    with pytest.raises(cal.InputTypeError, match=r"groups: required by gap; pass Predictions\(\.\.\., groups=\.\.\.\)"):
+    with pytest.raises(
+        cal.errors.InputTypeError, match=r"groups: required by gap; pass Predictions\(\.\.\., groups=\.\.\.\)"
+    ):
         picky(Y, P)
     assert picky(cal.Predictions(Y, P, groups=["a", "b", "a", "b"])) == pytest.approx(0.025)
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="gap: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
     ):
         private_metric(soft=False)(cal.Predictions([0.1, 0.2, 0.3, 0.4], P, soft=True))
     with pytest.raises(
-        cal.WeightsNotSupportedError, match="counts: gap does not support counts; repeat the rows instead"
+        cal.errors.WeightsNotSupportedError, match="counts: gap does not support counts; repeat the rows instead"
     ):
         private_metric(counts=False)(cal.Predictions(Y, P, counts=[1, 2, 1, 1]))
     with pytest.raises(
-        cal.WeightsNotSupportedError,
+        cal.errors.WeightsNotSupportedError,
         match="sample_weight: gap does not support real weights; pass counts for integer counts",
     ):
         private_metric(importance=False)(Y, P, sample_weight=[1, 2, 1, 1])
@@ -261,7 +265,7 @@ def test_not_a_number_is_never_returned() -> None:
         return math.nan
 
     hollow = private_metric("hollow", formula=no_number)
-    with pytest.raises(cal.UndefinedMetricError, match="hollow: is undefined for these data"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="hollow: is undefined for these data"):
         hollow(Y, P)
 
 
@@ -420,7 +424,7 @@ def test_a_call_leaves_nothing_for_the_collector(id: str, monkeypatch: pytest.Mo
     ],
 )
 def test_names_of_other_forms_are_not_aliases(name: str) -> None:
-    with pytest.raises(cal.UnknownMetricError):
+    with pytest.raises(cal.errors.UnknownMetricError):
         catalogue[name]
 
 

@@ -47,14 +47,14 @@ def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
     ],
 )
 def test_skill(data: Any, options: dict[str, Any], value: float) -> None:
-    assert call(cal.skill_score, *data, **options) == pytest.approx(value, abs=2e-10)
+    assert call(cal.metrics.skill_score, *data, **options) == pytest.approx(value, abs=2e-10)
 
 
 def test_skill_of_a_score_whose_best_value_is_not_0() -> None:
     value, constant = cal.spherical(*T1), cal.spherical(T1[0], [0.75] * 4)
-    assert cal.skill_score(*T1, score="spherical") == pytest.approx((value - constant) / (-1 - constant))
-    assert cal.skill_score([0, 1], [0, 1], score="spherical") == 1
-    assert cal.skill_score([0, 1], [0, 1]) == 1
+    assert cal.metrics.skill_score(*T1, score="spherical") == pytest.approx((value - constant) / (-1 - constant))
+    assert cal.metrics.skill_score([0, 1], [0, 1], score="spherical") == 1
+    assert cal.metrics.skill_score([0, 1], [0, 1]) == 1
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -70,10 +70,12 @@ def test_skill_compares_the_same_rows(kind: str | None, options: dict[str, Any])
     ours = call(cal.brier, labels[keep], rows[keep], **part, **options)
     theirs = call(cal.brier, labels[keep], reference, **part, **options)
     expected = 1 - ours / theirs
-    assert call(cal.skill_score, labels, rows, where=keep, **weights, **options) == pytest.approx(expected, abs=1e-12)
+    assert call(cal.metrics.skill_score, labels, rows, where=keep, **weights, **options) == pytest.approx(
+        expected, abs=1e-12
+    )
     whole = np.tile(share / share.sum(), (60, 1))
     for given in (whole, share / share.sum()):
-        found = call(cal.skill_score, labels, rows, where=keep, reference=given, **weights, **options)
+        found = call(cal.metrics.skill_score, labels, rows, where=keep, reference=given, **weights, **options)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -83,7 +85,7 @@ def test_a_selection_by_output_looks_at_the_forecast_not_at_the_reference() -> N
     high = cal.select.output(low=0.6, of=1)
     keep = scores >= 0.6
     expected = 1 - cal.brier(labels[keep], scores[keep]) / cal.brier(labels[keep], other[keep])
-    assert cal.skill_score(labels, scores, where=high, reference=other) == pytest.approx(expected)
+    assert cal.metrics.skill_score(labels, scores, where=high, reference=other) == pytest.approx(expected)
 
 
 def test_skill_of_every_kind_of_predictions() -> None:
@@ -109,82 +111,84 @@ def test_skill_of_every_kind_of_predictions() -> None:
         (cal.Predictions(labels, two).take(slice(None)), None, {"reference": [1 - rate, rate]}),
     ]
     for first, second, options in forms:
-        assert call(cal.skill_score, first, second, **options) == pytest.approx(expected, abs=1e-12), options
+        assert call(cal.metrics.skill_score, first, second, **options) == pytest.approx(expected, abs=1e-12), options
     many = rng.dirichlet(np.ones(3), 60)
     soft = rng.dirichlet(np.ones(3), 60)
     constant = np.tile(soft.mean(axis=0), (60, 1))
-    found = cal.skill_score(cal.Predictions(soft, many, soft=True))
+    found = cal.metrics.skill_score(cal.Predictions(soft, many, soft=True))
     assert found == pytest.approx(
         1 - cal.brier(cal.Predictions(soft, many, soft=True)) / cal.brier(cal.Predictions(soft, constant, soft=True))
     )
     vector = cal.views.VectorView(many, labels, None)
-    assert cal.skill_score(vector) == pytest.approx(cal.skill_score(labels, many))
+    assert cal.metrics.skill_score(vector) == pytest.approx(cal.metrics.skill_score(labels, many))
 
 
 def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
     pd = pytest.importorskip("pandas")
     labels, scores = problem(23)
     frame = pd.DataFrame({"y": labels, "p": scores, "old": scores[::-1]})
-    expected = cal.skill_score(labels, scores, reference=scores[::-1])
-    assert cal.skill_score(cal.Predictions(frame, label="y", prob="p"), reference=frame["old"]) == pytest.approx(
-        expected
-    )
+    expected = cal.metrics.skill_score(labels, scores, reference=scores[::-1])
+    assert cal.metrics.skill_score(
+        cal.Predictions(frame, label="y", prob="p"), reference=frame["old"]
+    ) == pytest.approx(expected)
     counts = np.arange(60) % 2
     keep = counts > 0
-    dropped = cal.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
-    assert cal.skill_score(cal.Predictions(labels, scores, counts=counts), reference=scores[::-1]) == pytest.approx(
-        dropped
-    )
+    dropped = cal.metrics.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
+    assert cal.metrics.skill_score(
+        cal.Predictions(labels, scores, counts=counts), reference=scores[::-1]
+    ) == pytest.approx(dropped)
 
 
 def test_infinite_and_perfect_references() -> None:
-    assert cal.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
-    with pytest.raises(cal.UndefinedMetricError, match="nll: is inf for the reference; use a reference without zeros"):
-        cal.skill_score([0, 1, 1], [0.1, 0.8, 0.9], score="nll", reference=0)
+    assert cal.metrics.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError, match="nll: is inf for the reference; use a reference without zeros"
+    ):
+        cal.metrics.skill_score([0, 1, 1], [0.1, 0.8, 0.9], score="nll", reference=0)
+    with pytest.raises(
+        cal.errors.UndefinedMetricError,
         match="brier: is already 0 for the reference, so the skill is undefined; use another reference",
     ):
-        cal.skill_score([1, 1], [0.5, 0.9])
+        cal.metrics.skill_score([1, 1], [0.5, 0.9])
     for labels, scores in (T1, problem(29)):  # a constant at the base rate has no calibration error
-        with pytest.raises(cal.UndefinedMetricError, match="use a proper score"):
-            cal.skill_score(labels, scores, score="ece")
-    assert cal.skill_score(*T1, score="ece", bins=2, reference=0.5) == pytest.approx(1 - 0.2 / 0.25)
+        with pytest.raises(cal.errors.UndefinedMetricError, match="use a proper score"):
+            cal.metrics.skill_score(labels, scores, score="ece")
+    assert cal.metrics.skill_score(*T1, score="ece", bins=2, reference=0.5) == pytest.approx(1 - 0.2 / 0.25)
 
 
 BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (cal.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
-    (cal.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
+    (cal.errors.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
+    (cal.errors.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
     (
-        cal.UnknownMetricError,
+        cal.errors.UnknownMetricError,
         "metric: unknown metric 'skill'; `calibrant metrics` lists all metrics",
         T1,
         {"score": "skill"},
     ),
-    (cal.ArgumentError, "reference: expected 3 numbers, one for each class; got one", M3, {"reference": 0.4}),
-    (cal.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
+    (cal.errors.ArgumentError, "reference: expected 3 numbers, one for each class; got one", M3, {"reference": 0.4}),
+    (cal.errors.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
     (
-        cal.ProbabilityError,
+        cal.errors.ProbabilityError,
         r"reference: probabilities must be in \[0, 1\]; got 2\.0 in row 0; use input='logit' if these are logits",
         T1,
         {"reference": [2.0, 0.5, 0.5, 0.5]},
     ),
     (
-        cal.ProbabilityError,
+        cal.errors.ProbabilityError,
         r"reference: each row must sum to 1 within 0\.001; got a sum of 1\.5 in row 0",
         M3,
         {"reference": [0.5, 0.5, 0.5]},
     ),
     (
-        cal.ShapeError,
+        cal.errors.ShapeError,
         r"reference: expected shape \(4,\) or 2 numbers, got shape \(3,\)",
         T1,
         {"reference": [0.1, 0.2, 0.7]},
     ),
-    (cal.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
-    (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
+    (cal.errors.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
+    (cal.errors.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
     (
-        cal.UnknownArgumentError,
+        cal.errors.UnknownArgumentError,
         r"refernce: unexpected keyword of skill_score; did you mean 'reference'\?",
         T1,
         {"refernce": 0.5},
@@ -195,11 +199,11 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(("error", "message", "data", "options"), BAD_SKILL, ids=lambda value: str(value)[:50])
 def test_bad_references_are_named(error: type[Exception], message: str, data: Any, options: dict[str, Any]) -> None:
     with pytest.raises(error, match=message):
-        call(cal.skill_score, *data, **options)
+        call(cal.metrics.skill_score, *data, **options)
 
 
 def test_a_view_takes_nothing_beside_it() -> None:
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
     for more in ({"where": [True, False]}, {"counts": [1, 1]}, {"reference": 0.5}):
-        with pytest.raises(cal.InputTypeError):
-            call(cal.skill_score, view, **more)
+        with pytest.raises(cal.errors.InputTypeError):
+            call(cal.metrics.skill_score, view, **more)

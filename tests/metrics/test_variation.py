@@ -86,11 +86,13 @@ def test_the_ratios_of_freeman_and_wilcox_have_their_names() -> None:
     freeman = cal.vce(y, p, variation="freeman_variation_ratio", bins=1)
     assert freeman == pytest.approx(0.75 - 0.5)
     assert cal.vce(y, p, variation="wilcox_variation_ratio", bins=1) == pytest.approx(1.5 * freeman)
-    with pytest.raises(cal.ArgumentError, match=r"'freeman_variation_ratio' .the value that this name had before"):
+    with pytest.raises(
+        cal.errors.ArgumentError, match=r"'freeman_variation_ratio' .the value that this name had before"
+    ):
         cal.vce(y, p, variation="variation_ratio")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="'freeman_variation_ratio'"):
-        cal.variation_diagram(y, p, variation="variation_ratio")  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="use 'wilcox_variation_ratio'"):
+    with pytest.raises(cal.errors.ArgumentError, match="'freeman_variation_ratio'"):
+        cal.figures.variation_diagram(y, p, variation="variation_ratio")  # type: ignore[arg-type]
+    with pytest.raises(cal.errors.ArgumentError, match="use 'wilcox_variation_ratio'"):
         cal.vce(y, p, variation="ModVR")  # type: ignore[arg-type]
 
 
@@ -111,7 +113,7 @@ def test_functions_of_a_vector(k: int) -> None:
     assert call(cal.vce_db, y, p, **own) == call(cal.vce_db, y, p, **named)
     found = [call(cal.assess, y, p, metric="vce", rng=0, n_resamples=19, **options).pvalue for options in (named, own)]
     assert found[0] == found[1]
-    drawn = call(cal.variation_diagram, y, p, **own)
+    drawn = call(cal.figures.variation_diagram, y, p, **own)
     assert (drawn.variation, drawn.vce) == ("largest_missing", call(cal.vce, y, p, **named))
     pytest.importorskip("matplotlib")
     assert drawn.plot().get_xlabel() == "predicted largest_missing"
@@ -132,7 +134,7 @@ def test_functions_of_a_vector(k: int) -> None:
     ],
 )
 def test_bad_functions(function: Any, message: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=message):
+    with pytest.raises(cal.errors.ArgumentError, match=message):
         cal.vce([0, 1], [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], variation=function)
 
 
@@ -183,7 +185,7 @@ def test_value_does_not_depend_on_the_order_of_rows_or_classes() -> None:
     smooth = rows(rng, 61, 4)
     assert cal.vce_db(np.argsort(classes)[y], smooth[:, classes]) == pytest.approx(cal.vce_db(y, smooth), rel=1e-12)
     assert cal.vce_db(y, p, rng=1) != cal.vce_db(y, p, rng=2)
-    with pytest.raises(cal.ArgumentError, match="n_draws: must be an integer of at least 2; got 1"):
+    with pytest.raises(cal.errors.ArgumentError, match="n_draws: must be an integer of at least 2; got 1"):
         cal.vce_db(y, p, n_draws=1)
 
 

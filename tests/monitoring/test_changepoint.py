@@ -84,8 +84,8 @@ def test_mean_under_no_change_is_the_number_of_steps() -> None:
 def test_a_stored_state_gives_the_same_alarms() -> None:
     windows = []
     for day in range(30):
-        warp = cal.simulate.bias(0.0 if day < 15 else 0.8)
-        drawn = cal.make_miscalibrated(60, warp=warp, rng=day)
+        warp = cal.inference.simulation.bias(0.0 if day < 15 else 0.8)
+        drawn = cal.inference.make_miscalibrated(60, warp=warp, rng=day)
         windows.append(cal.Sketch.of(drawn.y_true, drawn.y_prob))
     windows.insert(3, cal.Sketch.empty("binary"))
     state = start_detector(run_length=1000, lens="binary")

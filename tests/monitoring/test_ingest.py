@@ -202,7 +202,7 @@ def test_one_long_text_does_not_make_all_of_them_long(tmp_path: Path) -> None:
         assert read_ids(texts, n) == texts
         assert one_group_column(texts, n, "updates")[0] is not None
         assert read_labels(labels, n, k=2, classes=("no", "yes")).sum() == n // 2
-        with pytest.raises(cal.LabelError, match="labels must be among the classes"):
+        with pytest.raises(cal.errors.LabelError, match="labels must be among the classes"):
             read_labels([*labels[:-1], long], n, k=2, classes=("no", "yes"))
         with pytest.raises(InputError, match=f"in row {n - 1}"):
             read_times(["2026-01-05"] * (n - 1) + [long], n)

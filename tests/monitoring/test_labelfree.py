@@ -40,7 +40,7 @@ def test_published_values() -> None:
 
 
 def test_same_window_gives_the_reference_back() -> None:
-    drawn = cal.make_calibrated(500, rng=0)
+    drawn = cal.inference.make_calibrated(500, rng=0)
     sketch = cal.Sketch.of(drawn.y_true, drawn.y_prob, lens="top_label")
     accuracy = np.mean((drawn.y_prob > 0.5) == drawn.y_true)
     confidence = np.maximum(drawn.y_prob, 1 - drawn.y_prob)
@@ -155,7 +155,7 @@ def test_counts_of_a_sample_are_repeated_rows(pairs: list[tuple[int, int]], shar
 
 
 def test_sketch_is_within_a_cell_and_binary_scores_are_folded() -> None:
-    drawn = cal.make_calibrated(3000, rng=0)
+    drawn = cal.inference.make_calibrated(3000, rng=0)
     sketch = cal.Sketch.of(drawn.y_true, drawn.y_prob)
     confidence = np.maximum(drawn.y_prob, 1 - drawn.y_prob)
     found = confidence_summary(sketch)

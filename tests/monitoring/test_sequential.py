@@ -107,7 +107,7 @@ def test_cells_keep_the_mean_at_most_one() -> None:
 
 
 def test_sketch_and_rows_agree() -> None:
-    drawn = cal.make_calibrated(2000, rng=0)
+    drawn = cal.inference.make_calibrated(2000, rng=0)
     by_rows = start_eprocess(lens="binary")
     by_cells = start_eprocess(lens="binary")
     for part in np.array_split(np.arange(2000), 5):
@@ -119,7 +119,7 @@ def test_sketch_and_rows_agree() -> None:
 
 
 def test_a_window_is_order_free_and_adds_up() -> None:
-    drawn = cal.make_calibrated(300, rng=1)
+    drawn = cal.inference.make_calibrated(300, rng=1)
     order = np.random.default_rng(0).permutation(300)
     start = start_eprocess(lens="binary")
     a = start.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
@@ -135,7 +135,7 @@ def test_a_window_is_order_free_and_adds_up() -> None:
 
 
 def test_state_survives_json_to_the_last_bit() -> None:
-    drawn = cal.make_miscalibrated(600, warp=cal.simulate.bias(0.3), rng=1)
+    drawn = cal.inference.make_miscalibrated(600, warp=cal.inference.simulation.bias(0.3), rng=1)
     for alternatives in DESIGNS.values():
         whole = half = start_eprocess(lens="binary", alternatives=alternatives)
         for day in range(6):
@@ -167,7 +167,7 @@ def test_batches_equal_single_streams() -> None:
 
 
 def test_the_fitted_alternative_comes_near_the_truth() -> None:
-    drawn = cal.make_miscalibrated(20_000, warp=cal.simulate.temperature(1.3), rng=0)
+    drawn = cal.inference.make_miscalibrated(20_000, warp=cal.inference.simulation.temperature(1.3), rng=0)
     state = start_eprocess(lens="binary")
     for part in np.array_split(np.arange(20_000), 40):
         state = state.update(cal.Sketch.of(drawn.y_true[part], drawn.y_prob[part]))

@@ -307,7 +307,8 @@ def test_numbers_are_no_times_though_python_reads_some() -> None:
     assert read_time("20260131") == read_time("2026-01-31")
     for digits in ("1767225600", "1767101600000", "17671016000"):  # the second and third would be of the year 1767
         with pytest.raises(
-            cal.InputError, match=f"when: '{digits}' is not a time; write times as 2026-01-31 or 2026-01-31T12:00:00Z"
+            cal.errors.InputError,
+            match=f"when: '{digits}' is not a time; write times as 2026-01-31 or 2026-01-31T12:00:00Z",
         ):
             read_time(digits)
 
@@ -316,7 +317,7 @@ def test_ids_that_a_float_cannot_hold_are_refused() -> None:
     assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
     assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
     with pytest.raises(
-        cal.InputError,
+        cal.errors.InputError,
         match=r"ids: 9007199254740992\.0 is a float so large that neighbouring ids are indistinguishable in row 1; store ids as text or as integers",
     ):
         read_ids(np.array([7.0, 2.0**53]), 2)

@@ -108,7 +108,7 @@ def test_smallest_bins_are_counted_in_rows_under_importance() -> None:
     for unit in (1e-6, 1.0, 1e6):
         weights = np.array([1.0, 1.0, 5.0]) * unit
         assert cal.mce(labels, scores, bins=2, min_count=2, sample_weight=weights) == pytest.approx(0.25)
-        with pytest.raises(cal.UndefinedMetricError):
+        with pytest.raises(cal.errors.UndefinedMetricError):
             cal.mce(labels, scores, bins=2, min_count=3, sample_weight=weights)
     assert cal.mce(cal.Predictions(labels, scores, counts=[1, 1, 5]), bins=2, min_count=3) == pytest.approx(0.9)
 

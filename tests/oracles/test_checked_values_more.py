@@ -215,7 +215,7 @@ def test_number_of_bins(data: Any, how: Any, count: int) -> None:
 
 
 def test_search_needs_ten_rows() -> None:
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.drmsce_bcs(*T1)
 
 
@@ -273,7 +273,7 @@ def test_even_forecasts(form: dict[str, Any]) -> None:
     labels = [0, 1, 1, 0, 1]
     assert call(cal.nses, labels, [0.5] * 5, **form) == pytest.approx(1, abs=1e-12)
     assert call(cal.dawid_sebastiani, labels, [0.5] * 5, **form) == pytest.approx(-0.3862943611, abs=0.5e-10)
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.spiegelhalter_z(labels, [0.5] * 5)
 
 
@@ -288,11 +288,11 @@ def test_sure_forecasts() -> None:
     assert cal.focal_loss([0, 0], [0.0, 1.0]) == math.inf
     assert cal.focal_loss([0, 1, 1], [[1.0, 0, 0], [0, 1, 0], [1, 0, 0]], class_weight=[1, 0, 1]) == 0
     assert cal.expected_observed_ratio([0, 0], [0.0, 0.5]) == math.inf
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.expected_observed_ratio([0, 0], [0.0, 0.0])
     for labels, shift in (([1, 1, 1], math.inf), ([0, 0, 1], -math.inf)):
         with pytest.warns(
-            cal.BoundaryScoresWarning, match="1 of 3 rows .* a shift of log-odds does not change scores of 0"
+            cal.errors.BoundaryScoresWarning, match="1 of 3 rows .* a shift of log-odds does not change scores of 0"
         ):
             assert cal.calibration_in_the_large(labels, [0.2, 0.3, 1.0], form="logit") == shift
     weight = np.random.default_rng(3).uniform(0.1, 1, 2000)  # sums that miss each other by rounding
@@ -314,7 +314,7 @@ def test_a_group_without_events() -> None:
 
 
 def test_soft_bins_without_a_largest_gap() -> None:
-    with pytest.raises(cal.ArgumentError):
+    with pytest.raises(cal.errors.ArgumentError):
         cal.sbece(*T1, form="label_binned", norm=INF)
 
 
@@ -332,8 +332,10 @@ def test_proximity_does_not_depend_on_the_scale_of_features(scale: float) -> Non
     rng = np.random.default_rng(5)
     features, scores = rng.normal(size=(60, 2)), rng.random(60)
     labels = rng.integers(0, 2, 60)
-    expected = cal.piece(cal.Predictions(labels, scores, features=features))
-    assert cal.piece(cal.Predictions(labels, scores, features=scale * features)) == pytest.approx(expected, abs=1e-12)
+    expected = cal.metrics.piece(cal.Predictions(labels, scores, features=features))
+    assert cal.metrics.piece(cal.Predictions(labels, scores, features=scale * features)) == pytest.approx(
+        expected, abs=1e-12
+    )
     assert expected > cal.ece(labels, scores, bins=10, binning=EM) + 0.01
 
 

@@ -112,7 +112,7 @@ def test_the_line_through_its_own_output_is_the_diagonal() -> None:
     assert rates @ logit(P_B) == pytest.approx(np.array(Y_B) @ logit(P_B), abs=1e-12)
     assert cal.cox_slope(Y_B, rates) == pytest.approx(1, abs=1e-11)
     assert cal.cox_intercept(Y_B, rates) == pytest.approx(0, abs=1e-11)
-    assert cal.fott_platt(Y_B, rates) == pytest.approx(0, abs=1e-12)
+    assert cal.metrics.fott_platt(Y_B, rates) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_slope_says_over_and_under() -> None:
@@ -191,25 +191,25 @@ def test_large_data_have_the_exact_maximum(kind: str) -> None:
 def test_infinite_slopes_are_refused_and_named() -> None:
     for y, p in ((Y_A, P_A), ([0, 0, 1, 1], [0.2, 0.5, 0.5, 0.9]), ([1, 1, 0], [0.1, 0.2, 0.3]), ([1, 1], [0.1, 0.2])):
         for metric in (cal.cox_slope, cal.cox_intercept):
-            with pytest.raises(cal.UndefinedMetricError, match=f"{metric.id}.*infinite.*firth"):
+            with pytest.raises(cal.errors.UndefinedMetricError, match=f"{metric.id}.*infinite.*firth"):
                 metric(y, p)
             assert math.isfinite(metric(y, p, penalty="firth"))
         with pytest.raises(SeparatedError):
             curves.logistic(view_of(y, p))
-    with pytest.raises(cal.UndefinedMetricError, match="cox_slope: is undefined: all scores are equal"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="cox_slope: is undefined: all scores are equal"):
         cal.cox_slope([0, 1, 1], [0.3, 0.3, 0.3])
 
 
 def test_what_separation_leaves_is_the_rates_seen() -> None:
     y, p = [0, 0, 1, 1, 1], [0.2, 0.5, 0.5, 0.5, 0.9]
     limit = (0.2 + 3 * abs(2 / 3 - 0.5) + 0.1) / 5
-    for metric in (cal.fott_platt, cal.fott_beta, cal.fott_pl3):
+    for metric in (cal.metrics.fott_platt, cal.metrics.fott_beta, cal.metrics.fott_pl3):
         assert metric(y, p) == pytest.approx(limit, abs=1e-14)
     # Nearly separated data come near to it: many rows, of which one is on the wrong side.
     many = np.repeat([[0.2, 0], [0.6, 1]], 100_000, axis=0)
     near = np.vstack([many, [0.2, 1], [0.6, 0]])
-    assert cal.fott_platt(near[:, 1].astype(int), near[:, 0]) == pytest.approx(
-        cal.fott_platt(many[:, 1].astype(int), many[:, 0]), abs=1e-4
+    assert cal.metrics.fott_platt(near[:, 1].astype(int), near[:, 0]) == pytest.approx(
+        cal.metrics.fott_platt(many[:, 1].astype(int), many[:, 0]), abs=1e-4
     )
     tests = [cal.sbct(rows[:, 1].astype(int), rows[:, 0]) for rows in (many, near)]
     assert tests[0] == pytest.approx(-2 * 100_000 * (math.log(0.8) + math.log(0.6)), rel=1e-12)
@@ -252,15 +252,15 @@ def test_an_offset_leaves_what_is_beyond_it() -> None:
 def test_several_distances() -> None:
     wanted = {1: 0.25, 2: 0.105, math.inf: 0.6}
     for norm, value in wanted.items():
-        assert cal.fott_isotonic(Y_A, P_A, norm=norm) == pytest.approx(value, abs=1e-14)
+        assert cal.metrics.fott_isotonic(Y_A, P_A, norm=norm) == pytest.approx(value, abs=1e-14)
 
 
 def test_binned_maps_are_binned_errors() -> None:
     rng = np.random.default_rng(3)
     p = rng.random(400)
     y = (rng.random(400) < p**2).astype(int)
-    assert cal.fott_ew(y, p) == cal.ece(y, p)
-    assert cal.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
+    assert cal.metrics.fott_ew(y, p) == cal.ece(y, p)
+    assert cal.metrics.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
 
 
 def test_likelihood_keeps_the_mean() -> None:
@@ -269,7 +269,7 @@ def test_likelihood_keeps_the_mean() -> None:
     p = rng.beta(2, 3, 300)
     y = (rng.random(300) < np.sqrt(p)).astype(int)
     gap = abs(np.mean(p - y))
-    for metric in (cal.fott_platt, cal.fott_beta, cal.fott_pl3, cal.fott_isotonic):
+    for metric in (cal.metrics.fott_platt, cal.metrics.fott_beta, cal.metrics.fott_pl3, cal.metrics.fott_isotonic):
         assert metric(y, p) >= gap - 1e-12
 
 
@@ -281,7 +281,7 @@ def test_the_number_of_knots_is_chosen() -> None:
     wave = np.clip(p + 0.2 * np.sin(4 * np.pi * p), 0.01, 0.99)
     y = (rng.random(6000) < wave).astype(int)
     truth = np.mean(np.abs(wave - p))
-    for metric, tolerance in ((cal.fott_pl, 0.02), (cal.fott_pl3, 0.03)):
+    for metric, tolerance in ((cal.metrics.fott_pl, 0.02), (cal.metrics.fott_pl3, 0.03)):
         assert metric(y, p) == pytest.approx(truth, abs=tolerance)
         assert metric(y, p, knots=0) < truth / 2
         order = rng.permutation(6000)
@@ -293,7 +293,7 @@ def test_the_number_of_knots_is_chosen() -> None:
             metric(y[repeated], coarse[repeated]), abs=1e-12
         )
     straight = (rng.random(6000) < 0.2 + 0.6 * p).astype(int)
-    assert cal.fott_pl(straight, p) == pytest.approx(cal.fott_pl(straight, p, knots=0), abs=1e-3)
+    assert cal.metrics.fott_pl(straight, p) == pytest.approx(cal.metrics.fott_pl(straight, p, knots=0), abs=1e-3)
 
 
 def test_unseen_pieces_stay_on_the_diagonal() -> None:
@@ -303,13 +303,13 @@ def test_unseen_pieces_stay_on_the_diagonal() -> None:
 
 def test_knots_are_checked() -> None:
     for knots in (-1, 1.5, [0.2], [0.5, 0.5], [1, 0], "many", [0, math.nan, 1]):
-        with pytest.raises(cal.ArgumentError, match="knots"):
-            cal.fott_pl(Y_B, P_B, knots=knots)
-    with pytest.raises(cal.UndefinedMetricError, match="at least 6 rows"):
-        cal.fott_spline(Y_A, P_A)
-    with pytest.raises(cal.ArgumentError, match="pieces"):
-        cal.fott_iop(Y_B, P_B, pieces=0)
-    with pytest.raises(cal.WeightsNotSupportedError):
+        with pytest.raises(cal.errors.ArgumentError, match="knots"):
+            cal.metrics.fott_pl(Y_B, P_B, knots=knots)
+    with pytest.raises(cal.errors.UndefinedMetricError, match="at least 6 rows"):
+        cal.metrics.fott_spline(Y_A, P_A)
+    with pytest.raises(cal.errors.ArgumentError, match="pieces"):
+        cal.metrics.fott_iop(Y_B, P_B, pieces=0)
+    with pytest.raises(cal.errors.WeightsNotSupportedError):
         cal.pws(cal.Predictions(Y_B, P_B, counts=[2] * 10), covariance="HAC")
 
 
@@ -320,10 +320,10 @@ def test_one_piece_is_temperature_scaling() -> None:
     sharp = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
     y = (rng.random((20_000, 1)) > sharp.cumsum(axis=1)).sum(axis=1)
     tempered = np.mean(np.abs(sharp - p).sum(axis=1) / 2)
-    assert cal.fott_iop(y, p, pieces=1) == pytest.approx(tempered, abs=0.02)
-    assert cal.fott_iop(y, p) == pytest.approx(tempered, abs=0.02)
-    assert cal.fott_iop(y, sharp) < 0.02
-    assert cal.fott_iop([0, 1, 2], np.full((3, 3), 1 / 3)) == 0
+    assert cal.metrics.fott_iop(y, p, pieces=1) == pytest.approx(tempered, abs=0.02)
+    assert cal.metrics.fott_iop(y, p) == pytest.approx(tempered, abs=0.02)
+    assert cal.metrics.fott_iop(y, sharp) < 0.02
+    assert cal.metrics.fott_iop([0, 1, 2], np.full((3, 3), 1 / 3)) == 0
 
 
 def test_kernel_regression_is_its_sum() -> None:
@@ -383,7 +383,7 @@ def test_few_scores_have_fewer_terms() -> None:
     assert cal.pws(y, p) == pytest.approx((4 - 2.4) ** 2 / (6 * 0.24), rel=1e-12)
     wanted = 2 * (4 * math.log(4 / 6 / 0.4) + 2 * math.log(2 / 6 / 0.6))
     assert cal.sbct(y, p) == pytest.approx(wanted, rel=1e-10)
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.pws([0, 1, 1], [0.0, 1.0, 1.0])
 
 

@@ -92,12 +92,12 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
     try:
         expected = exact_value(name, case)
     except definitions.Undefined:
-        with pytest.raises(cal.UndefinedMetricError):
+        with pytest.raises(cal.errors.UndefinedMetricError):
             public_value(name, case)
         return
     try:
         value = public_value(name, case)
-    except cal.LensError:  # what cancels to 0 whatever the predictions is refused
+    except cal.errors.LensError:  # what cancels to 0 whatever the predictions is refused
         assert abs(expected) < TOLERANCE, case
         return
     if math.isinf(expected):

@@ -314,7 +314,7 @@ def test_locations_are_columns_of_the_lens() -> None:
     ],
 )
 def test_bad_locations_are_refused(locations: Any) -> None:
-    with pytest.raises(cal.ArgumentError) as caught:
+    with pytest.raises(cal.errors.ArgumentError) as caught:
         cal.ucme(*C, locations=locations)
     assert caught.value.argument == "locations"
 
@@ -421,18 +421,18 @@ def test_shares_are_mixtures_of_labels(k: int) -> None:
     ],
 )
 def test_bad_options_are_refused(metric: Any, options: dict[str, Any], argument: str) -> None:
-    with pytest.raises(cal.ArgumentError) as caught:
+    with pytest.raises(cal.errors.ArgumentError) as caught:
         call(metric, *C, **options)
     assert caught.value.argument == argument
 
 
 def test_one_row_has_no_pairs() -> None:
     for metric in (cal.skce_uq, cal.skce_ul):
-        with pytest.raises(cal.UndefinedMetricError):
+        with pytest.raises(cal.errors.UndefinedMetricError):
             metric([1], [[0.2, 0.5, 0.3]])
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0])
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.skce_ul(*C, block=5)
     assert cal.skce_uq(cal.Predictions([1], [0.2], counts=[2])) == pytest.approx(2 * 0.64)
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)

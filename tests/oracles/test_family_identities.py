@@ -33,8 +33,8 @@ SYMMETRIC: list[tuple[Any, dict[str, Any]]] = [
     (cal.cox_slope, {}),
     (cal.sbct, {}),
     (cal.pws, {}),
-    (cal.fott_platt, {}),
-    (cal.fott_isotonic, {}),
+    (cal.metrics.fott_platt, {}),
+    (cal.metrics.fott_isotonic, {}),
     (cal.bbt, {}),
     (cal.bbt, {"form": "bridge"}),
 ]
@@ -124,15 +124,15 @@ def test_a_likeliest_curve_on_one_side_is_off_by_the_mean_gap() -> None:
     p = rng.uniform(0.2, 0.5, 400)
     y = (rng.random(400) < p + 0.3).astype(int)
     view = cal.views.View(p, y)
-    for metric, fit in ((cal.fott_platt, curves.logistic), (cal.fott_beta, curves.beta)):
+    for metric, fit in ((cal.metrics.fott_platt, curves.logistic), (cal.metrics.fott_beta, curves.beta)):
         assert (fit(view)(p) > p).all()
         assert metric(y, p) == pytest.approx(mean_gap(y, p), abs=1e-10)
 
 
 def test_one_line_under_several_names(problem: Problem) -> None:
     y, p = problem
-    assert cal.fott_pl3(y, p, knots=0) == pytest.approx(cal.fott_platt(y, p), abs=1e-7)
-    assert cal.ici(y, p, smoother="logistic") == pytest.approx(cal.fott_platt(y, p), rel=1e-9)
+    assert cal.metrics.fott_pl3(y, p, knots=0) == pytest.approx(cal.metrics.fott_platt(y, p), abs=1e-7)
+    assert cal.ici(y, p, smoother="logistic") == pytest.approx(cal.metrics.fott_platt(y, p), rel=1e-9)
     line = cal.assess(y, p, metric="cox_slope", method="lr")
     belt = giviti_test(y, p, max_degree=1, method="likelihood_ratio")
     assert belt.statistic == pytest.approx(line.detail["chi_square"], rel=1e-9)
@@ -147,8 +147,8 @@ def test_isotonic_misses_are_part_of_what_isotonic_recalibration_gains(problem: 
     curve = curves.isotonic(cal.views.View(p, y))(p)
     gained = cal.decompose(y, p, method="corp").miscalibration
     assert gained == pytest.approx(cal.brier(y, p) - cal.brier(y, curve), abs=1e-12)
-    assert 0 <= cal.fott_isotonic(y, p, norm=2) <= gained + 1e-12
-    assert cal.fott_isotonic(y, curve) == pytest.approx(0, abs=1e-12)
+    assert 0 <= cal.metrics.fott_isotonic(y, p, norm=2) <= gained + 1e-12
+    assert cal.metrics.fott_isotonic(y, curve) == pytest.approx(0, abs=1e-12)
     assert curve.mean() == pytest.approx(y.mean(), abs=1e-12)
 
 

@@ -87,7 +87,7 @@ def test_order_between_metrics(rng: np.random.Generator) -> None:
         table = call(cal.calibration_curve, y, p, **how).table
         assert cal.cce(y, p) >= np.abs(table.excess).max() / len(y) - EXACT
         features = rng.normal(size=(len(y), 2))
-        assert call(cal.piece, y, p, features=features, **how) >= error - EXACT
+        assert call(cal.metrics.piece, y, p, features=features, **how) >= error - EXACT
         assert call(cal.dce, y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
         assert call(cal.dce, y, p, aggregate="mean", **how) == near(error)
     assert abs(p.mean() - y.mean()) <= cal.cce(y, p) + EXACT
@@ -236,10 +236,12 @@ def test_groups_and_features(rng: np.random.Generator) -> None:
     assert cal.mvce(cal.Predictions(y, p, features=feature), views=4, rng=0) == near(
         cal.vece(cal.Predictions(y, p, features=feature))
     )
-    assert cal.piece(cal.Predictions(y, p, features=feature), proximity=np.ones(n)) == near(cal.ece_em(y, p, bins=10))
+    assert cal.metrics.piece(cal.Predictions(y, p, features=feature), proximity=np.ones(n)) == near(
+        cal.ece_em(y, p, bins=10)
+    )
     close = rng.normal(size=n).round(1)
-    expected = cal.piece(cal.Predictions(y, p, features=feature), proximity=close)
-    assert cal.piece(cal.Predictions(y, p, features=feature), proximity=np.exp(3 * close)) == near(expected)
+    expected = cal.metrics.piece(cal.Predictions(y, p, features=feature), proximity=close)
+    assert cal.metrics.piece(cal.Predictions(y, p, features=feature), proximity=np.exp(3 * close)) == near(expected)
     two = np.column_stack([feature, close])
     half = (
         cal.vece(cal.Predictions(y, p, features=two)) + cal.vece(cal.Predictions(y, p, features=two), feature=1)
@@ -381,12 +383,12 @@ def test_an_average_over_widths_is_that_of_expected_calibration_errors(rng: np.r
 
 @pytest.mark.parametrize("widths", [None, "0.1", [], [0], [2], 0.1, [math.nan], ["a"], [[0.1]], [1e-9]])
 def test_widths_that_are_none(widths: Any) -> None:
-    with pytest.raises(cal.ArgumentError, match=r"^widths: must be "):
+    with pytest.raises(cal.errors.ArgumentError, match=r"^widths: must be "):
         cal.ece_widths([0, 1], [0.2, 0.3], widths=widths)
 
 
 def test_narrow_bins_are_inflated_by_noise() -> None:
-    sample = cal.make_calibrated(1000, rng=1)
+    sample = cal.inference.make_calibrated(1000, rng=1)
     assert cal.ece_widths(sample.y_true, sample.y_prob) > 1.5 * cal.ece(sample.y_true, sample.y_prob)
 
 
@@ -399,7 +401,7 @@ def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:
         variance = sum(score * (1 - score) * (2 * score - 1) ** 2 for _, score in pairs)
         wanted = float(away) / math.sqrt(variance)
         assert cal.spiegelhalter_z(y, p) == pytest.approx(wanted, rel=1e-13, abs=1e-14)
-    with pytest.raises(cal.UndefinedMetricError, match="no variance"):  # uniform up to rounding
+    with pytest.raises(cal.errors.UndefinedMetricError, match="no variance"):  # uniform up to rounding
         cal.spiegelhalter_z([0, 1], [0.5, 0.5 + 1e-15])
 
 

@@ -149,28 +149,28 @@ def test_one_score_has_the_mean_outcome_as_its_curve() -> None:
 
 def test_leave_one_out_needs_others() -> None:
     for metric in (cal.bkde, cal.dkde):
-        with pytest.raises(cal.UndefinedMetricError, match="at least 2 rows"):
+        with pytest.raises(cal.errors.UndefinedMetricError, match="at least 2 rows"):
             metric([1], [0.3])
-        with pytest.raises(cal.UndefinedMetricError):
+        with pytest.raises(cal.errors.UndefinedMetricError):
             metric([1], [0.3], sample_weight=[3.0])
         assert metric(cal.Predictions([1], [0.3], counts=[3])) == metric([1, 1, 1], [0.3, 0.3, 0.3])
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.msce([1], [0.3], bandwidth="loo_cv")
-    with pytest.raises(cal.UndefinedMetricError, match="at least 3 rows"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="at least 3 rows"):
         cal.bkde([0, 1], [0.3, 0.6], norm=2, debiased="ratio")
-    with pytest.raises(cal.UndefinedMetricError, match="larger bandwidth"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="larger bandwidth"):
         cal.bkde([0, 1, 1], [0.1, 0.5, 0.9], norm=2, debiased="ratio", bandwidth=1e-4)
 
 
 def test_options_are_checked() -> None:
     for metric in (cal.msce, cal.sece, cal.ls_ece, cal.bkde, cal.dkde, cal.skde):
         for wrong in (0, -1, math.inf, "wide", None):
-            with pytest.raises(cal.ArgumentError):
+            with pytest.raises(cal.errors.ArgumentError):
                 metric(*B, bandwidth=wrong)
-    with pytest.raises(cal.ArgumentError, match="norm=2"):
+    with pytest.raises(cal.errors.ArgumentError, match="norm=2"):
         cal.bkde(*B, debiased="ratio")
     for metric in (cal.bkde, cal.dkde, cal.skde):
-        with pytest.raises(cal.ArgumentError, match="finite"):
+        with pytest.raises(cal.errors.ArgumentError, match="finite"):
             metric(*B, norm=math.inf)
 
 

@@ -162,7 +162,7 @@ def test_bad_rows_are_refused_alike(classes: int, value: float, form: str) -> No
     rows[7, 1] = value
 
     def work() -> str:
-        with pytest.raises(cal.ProbabilityError) as caught:
+        with pytest.raises(cal.errors.ProbabilityError) as caught:
             cal.Predictions(labels, rows)
         return str(caught.value)
 

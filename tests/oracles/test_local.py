@@ -105,7 +105,7 @@ def test_the_median_distance_falls_back_to_the_mean() -> None:
 
 @pytest.mark.parametrize("bandwidth", ["mean", 0, -1.0, math.inf, None, True])
 def test_klce_refuses_widths(bandwidth: Any) -> None:
-    with pytest.raises(cal.ArgumentError, match="bandwidth"):
+    with pytest.raises(cal.errors.ArgumentError, match="bandwidth"):
         cal.klce(cal.Predictions(*A, features=X), bandwidth=bandwidth)
 
 
@@ -220,13 +220,13 @@ def test_a_seed_gives_the_same_draw_in_any_order() -> None:
 
 
 def test_ecmmd_says_what_it_needs() -> None:
-    with pytest.raises(cal.InputTypeError, match="features"):
+    with pytest.raises(cal.errors.InputTypeError, match="features"):
         cal.ecmmd(*A, space="features")
-    with pytest.raises(cal.UndefinedMetricError, match="ecmmd"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="ecmmd"):
         cal.ecmmd([1], [0.3])
-    with pytest.raises(cal.WeightsNotSupportedError, match="too many"):
+    with pytest.raises(cal.errors.WeightsNotSupportedError, match="too many"):
         cal.ecmmd(cal.Predictions(*A, counts=[10**8, 1, 1, 1]))
-    with pytest.raises(cal.ArgumentError, match="neighbours"):
+    with pytest.raises(cal.errors.ArgumentError, match="neighbours"):
         cal.ecmmd(*A, neighbours=0)
 
 
@@ -278,7 +278,7 @@ def test_the_scale_of_features_does_not_matter_where_they_are_standardised() -> 
 
 @pytest.mark.parametrize("metric", [cal.lce, cal.mlce])
 def test_local_errors_refuse_widths(metric: Any) -> None:
-    with pytest.raises(cal.ArgumentError, match="bandwidth"):
+    with pytest.raises(cal.errors.ArgumentError, match="bandwidth"):
         metric(cal.Predictions(*A, features=X), bandwidth=0)
 
 
@@ -353,7 +353,7 @@ def test_rare_classes_are_taken_together() -> None:
 def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
     sure = np.eye(3)[np.arange(90) % 3]
     right = np.arange(90) % 3
-    with pytest.raises(cal.UndefinedMetricError, match="knn_chi2"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="knn_chi2"):
         cal.knn_chi2(right, sure)
     wrong = right.copy()
     wrong[0] = 1
@@ -377,5 +377,5 @@ def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
     ],
 )
 def test_knn_chi2_refuses_options(words: dict[str, Any]) -> None:
-    with pytest.raises(cal.ArgumentError, match=next(iter(words))):
+    with pytest.raises(cal.errors.ArgumentError, match=next(iter(words))):
         call(cal.knn_chi2, *C, **words)

@@ -244,7 +244,7 @@ def test_logistic_curve_of_forecasts_bent_on_the_log_odds() -> None:
 @pytest.mark.parametrize("smoother", ["rcs", "logistic"])
 def test_no_logistic_curve_of_separated_outcomes(smoother: str) -> None:
     for y in (P > 0.5, np.ones(10)):
-        with pytest.raises(cal.UndefinedMetricError, match="ici"):
+        with pytest.raises(cal.errors.UndefinedMetricError, match="ici"):
             cal.ici(y.astype(int), P, smoother=smoother)
 
 
@@ -269,7 +269,7 @@ def test_two_classes_are_one_curve() -> None:
     both = np.column_stack([1 - P, P])
     assert cal.eci(Y, both) == pytest.approx(cal.eci(1 - Y, both[:, ::-1]), abs=1e-10)
     assert cal.eci(Y, both, relative=True) == pytest.approx(cal.eci(Y, P, relative=True), abs=1e-12)
-    with pytest.raises(cal.UndefinedMetricError):
+    with pytest.raises(cal.errors.UndefinedMetricError):
         cal.eci([0, 1], [0.3, 0.3], relative=True)
 
 
@@ -287,13 +287,13 @@ def test_two_classes_are_one_curve() -> None:
     ],
 )
 def test_options_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(cal.ArgumentError) as caught:
+    with pytest.raises(cal.errors.ArgumentError) as caught:
         call(cal.ici, Y, P, **options)
     assert caught.value.argument == next(iter(options))
 
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, True, "half"])
 def test_the_quantile_is_checked(q: Any) -> None:
-    with pytest.raises(cal.ArgumentError) as caught:
+    with pytest.raises(cal.errors.ArgumentError) as caught:
         cal.ep(Y, P, q=q)
     assert caught.value.argument == "q"

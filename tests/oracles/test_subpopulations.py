@@ -183,10 +183,10 @@ def test_sure_rows_in_a_subpopulation() -> None:
 
 def test_what_is_missing_is_said() -> None:
     y, p, features = problem(60)
-    with pytest.raises(cal.InputTypeError, match="groups: required by mcm; pass groups or features"):
+    with pytest.raises(cal.errors.InputTypeError, match="groups: required by mcm; pass groups or features"):
         cal.mcm(y, p)
-    with pytest.raises(cal.InputTypeError, match="features"):
+    with pytest.raises(cal.errors.InputTypeError, match="features"):
         cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")
     for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
-        with pytest.raises(cal.ArgumentError, match=next(iter(words))):
+        with pytest.raises(cal.errors.ArgumentError, match=next(iter(words))):
             call(cal.mcm, y, p, features=features, **words)

@@ -156,7 +156,7 @@ def _mcgrad() -> dict[str, Any]:
             labels, predicted_scores, sample_weight=sample_weight
         ),
         "normalized_entropy": lambda labels, predicted_scores, sample_weight=None: (
-            1 - cal.skill_score(labels, predicted_scores, score="nll", sample_weight=sample_weight)
+            1 - cal.metrics.skill_score(labels, predicted_scores, score="nll", sample_weight=sample_weight)
         ),
     }
 

@@ -71,7 +71,7 @@ def test_06_one_entry_above_1_makes_no_logits() -> None:
     y, p = [0, 1, 1, 0], np.array([0.2, 0.8, 0.99, 0.3])
     spoiled = np.where(p == 0.99, 1.0000001, p)
     with pytest.raises(
-        cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got 1\.0000001 in row 2"
+        cal.errors.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got 1\.0000001 in row 2"
     ) as caught:
         cal.ece(y, spoiled)
     assert "clip=True" in caught.value.remedy
@@ -81,7 +81,7 @@ def test_06_one_entry_above_1_makes_no_logits() -> None:
 def test_06_one_entry_below_0_makes_no_logits() -> None:
     p = np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5]])
     with pytest.raises(
-        cal.ProbabilityError,
+        cal.errors.ProbabilityError,
         match=r"y_prob: probabilities must be in \[0, 1\]; got -1e-09 in row 0, column 2; pass clip=True if this is rounding error",
     ) as caught:
         cal.ece([0, 2], p)
@@ -92,7 +92,7 @@ def test_06_one_entry_below_0_makes_no_logits() -> None:
 def test_07_batches_are_never_judged_as_logits_on_their_own() -> None:
     y, p = [0, 2, 1, 0], np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.6, 0.2, 0.2]])
     for rows in (slice(0, 4), slice(0, 2), slice(0, 1)):
-        with pytest.raises(cal.ProbabilityError, match="row 0, column 2"):
+        with pytest.raises(cal.errors.ProbabilityError, match="row 0, column 2"):
             cal.brier(y[rows], p[rows])
     halves = [cal.brier(cal.Predictions(y[:2], p[:2], clip=True)), cal.brier(y[2:], p[2:])]
     assert cal.brier(cal.Predictions(y, p, clip=True)) == pytest.approx(np.mean(halves), abs=1e-15)
@@ -164,38 +164,38 @@ def test_14_classwise_on_edges() -> None:
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(
-            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+            cal.errors.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
         ):
             metric([0, 1, 1], [0.2, math.nan, 0.7])
 
     def test_16_rows_that_sum_to_2(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(
-            cal.ProbabilityError, match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 2 in row 0"
+            cal.errors.ProbabilityError, match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 2 in row 0"
         ):
             metric([0, 1, 2], 2 * np.array([[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]]))
 
     def test_17_logits(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(
-            cal.ProbabilityError,
+            cal.errors.ProbabilityError,
             match=r"y_prob: probabilities must be in \[0, 1\]; got 2\.0 in row 0, column 0; use input='logit' if these are logits",
         ):
             metric([0, 1, 2], [[2.0, -1.0, 0.5], [0.1, 3.0, -2.0], [-1.0, 0.3, 0.2]])
 
     @pytest.mark.parametrize("label", [3, -1])
     def test_18_a_label_beyond_the_classes(self, metric: cal.metrics.Metric, label: int) -> None:
-        with pytest.raises(cal.LabelError, match=f"got {label} in row 2"):
+        with pytest.raises(cal.errors.LabelError, match=f"got {label} in row 2"):
             metric([0, 1, label], [[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
 
     def test_19_labels_1_and_2(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(
-            cal.LabelError,
+            cal.errors.LabelError,
             match="y_true: labels must be 0 and 1, or -1 and 1; got 2 in row 1; pass pos_label to name the positive class",
         ):
             metric([1, 2, 2], [0.2, 0.6, 0.7])
 
     @pytest.mark.parametrize("shape", [(0,), (0, 3)])
     def test_20_nothing(self, metric: cal.metrics.Metric, shape: tuple[int, ...]) -> None:
-        with pytest.raises(cal.ShapeError, match="empty"):
+        with pytest.raises(cal.errors.ShapeError, match="empty"):
             metric([], np.empty(shape))
 
 
@@ -255,7 +255,7 @@ def test_34_labels_of_any_number_type(dtype: Any) -> None:
 
 def test_40_a_single_column_is_not_guessed_and_nothing_is_doubled() -> None:
     y, p = [0, 1, 1], np.array([0.2, 0.6, 0.7])
-    with pytest.raises(cal.ShapeError, match=r"single column.*y_prob\[:, 0\]"):
+    with pytest.raises(cal.errors.ShapeError, match=r"single column.*y_prob\[:, 0\]"):
         cal.ece(y, p[:, None])
     two = np.column_stack([1 - p, p])
     for metric in (cal.ece, cal.gece, cal.brier):

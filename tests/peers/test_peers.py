@@ -113,7 +113,7 @@ class TestTorchmetrics:
         theirs = torch_binary(p, y, n_bins=10)
         assert theirs == pytest.approx(cal.ece(y, sigmoid, bins=10, binning=LEFT), abs=1e-6)
         assert theirs == pytest.approx(0.369275, abs=1e-6)
-        with pytest.raises(cal.ProbabilityError, match="clip=True"):
+        with pytest.raises(cal.errors.ProbabilityError, match="clip=True"):
             cal.ece(y, p, bins=10)
         assert cal.ece(cal.Predictions(y, p, clip=True), bins=10) == pytest.approx(0.1)
 
@@ -122,14 +122,15 @@ class TestTorchmetrics:
         logits, y = rng.normal(size=(300, 5)) * 2, rng.integers(0, 5, 300)
         ours = cal.ece(cal.Predictions(y, logits, input="logit"), binning=LEFT)
         assert torch_multiclass(logits, y) == pytest.approx(ours, abs=1e-6)
-        with pytest.raises(cal.ProbabilityError, match="logit"):
+        with pytest.raises(cal.errors.ProbabilityError, match="logit"):
             cal.ece(y, logits)
 
     def test_rows_that_sum_to_anything_pass(self) -> None:
         p, y = np.array([[0.8, 0.1, 0.4], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]), np.array([0, 1, 2])
         assert math.isfinite(torch_multiclass(p, y))
         with pytest.raises(
-            cal.ProbabilityError, match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.3 in row 0"
+            cal.errors.ProbabilityError,
+            match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.3 in row 0",
         ):
             cal.ece(y, p)
 
@@ -137,7 +138,7 @@ class TestTorchmetrics:
         p, y = np.array([0.2, np.nan, 0.9]), np.array([0, 1, 1])
         assert math.isfinite(torch_binary(p, y))
         with pytest.raises(
-            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+            cal.errors.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
         ):
             cal.ece(y, p)
 
@@ -146,7 +147,7 @@ class TestTorchmetrics:
         p, y = np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]), np.array([0, 1, label])
         wrong = np.array([0, 1, 0])
         assert torch_multiclass(p, y) == pytest.approx(cal.ece(wrong, p, binning=LEFT), abs=1e-6)
-        with pytest.raises(cal.LabelError, match=f"got {label} in row 2"):
+        with pytest.raises(cal.errors.LabelError, match=f"got {label} in row 2"):
             cal.ece(y, p)
 
     def test_half_precision_is_lost(self) -> None:
@@ -169,7 +170,7 @@ class TestTorchmetrics:
 
     def test_no_row_gives_nan(self) -> None:
         assert math.isnan(torch_binary(np.zeros(0), np.zeros(0, np.int64)))
-        with pytest.raises(cal.ShapeError, match="empty"):
+        with pytest.raises(cal.errors.ShapeError, match="empty"):
             cal.ece([], [])
 
 
@@ -216,7 +217,8 @@ class TestScikitLearn:
         with pytest.warns(UserWarning, match="do not sum to one"):
             metrics.log_loss([0, 1], p)
         with pytest.raises(
-            cal.ProbabilityError, match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.1 in row 0"
+            cal.errors.ProbabilityError,
+            match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.1 in row 0",
         ):
             cal.nll([0, 1], p)
 
@@ -265,7 +267,7 @@ class TestScikitLearn:
         _, score = curve([0, 1, 1], [0.2, np.nan, 0.9], n_bins=10)
         assert np.isnan(score).any()
         with pytest.raises(
-            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+            cal.errors.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
         ):
             cal.calibration_curve([0, 1, 1], [0.2, np.nan, 0.9])
 

@@ -19,7 +19,7 @@ def unreliability(d: Any) -> list[float]:
 
 
 def briers(d: Any) -> list[float]:
-    return [cal.brier(d.y, d.risk), cal.skill_score(d.y, d.risk, score="brier")]
+    return [cal.brier(d.y, d.risk), cal.metrics.skill_score(d.y, d.risk, score="brier")]
 
 
 def discrimination(d: Any) -> float:
@@ -51,7 +51,9 @@ COMPUTED: dict[str, Compute] = {
     "found(y, risk)$stats['D:Chi-sq']": discrimination,
     "found(y, risk)$Calibration$Intercept[2:3]": ends("fixed_slope_intercept"),
     "found(y, risk)$Calibration$Slope[2:3]": ends("cox_slope"),
-    "found(y, risk)$Cindex[2:3]": lambda d: cal.flexible_calibration_curve(d.y, d.risk, level=None).c_statistic[1:],
+    "found(y, risk)$Cindex[2:3]": lambda d: cal.figures.flexible_calibration_curve(d.y, d.risk, level=None).c_statistic[
+        1:
+    ],
 }
 
 

@@ -25,7 +25,7 @@ LIMITS = {"ci.auc": "c", "confint.default": "intercept", "prop.test": "prevalenc
 @lru_cache
 def summary(name: str, column: str, smoother: str, level: float = 0.5) -> ClinicalSummary:
     d = data(name)
-    return cal.clinical_summary(d.y, getattr(d, column), smoother=smoother, level=level, n_resamples=200)
+    return cal.clinical.summary(d.y, getattr(d, column), smoother=smoother, level=level, n_resamples=200)
 
 
 @pytest.fixture(autouse=True)

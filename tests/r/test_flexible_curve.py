@@ -18,7 +18,7 @@ def curve(**options: Any) -> Compute:
 
     def compute(d: Any) -> Any:
         at = np.quantile(d.risk, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
-        return np.concatenate(cal.flexible_calibration_curve(d.y, d.risk, **options).at(at))
+        return np.concatenate(cal.figures.flexible_calibration_curve(d.y, d.risk, **options).at(at))
 
     return compute
 

@@ -16,7 +16,7 @@ DECIMALS = 1e-6
 
 def outcome(**options: Any) -> Compute:
     def compute(d: Any) -> list[float]:
-        found = cal.giviti_test(d.y, d.risk, method="likelihood_ratio", **options)
+        found = cal.inference.giviti_test(d.y, d.risk, method="likelihood_ratio", **options)
         return [found.statistic, found.pvalue, found.detail["degree"]]
 
     return compute

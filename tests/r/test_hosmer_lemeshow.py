@@ -28,7 +28,9 @@ def by_quantiles(g: int) -> Compute:
 def by_stage(g: int) -> Compute:
     def compute(d: Any) -> list[float]:
         probs = np.column_stack([d.p1, d.p2, d.p3, d.p4])
-        test = cal.hosmer_lemeshow_multinomial(d.stage - 1, probs, bins=g, fitted_here=True, method="chi_square")
+        test = cal.inference.hosmer_lemeshow_multinomial(
+            d.stage - 1, probs, bins=g, fitted_here=True, method="chi_square"
+        )
         return [test.statistic, test.detail["df"], test.pvalue]
 
     return compute

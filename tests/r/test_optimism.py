@@ -56,7 +56,7 @@ def validated(name: str, method: str) -> Any:
         every = np.arange(len(X))
         pairs = [(np.setdiff1d(every, rows), rows) for rows in rows_of(name, "rows of the folds")]
         given = {"method": method, "resamples": pairs, "pooled": False}
-    return cal.internal_validation(Logistic(), X, d.y, metrics=list(METRICS.values()), **given)
+    return cal.clinical.internal_validation(Logistic(), X, d.y, metrics=list(METRICS.values()), **given)
 
 
 @SETS

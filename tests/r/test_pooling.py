@@ -31,10 +31,10 @@ def validated(name: str, **keywords: Any) -> Any:
     """The centres of a data set; their estimates are the same with all options of the pool."""
     d = data(name)
     if not keywords:
-        return cal.validate_by_period(d.y, d.risk, times=d.centre)
+        return cal.clinical.validate_by_period(d.y, d.risk, times=d.centre)
     base = validated(name)
     return {
-        measure: cal.pool_estimates(p.estimates, p.standard_errors, transform=p.transform, **keywords)
+        measure: cal.inference.pool_estimates(p.estimates, p.standard_errors, transform=p.transform, **keywords)
         for measure, p in base.pooled.items()
     }
 

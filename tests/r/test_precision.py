@@ -25,7 +25,7 @@ NAMES = {
 def ours(entry: dict[str, Any], **more: Any) -> Any:
     given = {key: value for key, value in entry["call"].items() if key not in ("seed", "lpcstat", "increment")}
     given = {NAMES.get(key, key): tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-    return cal.precision_sample_size(**given, **more)
+    return cal.inference.precision_sample_size(**given, **more)
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e["data"] == "quantiles"], ids=lambda e: str(e["call"]))

@@ -44,7 +44,7 @@ def hmisc(d: Any) -> Any:
 def grades(attribute: str = "pvalue", **options: Any) -> Compute:
     return lambda d: [
         getattr(each, attribute)
-        for each in cal.grade_tests(cal.Predictions(d.y, d.risk, groups=d.centre), **options).grades
+        for each in cal.inference.grade_tests(cal.Predictions(d.y, d.risk, groups=d.centre), **options).grades
     ]
 
 
@@ -72,7 +72,7 @@ COMPUTED: dict[str, Compute] = {
     ),
     "range(isotonic(y, risk))": lambda d: [isotonic(d).min(), isotonic(d).max()],
     "mean((isotonic(y, risk) - sort(risk))^2)": lambda d: np.mean((isotonic(d) - d.risk) ** 2),
-    "mean(abs(isotonic(y, risk) - sort(risk)))": lambda d: cal.fott_isotonic(d.y, d.risk),
+    "mean(abs(isotonic(y, risk) - sort(risk)))": lambda d: cal.metrics.fott_isotonic(d.y, d.risk),
     "mean((risk - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": lambda d: parts(d).miscalibration,
     "mean((mean(y) - y)^2) - mean((isotonic(y, risk) - y[order(risk, -y)])^2)": lambda d: parts(d).discrimination,
 }

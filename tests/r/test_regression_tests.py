@@ -26,7 +26,7 @@ def bounds(level: float) -> Compute:
     def compute(d: Any) -> Any:
         names, place = np.unique(d.centre, return_inverse=True)
         rows, events = (np.bincount(place, w, len(names)).astype(int) for w in (None, d.y))
-        return cal.pluto_tasche(rows, events, level=level).bound
+        return cal.decision.pluto_tasche(rows, events, level=level).bound
 
     return compute
 

@@ -41,7 +41,7 @@ COMPUTED: dict[str, Compute] = {
         cal.calibration_in_the_large(d.stage - 1, probs(d), lens=f"class:{k}") for k in range(4)
     ],
     "mean(sapply(1:4, function(k) auc(stage == k, probs(p1, p2, p3, p4)[, k], direction = '<', quiet = TRUE)))": of_rows(
-        cal.auroc
+        cal.evaluation.auroc
     ),
     f"coef(chosen_by(chosen ~ lp + strata(row), {CHOSEN}": fitted(
         cal.TemperatureScaling(), lambda c: 1 / c.temperature_

@@ -16,7 +16,7 @@ REGRESSION = 3e-5
 
 
 def measures(d: Any, at: float, event: Any = None, **options: Any) -> dict[str, Any]:
-    found = cal.survival_summary(
+    found = cal.clinical.survival_summary(
         d.risk, time=d.time, event=d.event if event is None else event, horizon=at, n_resamples=0, **options
     )
     return {each.measure: each for each in found.horizons[0].measures}
@@ -51,7 +51,7 @@ def regression(at: float, measure: str, link: str) -> Compute:
     """Weights as fixed, since `svyglm` knows nothing of their estimation."""
 
     def compute(d: Any) -> list[float]:
-        weight = cal.horizon_outcomes(d.time, d.event, horizon=at).weight
+        weight = cal.clinical.horizon_outcomes(d.time, d.event, horizon=at).weight
         found = measures(d, at, censoring_weight=weight, link=link)[measure]
         known = int((weight > 0).sum())
         return [found.value, found.standard_error * np.sqrt(known / (known - 1))] if link == "logit" else [found.value]

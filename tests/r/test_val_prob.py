@@ -57,8 +57,8 @@ def inside(d: Any) -> list[float]:
 
 
 ENTRY: dict[str, Compute] = {
-    "Dxy": lambda d: 2 * cal.auroc(d.y, d.risk) - 1,
-    "C (ROC)": lambda d: cal.auroc(d.y, d.risk),
+    "Dxy": lambda d: 2 * cal.evaluation.auroc(d.y, d.risk) - 1,
+    "C (ROC)": lambda d: cal.evaluation.auroc(d.y, d.risk),
     "R2": nagelkerke,
     "D": lambda d: (gain(d) - 1) / len(d.y),
     "D:Chi-sq": gain,
@@ -78,18 +78,18 @@ ENTRY: dict[str, Compute] = {
 COMPUTED: dict[str, Compute] = {
     **{f"val.prob(risk, y, pl = FALSE)[['{name}']]": compute for name, compute in ENTRY.items()},
     "val.prob(risk2[risk2 > 0 & risk2 < 1], y[risk2 > 0 & risk2 < 1], pl = FALSE)[c('Intercept', 'Slope', 'Eavg')]": inside,
-    "somers2(risk, y)[['C']]": lambda d: cal.auroc(d.y, d.risk),
-    "somers2(risk2, y)[['Dxy']]": lambda d: 2 * cal.auroc(d.y, d.risk2) - 1,
-    "somers2(risk, y, weights = 1 + seq_along(y) %% 5)[['C']]": lambda d: cal.auroc(
+    "somers2(risk, y)[['C']]": lambda d: cal.evaluation.auroc(d.y, d.risk),
+    "somers2(risk2, y)[['Dxy']]": lambda d: 2 * cal.evaluation.auroc(d.y, d.risk2) - 1,
+    "somers2(risk, y, weights = 1 + seq_along(y) %% 5)[['C']]": lambda d: cal.evaluation.auroc(
         cal.Predictions(d.y, d.risk, counts=weights(d))
     ),
-    "rcorr.cens(risk, y)[['C Index']]": lambda d: cal.auroc(d.y, d.risk),
+    "rcorr.cens(risk, y)[['C Index']]": lambda d: cal.evaluation.auroc(d.y, d.risk),
     "wtd.mean(risk - y, 1 + seq_along(y) %% 5)": lambda d: cal.calibration_in_the_large(
         d.y, d.risk, sample_weight=weights(d)
     ),
     "wtd.mean((risk - y)^2, 1 + seq_along(y) %% 5)": lambda d: cal.brier(d.y, d.risk, sample_weight=weights(d)),
-    "auc(y, risk, quiet = TRUE)": lambda d: cal.auroc(d.y, d.risk),
-    "auc(y, risk2, quiet = TRUE)": lambda d: cal.auroc(d.y, d.risk2),
+    "auc(y, risk, quiet = TRUE)": lambda d: cal.evaluation.auroc(d.y, d.risk),
+    "auc(y, risk2, quiet = TRUE)": lambda d: cal.evaluation.auroc(d.y, d.risk2),
 }
 
 

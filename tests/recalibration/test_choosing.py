@@ -21,21 +21,25 @@ from calibrant.recalibration.scores import TrainingData, dealt, fold_of_rows, or
 
 def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
     for distribution in ((1, 1), (1, 1, 1)):
-        sure = cal.make_miscalibrated(2000, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=0)
+        sure = cal.inference.make_miscalibrated(
+            2000, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=0
+        )
         found = cal.recalibrate(sure.y_true, sure.y_prob)
         assert found.method != "none"
         assert found.gain > 0.01
         best = next(c for c in found.candidates if c.method == found.method)
         assert best.low > 0
         assert best.loss == min(c.loss for c in found.candidates)
-        new = cal.make_miscalibrated(2000, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=1)
+        new = cal.inference.make_miscalibrated(
+            2000, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=1
+        )
         assert cal.nll(new.y_true, found.predict_proba(new.y_prob)) < cal.nll(new.y_true, new.y_prob) - 0.01
         assert found.method in repr(found)
         assert len(found.to_frame()) == len(found.candidates)
         assert found.to_dict()["method"] == found.method
     kept = 0
     for seed in range(12):
-        calm = cal.make_calibrated(300, rng=seed)
+        calm = cal.inference.make_calibrated(300, rng=seed)
         result = cal.recalibrate(calm.y_true, calm.y_prob)
         kept += result.method == "none"
         assert abs(result.gain) < 0.02
@@ -43,7 +47,7 @@ def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
 
 
 def test_the_loss_is_that_of_rows_not_seen() -> None:
-    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(1.5), rng=3)
+    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(1.5), rng=3)
     found = cal.recalibrate(data.y_true, data.y_prob, method="temperature", folds=4, rng=7)
     fold = fold_of_rows(TrainingData(cal.Predictions(data.y_true, data.y_prob)), 4, 7)
     held = np.empty((300, 2))
@@ -102,16 +106,18 @@ def test_logits_weights_and_losses(loss: str) -> None:
 def test_bad_arguments_are_named() -> None:
     y, p = [0, 1] * 20, [0.3, 0.6] * 20
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="method: unknown method 'magic'; choose one of auto, none, temperature, bias_corrected_temperature, vector, matrix, dirichlet, ensemble_temperature, platt",
     ):
         cal.recalibrate(y, p, method="magic")
-    with pytest.raises(cal.ArgumentError, match="loss"):
+    with pytest.raises(cal.errors.ArgumentError, match="loss"):
         cal.recalibrate(y, p, loss="ece")  # type: ignore[arg-type]
     for level in (2, 0, 1, -0.5, float("nan"), "95", True):
-        with pytest.raises(cal.ArgumentError, match="level: must lie between 0 and 1; got"):
+        with pytest.raises(cal.errors.ArgumentError, match="level: must lie between 0 and 1; got"):
             cal.recalibrate(y, p, level=level)  # type: ignore[arg-type]
-    with pytest.raises(cal.UndefinedMetricError, match="too few rows for 5 folds: at least 10 are required; got 6"):
+    with pytest.raises(
+        cal.errors.UndefinedMetricError, match="too few rows for 5 folds: at least 10 are required; got 6"
+    ):
         cal.recalibrate(y[:6], p[:6])
 
 
@@ -122,7 +128,7 @@ def test_every_name_makes_a_map() -> None:
 
 def test_one_class_alone_teaches_nothing() -> None:
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="y_true: recalibration requires rows of at least two classes; all labels are equal",
     ):
         cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))
@@ -205,7 +211,7 @@ def test_what_the_chosen_fit_warned_of_is_told_apart() -> None:
 
 
 def test_names_of_classes_keep_their_types(tmp_path: Path) -> None:
-    data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(200, warp=cal.inference.simulation.temperature(2.0), rng=0)
     for names in ([1, "a"], ["a", 1], [1, 2.5], ["a", "b"], [True, "a"]):
         labels = np.array(names, dtype=object)[data.y_true]
         calibrator = cal.recalibrate(cal.Predictions(labels, data.y_prob, classes=names), method="platt").calibrator
@@ -229,7 +235,9 @@ def test_other_warnings_than_ours_are_let_through() -> None:
 @pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])
 @pytest.mark.parametrize("loss", ["nll", "brier"])
 def test_losses_are_those_of_the_metrics(distribution: tuple[int, ...], loss: str) -> None:
-    data = cal.make_miscalibrated(400, distribution=distribution, warp=cal.simulate.temperature(2.0), rng=3)
+    data = cal.inference.make_miscalibrated(
+        400, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=3
+    )
     weight = np.random.default_rng(0).random(400) + 0.5
     found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
     plain, mapped = found.candidates
@@ -270,7 +278,7 @@ def test_labels_without_probability_are_told() -> None:
 
 
 def test_rows_come_in_every_form() -> None:
-    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=0)
     y, p = data.y_true, data.y_prob
     text, weight = np.where(y == 1, "dead", "alive"), np.arange(300) % 3 + 0.5
     frame = pd.DataFrame({"y": y, "name": text, "p": p, "w": weight})
@@ -297,7 +305,7 @@ def test_rows_come_in_every_form() -> None:
 
 
 def test_a_count_stands_for_so_many_rows() -> None:
-    data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=0)
     counts = np.arange(300) % 4
     found = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=counts), method="platt")
     assert found.n == counts.sum()
@@ -318,7 +326,9 @@ def test_a_count_stands_for_so_many_rows() -> None:
 
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     rng = np.random.default_rng(4)
-    data = cal.make_miscalibrated(600, distribution=(1, 1, 1), warp=cal.simulate.temperature(1.3), rng=1)
+    data = cal.inference.make_miscalibrated(
+        600, distribution=(1, 1, 1), warp=cal.inference.simulation.temperature(1.3), rng=1
+    )
     grades = np.round(data.y_prob[:, 0] * 4) / 5 + 0.1  # many rows are equal
     for y, p in ((data.y_true, data.y_prob), ((data.y_true == 0).astype(int), grades)):
         found = cal.recalibrate(y, p, sample_weight=1 + y % 2)
@@ -345,7 +355,7 @@ def test_copies_of_a_row_are_dealt_by_chance(scale: int) -> None:
 
 
 def test_many_counts_bear_more_maps() -> None:
-    data = cal.make_miscalibrated(100, warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(100, warp=cal.inference.simulation.temperature(2.0), rng=0)
     counted = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=np.full(100, 3)))
     weighed = cal.recalibrate(data.y_true, data.y_prob, sample_weight=np.full(100, 3))
     assert "beta" in [c.method for c in counted.candidates]
@@ -353,7 +363,9 @@ def test_many_counts_bear_more_maps() -> None:
 
 
 def test_rows_of_a_wider_tolerance_are_fitted() -> None:
-    data = cal.make_miscalibrated(300, distribution=(1, 1, 1), warp=cal.simulate.temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(
+        300, distribution=(1, 1, 1), warp=cal.inference.simulation.temperature(2.0), rng=0
+    )
     rough = data.y_prob.astype(np.float16)
     assert np.abs(rough.astype(float).sum(axis=1) - 1).max() > 1e-4
     found = cal.recalibrate(data.y_true, rough, method="temperature")
@@ -367,15 +379,15 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match=r"y_true: recalibration requires one class for each row; fit one calibrator per label: recalibrate\(y_true\[:, k\], y_prob\[:, k\]\)",
     ):
         cal.recalibrate(cal.Predictions(y, p, multilabel=True))
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
-    with pytest.raises(cal.UndefinedMetricError, match="one class for each row; pass the class of each row"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="one class for each row; pass the class of each row"):
         cal.recalibrate(cal.Predictions(p[:, 0], p[:, 1], soft=True))
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match='y_true: recalibration requires one class for each row; pass all probabilities, or drop input="confidence": being right is then the class',
     ):
         cal.recalibrate(cal.Predictions(y[:, 0], p[:, 0], input="confidence"))
@@ -383,30 +395,34 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
 
 def test_what_is_not_looked_at_is_refused() -> None:
     y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
-    with pytest.raises(cal.ArgumentError, match=r"groups: .*GroupCalibration"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"groups: .*GroupCalibration"):
         cal.recalibrate(cal.Predictions(y, p, groups=y))
-    with pytest.raises(cal.ArgumentError, match="features"):
+    with pytest.raises(cal.errors.ArgumentError, match="features"):
         cal.recalibrate(cal.Predictions(y, p, features=p[:, None]))
-    with pytest.raises(cal.UnknownArgumentError, match="random_state: unexpected keyword of recalibrate; use rng"):
+    with pytest.raises(
+        cal.errors.UnknownArgumentError, match="random_state: unexpected keyword of recalibrate; use rng"
+    ):
         cal.recalibrate(y, p, random_state=1)
-    with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
+    with pytest.raises(cal.errors.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)
     with pytest.raises(
-        cal.InputTypeError,
+        cal.errors.InputTypeError,
         match=r"sample_weight: cannot be combined with Predictions; pass it to Predictions\(\.\.\.\) instead",
     ):
         cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
-    with pytest.raises(cal.InputTypeError, match="y_true: expected rows, got a view; pass labels and probabilities"):
+    with pytest.raises(
+        cal.errors.InputTypeError, match="y_true: expected rows, got a view; pass labels and probabilities"
+    ):
         cal.recalibrate(cal.views.View(p, y))
-    with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="one class for each row"):
         cal.recalibrate(cal.Predictions(p, p, soft=True))
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"method: PlattScaling\(input='logit'\) expects logits, and the scores are probabilities; use the same input for both",
     ):
         cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
     with pytest.raises(
-        cal.SwappedArgumentsError,
+        cal.errors.SwappedArgumentsError,
         match=r"y_true: the labels are fractions and the probabilities are only 0 and 1: they look swapped; pass \(y_true, y_prob\): labels first, probabilities second",
     ):
         cal.recalibrate(p, y)

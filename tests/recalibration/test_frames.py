@@ -18,8 +18,12 @@ from calibrant.recalibration.persistence import load, save
 
 NAMES = np.array(["low", "high", "mid"])  # not in the order of the alphabet
 TURNED = ["mid", "low", "high"]
-FITTED = cal.make_miscalibrated(600, distribution=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=0)
-NEW = cal.make_miscalibrated(90, distribution=(1, 2, 3), warp=cal.simulate.temperature(1.7), rng=1)
+FITTED = cal.inference.make_miscalibrated(
+    600, distribution=(1, 2, 3), warp=cal.inference.simulation.temperature(1.7), rng=0
+)
+NEW = cal.inference.make_miscalibrated(
+    90, distribution=(1, 2, 3), warp=cal.inference.simulation.temperature(1.7), rng=1
+)
 LABELS = NAMES[FITTED.y_true]
 GROUPS = np.arange(600) % 2
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "pyarrow": pa.table}
@@ -60,7 +64,7 @@ def test_columns_name_the_classes(make: Any, library: str) -> None:
 
 def test_the_same_rows_in_another_order_of_columns_are_the_rows_fitted_on() -> None:
     calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
-    with pytest.warns(cal.InSampleWarning):
+    with pytest.warns(cal.errors.InSampleWarning):
         calibrator.predict_proba(turned(FITTED.y_prob))
 
 
@@ -88,9 +92,9 @@ def test_sorted_names_find_their_columns_too() -> None:
 def test_columns_of_which_only_some_are_classes_are_refused() -> None:
     calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
     for names in (["low", "high", "middle"], ["mid", "low", "x"]):
-        with pytest.raises(cal.ColumnError, match=r"scores: .*and the calibrator was fitted on the classes"):
+        with pytest.raises(cal.errors.ColumnError, match=r"scores: .*and the calibrator was fitted on the classes"):
             calibrator.predict_proba(table(NEW.y_prob, names))
-    with pytest.raises(cal.ColumnError):
+    with pytest.raises(cal.errors.ColumnError):
         calibrator.predict_proba(table(NEW.y_prob)[["high", "low"]])
 
 
@@ -101,7 +105,7 @@ def test_a_class_without_rows_has_a_name() -> None:
     assert calibrator.classes_.tolist() == NAMES.tolist()
     assert calibrator.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match="y: 2 class names, such as 'low', for 3 columns of scores; if a class has no rows, pass class indices, from 0",
     ):
         cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
@@ -125,7 +129,7 @@ def test_groups_see_the_same_classes() -> None:
 
 def test_names_in_no_order_are_told_apart_within_groups() -> None:
     names = np.array(["yes", "no"])  # the second class comes first in the alphabet
-    data = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=2)
+    data = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=2)
     both = np.column_stack([1 - data.y_prob, data.y_prob])
     groups = np.arange(400) % 2
     named = GroupCalibration(cal.PlattScaling()).fit(table(both, names), names[data.y_true], groups=groups)
@@ -138,7 +142,7 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     rows = FITTED.y_true > 0
     frame, labels = pd.DataFrame(FITTED.y_prob, columns=[1, 2, 3]), FITTED.y_true
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match=r"y: the labels could be names or positions of the columns \[1, 2, 3\], which differ; pass class indices, from 0",
     ):
         cal.TemperatureScaling().fit(frame[rows], labels[rows])
@@ -160,11 +164,11 @@ def test_rows_without_labels_have_columns_without_names() -> None:
 def test_an_index_in_another_order_is_refused_for_names_too() -> None:
     labels, frame = pd.Series(LABELS), table(FITTED.y_prob)
     with pytest.raises(
-        cal.InputError,
+        cal.errors.InputError,
         match=r"scores: has the same index as y in another order, but rows are matched by position; pass scores\.loc\[y\.index\], or scores\.to_numpy\(\) if the index has no meaning",
     ):
         cal.VectorScaling().fit(frame.iloc[::-1], labels)
-    with pytest.raises(cal.InputError, match="groups: has the same index"):
+    with pytest.raises(cal.errors.InputError, match="groups: has the same index"):
         GroupCalibration(cal.VectorScaling()).fit(frame, labels, groups=pd.Series(GROUPS).iloc[::-1])
 
 

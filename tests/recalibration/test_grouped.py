@@ -57,7 +57,7 @@ def test_a_missing_name_leaves_the_others_known(calibrator: Any) -> None:
     holes = np.where(np.arange(12) == 11, np.nan, NAMES)
     assert np.array_equal(found.predict_proba(NEW, holes)[:-1], right[:-1])
     with pytest.raises(
-        cal.GroupError, match="groups: missing group in row 3; name the missing groups, or drop the rows"
+        cal.errors.GroupError, match="groups: missing group in row 3; name the missing groups, or drop the rows"
     ):
         fitted(calibrator, np.array([1, 2, 3, None, *GROUP[4:].tolist()], dtype=object))
 
@@ -82,13 +82,14 @@ def test_numbers_are_their_text() -> None:
     found = cal.GroupCalibration(cal.PlattScaling()).fit(SCORE, Y, groups=GROUP)
     codes = np.char.zfill(NAMES.astype(str), 2)  # such as those of a postal district
     with pytest.raises(
-        cal.GroupError, match="groups: groups must be among those fitted; got '01' in row 0; use unseen='together'"
+        cal.errors.GroupError,
+        match="groups: groups must be among those fitted; got '01' in row 0; use unseen='together'",
     ):
         found.predict_proba(NEW, codes)
     multi = fitted(MAPS[1], GROUP)
     with pytest.warns(cal.CalibrantWarning, match="no row is in a group that was fitted: the first group is"):
         assert np.allclose(multi.predict_proba(NEW, codes)[:, 1], NEW)
-    with pytest.raises(cal.GroupError, match=r"cannot be read as names of groups \("):
+    with pytest.raises(cal.errors.GroupError, match=r"cannot be read as names of groups \("):
         found.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object))
 
 
@@ -106,7 +107,7 @@ def test_names_of_several_types_are_kept_and_saved(calibrator: Any, tmp_path: Pa
 
 def off(calibrator: cal.MultiCalibration, score: Any, y: Any, groups: Any) -> list[float]:
     """How far each group is off, in standard errors, on the rows fitted on."""
-    with pytest.warns(cal.InSampleWarning):
+    with pytest.warns(cal.errors.InSampleWarning):
         rate = calibrator.predict_proba(score, groups)[:, 1]
     parts = [groups == name for name in np.unique(groups)]
     return [abs((rate - y)[rows].sum()) / np.sqrt((rate * (1 - rate))[rows].sum()) for rows in parts]
@@ -140,12 +141,12 @@ def test_what_is_wrong_is_said() -> None:
         for weight in (np.ones(5), ["a"] * 900):
             with pytest.raises(cal.CalibrantError, match="sample_weight"):
                 type(calibrator)(**calibrator.get_params(deep=False)).fit(SCORE, Y, weight, groups=GROUP)
-        with pytest.raises(cal.ShapeError, match=r"scores.*single value"):
+        with pytest.raises(cal.errors.ShapeError, match=r"scores.*single value"):
             type(calibrator)(**calibrator.get_params(deep=False)).fit(0.3, [1], groups=["a"])
-    with pytest.raises(cal.ShapeError, match=r"scores.*single value"):
+    with pytest.raises(cal.errors.ShapeError, match=r"scores.*single value"):
         cal.PriorShift(0.5, 0.3).fit(0.4)
-    with pytest.raises(cal.ShapeError, match=r"probs.*single value"):
-        cal.prior_shift_em(0.4, 0.5)
+    with pytest.raises(cal.errors.ShapeError, match=r"probs.*single value"):
+        cal.recalibration.prior_shift_em(0.4, 0.5)
 
 
 def test_rows_without_weight_leave_their_groups() -> None:
@@ -165,5 +166,5 @@ def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:
             y, y_prob, groups = Y[:12], NEW, names[NAMES]
             value = cal.evaluate(cal.Predictions(y, y_prob, groups=groups), metrics=["nll"], calibrator=found)["nll"]
             assert value == pytest.approx(cal.nll(y, found.predict_proba(y_prob, groups)[:, 1]))
-        with pytest.raises(cal.GroupError, match="groups: are required; pass the group of each row"):
+        with pytest.raises(cal.errors.GroupError, match="groups: are required; pass the group of each row"):
             cal.evaluate(Y[:12], NEW, metrics=["nll"], calibrator=found)

@@ -107,14 +107,14 @@ def test_margins_of_a_linear_model_are_as_scikit_learn_has_them() -> None:
     assert calibrator.predict_proba(margin[1000:])[:, 1] == pytest.approx(theirs, abs=0.02)
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.InSampleWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InSampleWarning")
 def test_offsets_reach_large_logits() -> None:
     calibrator = cal.OffsetAdjustment(target=0.2, input="logit").fit(MARGIN)
     assert calibrator.predict_proba(MARGIN)[:, 1].mean() == pytest.approx(0.2, abs=1e-9)
     assert calibrator.offset_[1] < -40
 
 
-@pytest.mark.filterwarnings("ignore::calibrant.InSampleWarning")
+@pytest.mark.filterwarnings("ignore::calibrant.errors.InSampleWarning")
 def test_multicalibration_reaches_large_logits() -> None:
     groups = np.where(np.arange(3000) % 2, "a", "b")
     margin = MARGIN + np.where(groups == "a", 400.0, 0.0)

@@ -17,7 +17,7 @@ from calibrant.recalibration import Calibrator, Method
 from calibrant.recalibration.base import METHODS, TYPES
 from calibrant.recalibration.methods import calibrator_types, find_method
 
-DATA = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=0)
+DATA = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=0)
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def test_a_class_is_known_everywhere(halved: type[Calibrator], tmp_path: Path) -
 
 def test_a_name_is_given_once() -> None:
     for name, method in (("TemperatureScaling", "another"), ("Another", "temperature")):
-        with pytest.raises(cal.ArgumentError, match="is already the name of"):
+        with pytest.raises(cal.errors.ArgumentError, match="is already the name of"):
             type(name, (Calibrator,), {"methods": (Method(method),)})
     assert "another" not in METHODS
     assert "Another" not in TYPES
 
 
 def test_choices_come_from_types() -> None:
-    with pytest.raises(cal.ArgumentError, match=r"multiclass: must be 'one_vs_rest', .* or 'pooled'; got 'all'"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"multiclass: must be 'one_vs_rest', .* or 'pooled'; got 'all'"):
         cal.IsotonicCalibration(multiclass="all").fit(DATA.y_prob, DATA.y_true)  # type: ignore[arg-type]
 
 
@@ -86,7 +86,7 @@ def test_the_order_does_not_depend_on_what_was_imported_first() -> None:
     ],
 )
 def test_names_in_other_packages_are_answered(name: str, method: str, calibrator: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=f"unknown method '{name}'; did you mean '{method}'"):
+    with pytest.raises(cal.errors.ArgumentError, match=f"unknown method '{name}'; did you mean '{method}'"):
         find_method(name)
     with pytest.raises(AttributeError, match=f"has no '{name}'; did you mean '{calibrator}'"):
         getattr(cal, name)

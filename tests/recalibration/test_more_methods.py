@@ -49,7 +49,7 @@ UNFRIENDLY = {
 
 def at(calibrator: Any, scores: Any, **given: Any) -> Floats:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cal.InSampleWarning)
+        warnings.simplefilter("ignore", cal.errors.InSampleWarning)
         return np.asarray(calibrator.predict_proba(scores, **given))
 
 
@@ -153,14 +153,18 @@ def test_a_model_passes_the_folds_of_its_cross_validation() -> None:
 
 def test_folds_are_checked() -> None:
     p, y = problem(20)
-    with pytest.raises(cal.ArgumentError, match=r"fold: must have one value for each of 20 rows; got shape \(3,\)"):
+    with pytest.raises(
+        cal.errors.ArgumentError, match=r"fold: must have one value for each of 20 rows; got shape \(3,\)"
+    ):
         cal.CrossVennAbers().fit(p, y, fold=[1, 2, 3])
-    with pytest.raises(cal.UndefinedMetricError, match="scores: two or more folds must have rows; use VennAbers"):
+    with pytest.raises(
+        cal.errors.UndefinedMetricError, match="scores: two or more folds must have rows; use VennAbers"
+    ):
         cal.CrossVennAbers().fit(p, y, fold=np.zeros(20))
     for missing in (None, np.nan):
-        with pytest.raises(cal.InputError, match="fold: missing value in row 0"):
+        with pytest.raises(cal.errors.InputError, match="fold: missing value in row 0"):
             cal.CrossVennAbers().fit(p, y, fold=[missing, *[1, 2] * 9, 1])
-    with pytest.raises(cal.ArgumentError, match="folds: must be an integer of at least 2; got 1"):
+    with pytest.raises(cal.errors.ArgumentError, match="folds: must be an integer of at least 2; got 1"):
         cal.CrossVennAbers(folds=1).fit(p, y)
 
 
@@ -259,11 +263,11 @@ def test_beta_calibration_through_one_half_keeps_the_predicted_class() -> None:
     assert found[2] == pytest.approx(0.5, abs=1e-15)
     assert (np.sign(found - 0.5) == [-1, -1, 0, 1, 1])[[0, 1, 3, 4]].all()
     for parameters in ("ab", "a"):
-        with pytest.raises(cal.UndefinedMetricError, match="a threshold separates the outcomes"):
+        with pytest.raises(cal.errors.UndefinedMetricError, match="a threshold separates the outcomes"):
             cal.BetaCalibration(parameters=parameters).fit([0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1])
         half = fitted(cal.BetaCalibration(parameters=parameters), [0.5] * 4, [0, 1, 1, 1])
         assert at(half, [0.5])[0, 1] == 0.5
-    with pytest.raises(cal.ArgumentError, match="parameters: must be 'abm', 'ab', 'am' or 'a'; got 'abc'"):
+    with pytest.raises(cal.errors.ArgumentError, match="parameters: must be 'abm', 'ab', 'am' or 'a'; got 'abc'"):
         cal.BetaCalibration(parameters="abc").fit(p, y)  # type: ignore[arg-type]
 
 
@@ -295,7 +299,9 @@ def test_clipping_that_moves_the_mean_is_reported() -> None:
         cal.CalibrantWarning, match=r"the mean of the adjusted probabilities is 0.55\d*, not the observed rate of 0.75"
     ):
         cal.ProbabilityAdjustment().fit(p, y)
-    with pytest.raises(cal.UndefinedMetricError, match="all scores are 0, which no factor changes; use an additive"):
+    with pytest.raises(
+        cal.errors.UndefinedMetricError, match="all scores are 0, which no factor changes; use an additive"
+    ):
         cal.ProbabilityAdjustment().fit([0.0, 0.0], [0, 1])
     assert at(cal.ProbabilityAdjustment("additive").fit([0.0, 0.0], [0, 1]), [0.2])[0, 1] == pytest.approx(0.7)
     scaled = cal.ProbabilityAdjustment(input="logit").fit(np.log(p / (1 - p))[:3], [0, 0, 1])
@@ -375,7 +381,7 @@ def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
         ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
         ({"empty": "zero"}, "empty: must be 'midpoint', 'mean' or 'interpolate'; got 'zero'"),
     ):
-        with pytest.raises(cal.ArgumentError, match=problem_text):
+        with pytest.raises(cal.errors.ArgumentError, match=problem_text):
             cal.HistogramBinning(**options).fit(p, y)  # type: ignore[arg-type]
 
     class Halves(cal.EqualWidth):
@@ -383,7 +389,7 @@ def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
 
     own = cal.HistogramBinning(binning=Halves(2)).fit(p, y)
     assert own.edges_[0].tolist() == [0, 0.5, 1]
-    with pytest.raises(cal.InputTypeError, match="contains a Halves, which cannot be saved"):
+    with pytest.raises(cal.errors.InputTypeError, match="contains a Halves, which cannot be saved"):
         cal.save(own, tmp_path / "calibrator.json")
 
 
@@ -423,7 +429,7 @@ def test_classes_never_predicted_and_classes_always_right() -> None:
     ):
         cal.TopLabelCalibration(cal.IsotonicCalibration()).fit(p, names[y])
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"y: the predictions of class 'cedar' cannot be calibrated by PlattScaling\(targets='plain'\)",
     ):
         cal.TopLabelCalibration(cal.PlattScaling(targets="plain")).fit(p, names[y])
@@ -437,7 +443,7 @@ def test_classes_never_predicted_and_classes_always_right() -> None:
         (cal.GroupCalibration(cal.PlattScaling()), "calibrator: GroupCalibration requires groups"),
         (cal.TemperatureScaling(input="logit"), "calibrator: .* expects logits, and receives the confidence"),
     ):
-        with pytest.raises(cal.ArgumentError, match=problem_text):
+        with pytest.raises(cal.errors.ArgumentError, match=problem_text):
             cal.TopLabelCalibration(inner).fit(p, y)  # type: ignore[arg-type]
 
 
@@ -516,35 +522,45 @@ def test_features_are_checked() -> None:
     p, y, given = centres(40)
     make = cal.PlattScalingWithFeatures
     for words, error, text in (
-        ({}, cal.InputError, "features: are required; pass the features of each row"),
-        ({"features": given["centre"][:9]}, cal.ShapeError, "features: expected 40 rows, one for each score; got 9"),
-        ({"features": [math.nan, *range(39)]}, cal.InputError, "features: missing value in column 0 in row 0"),
-        ({"features": [math.inf, *range(39)]}, cal.InputError, "features: must be finite; got inf"),
-        ({"features": np.full(40, "2024-01-01", "M8[D]")}, cal.InputTypeError, "features: column 0 has dates or times"),
+        ({}, cal.errors.InputError, "features: are required; pass the features of each row"),
+        (
+            {"features": given["centre"][:9]},
+            cal.errors.ShapeError,
+            "features: expected 40 rows, one for each score; got 9",
+        ),
+        ({"features": [math.nan, *range(39)]}, cal.errors.InputError, "features: missing value in column 0 in row 0"),
+        ({"features": [math.inf, *range(39)]}, cal.errors.InputError, "features: must be finite; got inf"),
+        (
+            {"features": np.full(40, "2024-01-01", "M8[D]")},
+            cal.errors.InputTypeError,
+            "features: column 0 has dates or times",
+        ),
     ):
         with pytest.raises(error, match=text):
             make().fit(p, y, **words)
     with pytest.raises(
-        cal.ArgumentError, match=r"categorical: 'sex' is not a column; the columns are \['centre', 'age', 'code'\]"
+        cal.errors.ArgumentError,
+        match=r"categorical: 'sex' is not a column; the columns are \['centre', 'age', 'code'\]",
     ):
         make(categorical=["sex"]).fit(p, y, features=given)
-    with pytest.raises(cal.ArgumentError, match="penalty: must be a positive finite number; got 0"):
+    with pytest.raises(cal.errors.ArgumentError, match="penalty: must be a positive finite number; got 0"):
         make(penalty=0).fit(p, y, features=given)
     with pytest.raises(
-        cal.UndefinedMetricError, match=r"a threshold of the score separates the outcomes, .* pass shrink_slope=True"
+        cal.errors.UndefinedMetricError,
+        match=r"a threshold of the score separates the outcomes, .* pass shrink_slope=True",
     ):
         make().fit(p, (p > 0.4).astype(int), features=given)
-    with pytest.raises(cal.UndefinedMetricError, match="scores: are constant, so the slope is not identified"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="scores: are constant, so the slope is not identified"):
         make().fit(np.full(40, 0.4), y, features=given)
     assert make(shrink_slope=True).fit(p, (p > 0.4).astype(int), features=given).coef_[0, 0] > 0
-    with pytest.raises(cal.UndefinedMetricError, match="y: class 1 has no rows, so all outcomes are equal"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="y: class 1 has no rows, so all outcomes are equal"):
         make().fit(p, np.zeros(40, int), features=given)
     fitted = make().fit(p, y, features=given)
-    with pytest.raises(cal.ShapeError, match="features: lack the column 'age'"):
+    with pytest.raises(cal.errors.ShapeError, match="features: lack the column 'age'"):
         fitted.predict_proba(p[:2], {"centre": ["a", "b"]})
-    with pytest.raises(cal.InputError, match="features: are required"):
+    with pytest.raises(cal.errors.InputError, match="features: are required"):
         fitted.predict_proba(p[:2])
-    with pytest.raises(cal.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
         cal.recalibrate(cal.Predictions(y, p, features=given["age"]))
 
 
@@ -593,7 +609,7 @@ def test_coefficients_and_edges_are_public(name: str) -> None:
 
 
 def test_an_unfitted_calibrator_has_no_values() -> None:
-    with pytest.raises(cal.NotFittedError, match=r"PlattScaling: is not fitted; call fit\(scores, y\) first"):
+    with pytest.raises(cal.errors.NotFittedError, match=r"PlattScaling: is not fitted; call fit\(scores, y\) first"):
         cal.PlattScaling().to_dict()
     assert not hasattr(cal.PlattScaling(), "coef_")
     assert repr(cal.PlattScaling()) == "PlattScaling()"

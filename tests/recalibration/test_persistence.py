@@ -15,9 +15,14 @@ from calibrant.recalibration.methods import METHODS, calibrator_types
 from calibrant.recalibration.persistence import _checksum, load, save
 from tests.killing import kill_while_writing
 
-BINARY = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.7), rng=0)
-THREE = cal.make_miscalibrated(400, distribution=(1, 1, 1), warp=cal.simulate.temperature(1.7), rng=0)
-NEW = {2: cal.make_calibrated(60, rng=1).y_prob, 3: cal.make_calibrated(60, distribution=(1, 1, 1), rng=1).y_prob}
+BINARY = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(1.7), rng=0)
+THREE = cal.inference.make_miscalibrated(
+    400, distribution=(1, 1, 1), warp=cal.inference.simulation.temperature(1.7), rng=0
+)
+NEW = {
+    2: cal.inference.make_calibrated(60, rng=1).y_prob,
+    3: cal.inference.make_calibrated(60, distribution=(1, 1, 1), rng=1).y_prob,
+}
 
 
 def fitted(name: str, data: Any) -> Calibrator:
@@ -39,7 +44,7 @@ def test_a_map_comes_back_bit_for_bit(name: str, data: Any, tmp_path: Path) -> N
     assert again.fit_record_ == calibrator.fit_record_
     assert save(again, tmp_path / "again.json").read_bytes() == path.read_bytes()
     if name != "none":  # which fits nothing
-        with pytest.warns(cal.InSampleWarning):
+        with pytest.warns(cal.errors.InSampleWarning):
             again.predict_proba(data.y_prob)
 
 
@@ -63,7 +68,7 @@ def test_how_scores_were_prepared_is_compared(tmp_path: Path) -> None:
     path = save(fitted("temperature", BINARY), tmp_path / "map.json", preprocessing="resize 224")
     assert load(path).fit_record_.preprocessing == "resize 224"
     assert load(path, preprocessing="resize 224").fit_record_.preprocessing == "resize 224"
-    with pytest.raises(cal.FileError, match="prepared as 'resize 224', not 'resize 256'"):
+    with pytest.raises(cal.errors.FileError, match="prepared as 'resize 224', not 'resize 256'"):
         load(path, preprocessing="resize 256")
 
 
@@ -156,7 +161,7 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
 def test_what_is_no_map_is_refused(name: str, tmp_path: Path) -> None:
     change, sealed, text = CHANGES[name]
     path = changed(save(fitted("temperature", BINARY), tmp_path / "map.json"), change, sealed=sealed)
-    with pytest.raises(cal.FileError, match=text):
+    with pytest.raises(cal.errors.FileError, match=text):
         load(path)
 
 
@@ -168,7 +173,7 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
         curve["fields"]["scores"]["tuple"].reverse()
 
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"map\.json: is not a valid calibrator \(a curve whose points do not increase\); save it again",
     ):
         load(changed(path, fall))
@@ -179,12 +184,12 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
         curve["fields"]["rates"]["tuple"][2] = {"number": "nan"}
 
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"map\.json: is not a valid calibrator \(a curve whose points are not numbers\); save it again",
     ):
         load(changed(path, without_value))
     path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
-    with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \('Popen'\); save it again"):
+    with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \('Popen'\); save it again"):
         load(changed(path, lambda d: d["content"]["fitted"]["curves_"]["tuple"][0].update(curve="Popen")))
 
 
@@ -194,9 +199,9 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
 def test_damaged_files_are_clear_errors(text: str, tmp_path: Path) -> None:
     path = tmp_path / "map.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(cal.FileError):
+    with pytest.raises(cal.errors.FileError):
         load(path)
-    with pytest.raises(cal.FileError, match="cannot be read"):
+    with pytest.raises(cal.errors.FileError, match="cannot be read"):
         load(tmp_path / "absent.json")
 
 
@@ -205,28 +210,32 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "part.json"
     for end in range(0, len(whole) - 2, max(1, len(whole) // 60)):
         path.write_bytes(whole[:end])
-        with pytest.raises(cal.FileError):
+        with pytest.raises(cal.errors.FileError):
             load(path)
     for place in range(0, len(whole) - 2, max(1, len(whole) // 60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
             found = load(path)
-        except cal.FileError:
+        except cal.errors.FileError:
             continue
         # The version that wrote it, and blanks, are outside the checksum.
         assert found.predict_proba(NEW[3]).tobytes() == fitted("platt", THREE).predict_proba(NEW[3]).tobytes()
 
 
 def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
-    with pytest.raises(cal.NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"):
+    with pytest.raises(
+        cal.errors.NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"
+    ):
         save(cal.TemperatureScaling(), tmp_path / "map.json")
-    with pytest.raises(cal.InputTypeError, match="calibrator: must be a fitted calibrator; got dict"):
+    with pytest.raises(cal.errors.InputTypeError, match="calibrator: must be a fitted calibrator; got dict"):
         save({"temperature": 1}, tmp_path / "map.json")  # type: ignore[arg-type]
 
     class Own(cal.TemperatureScaling):
         pass
 
-    with pytest.raises(cal.InputTypeError, match="calibrator: Own is not a calibrant calibrator and cannot be saved"):
+    with pytest.raises(
+        cal.errors.InputTypeError, match="calibrator: Own is not a calibrant calibrator and cannot be saved"
+    ):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
     assert "TemperatureScaling" in calibrator_types()
     assert list(tmp_path.iterdir()) == []
@@ -235,7 +244,7 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
 WRITER = """
 import calibrant as cal
 from calibrant.recalibration.persistence import save
-data = cal.make_calibrated(2000, rng=0)
+data = cal.inference.make_calibrated(2000, rng=0)
 maps = [cal.KernelCalibration(bandwidth=h).fit(data.y_prob, data.y_true) for h in (0.05, 0.1)]
 save(maps[1], path)
 """
@@ -256,7 +265,7 @@ def test_a_number_beyond_all_is_a_clear_error(tmp_path: Path) -> None:
     stored = json.loads(path.read_text())["content"]["fitted"]["temperature_"]
     path.write_text(path.read_text().replace(repr(stored), "1e999"))
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"map\.json: is not a valid calibrator \(.*\); save it again",
     ):
         load(path)
@@ -265,7 +274,7 @@ def test_a_number_beyond_all_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_scale_below_one_is_refused(tmp_path: Path) -> None:
     path = save(fitted("platt", BINARY), tmp_path / "map.json")
     for bad in (0.0, -2.0, 0.5, "two", {"number": "nan"}):
-        with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
+        with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
             load(changed(path, lambda d, bad=bad: d["content"]["fitted"].update(scale_=bad)))
 
 
@@ -281,7 +290,7 @@ def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
         names = ["x" * (1 << 20), *map(str, range(100))]
         document["content"]["classes"] = {"array": names, "shape": [len(names)], "dtype": "<U9"}
 
-    with pytest.raises(cal.FileError, match="too long"):
+    with pytest.raises(cal.errors.FileError, match="too long"):
         load(changed(path, long))
 
 
@@ -295,7 +304,7 @@ def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
 )
 def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_path: Path) -> None:
     path = save(cal.MatrixScaling(off_diagonal=1.0).fit(THREE.y_prob, THREE.y_true), tmp_path / "map.json")
-    with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
+    with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
         load(changed(path, lambda document: change(document["content"]["fitted"])))
 
 
@@ -306,7 +315,7 @@ def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
     again = load(save(calibrator, tmp_path / "map.json"))
     assert again.classes_.tolist() == ["no", "yes"]
     calibrator.classes_ = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
-    with pytest.raises(cal.InputTypeError, match=r"array of datetime64.*text or numbers"):
+    with pytest.raises(cal.errors.InputTypeError, match=r"array of datetime64.*text or numbers"):
         save(calibrator, tmp_path / "dates.json")
     assert not (tmp_path / "dates.json").exists()
 
@@ -322,7 +331,7 @@ def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path)
     found = cal.recalibrate(BINARY.y_true, BINARY.y_prob, method="temperature")
     again = load(save(found, tmp_path / "map.json"))
     assert again.temperature_ == found.calibrator.temperature_  # type: ignore[attr-defined]
-    new = cal.make_calibrated(60, rng=1)
+    new = cal.inference.make_calibrated(60, rng=1)
     with_map, with_found = (
         cal.evaluate(new.y_true, new.y_prob, metrics=["nll"], calibrator=calibrator)["nll"]
         for calibrator in (found.calibrator, found)
@@ -337,7 +346,7 @@ def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
         each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
     )
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"map\.json: is not a valid calibrator \(.*\); save it again",
     ):
         load(changed(path, lambda d: d["content"]["fitted"]["calibrators_"]["tuple"].__setitem__(2, True)))

@@ -92,22 +92,22 @@ def test_where_every_class_has_rows_nothing_is_said(name: str) -> None:
 def test_classes_are_named_as_they_were_given() -> None:
     names = np.array(["ash", "birch", "cedar"])
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match="y: 3 class names, such as 'ash', for 4 columns of scores; if a class has no rows, pass class indices, from 0",
     ):
         cal.BetaCalibration().fit(P4[Y4 < 3], names[Y4[Y4 < 3]])
     with pytest.raises(
-        cal.UndefinedMetricError,
+        cal.errors.UndefinedMetricError,
         match="y: classes 1, 3 have no rows, so all outcomes are equal and the coefficients are infinite; drop the class, use multiclass='pooled', or TemperatureScaling",
     ):
         cal.BetaCalibration().fit(P4, np.where(Y4 % 2, 0, Y4))
-    with pytest.raises(cal.UndefinedMetricError, match=r"y: class 1 has no rows.*fit on rows of both outcomes"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match=r"y: class 1 has no rows.*fit on rows of both outcomes"):
         cal.BetaCalibration().fit(P2, np.zeros(200, int))
     with pytest.warns(cal.CalibrantWarning, match=r"classes 2, 3, 4, 5, 6, \.\.\. have no rows"):
         cal.VectorScaling().fit(np.full((20, 8), 1 / 8), np.arange(20) % 2)
     groups = np.where((Y4 == 2) | (np.arange(300) % 2 == 0), "a", "b")
     with pytest.raises(
-        cal.GroupError,
+        cal.errors.GroupError,
         match="groups: the calibrator of group 'b' cannot be fitted: y: class 2 has no rows, so all outcomes are equal and the coefficients are infinite",
     ):
         cal.GroupCalibration(cal.BetaCalibration()).fit(P4, Y4, groups=groups)
@@ -121,14 +121,14 @@ def test_right_predictions_only_are_said() -> None:
         y = P4.argmin(axis=1) if turn else P4.argmax(axis=1)
         with pytest.warns(cal.CalibrantWarning, match=said):
             cal.PlattScaling(multiclass="top_versus_all").fit(P4, y)
-        with pytest.raises(cal.UndefinedMetricError, match=f"y: {said}.*PlattScaling"):
+        with pytest.raises(cal.errors.UndefinedMetricError, match=f"y: {said}.*PlattScaling"):
             cal.BetaCalibration(multiclass="top_versus_all").fit(P4, y)
 
 
 def test_separated_labels_get_a_remedy_that_there_is() -> None:
     y = (P2 > 0.5).astype(int)
     for calibrator in (cal.BetaCalibration(), cal.QuadraticLogit(), cal.ScalingBinning()):
-        with pytest.raises(cal.UndefinedMetricError, match=r"^y: .*separates.*PlattScaling") as caught:
+        with pytest.raises(cal.errors.UndefinedMetricError, match=r"^y: .*separates.*PlattScaling") as caught:
             calibrator.fit(P2, y)
         assert "firth" not in str(caught.value)
 
@@ -142,7 +142,7 @@ SWAPPED = r"^scores: looks swapped with y, which contains fractions instead of l
     ids=["binary", "multiclass", "float", "text"],
 )
 def test_swapped_arguments_of_fit_are_told_in_its_own_order(scores: Any, y: Any) -> None:
-    with pytest.raises(cal.SwappedArgumentsError, match=SWAPPED):
+    with pytest.raises(cal.errors.SwappedArgumentsError, match=SWAPPED):
         cal.PlattScaling().fit(scores, y)
 
 
@@ -190,15 +190,15 @@ def test_bad_rows_of_predict_are_named(scores: Any, said: str) -> None:
 
 
 def test_the_spline_names_its_rows() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="y: the spline requires at least 6 rows; got 3"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="y: the spline requires at least 6 rows; got 3"):
         cal.SplineCalibration().fit([0.2, 0.4, 0.8], [0, 1, 1])
 
 
 def test_a_prior_estimate_reads_as_a_test_against_no_shift() -> None:
-    found = cal.prior_shift_em(P2, 0.5)
+    found = cal.recalibration.prior_shift_em(P2, 0.5)
     assert "; test of no shift: likelihood ratio" in repr(found)
-    with pytest.raises(cal.ShapeError, match=r"^probs: is empty"):
-        cal.prior_shift_em([], 0.5)
+    with pytest.raises(cal.errors.ShapeError, match=r"^probs: is empty"):
+        cal.recalibration.prior_shift_em([], 0.5)
 
 
 def test_the_words_of_other_packages_are_translated() -> None:
@@ -217,20 +217,20 @@ def test_the_words_of_other_packages_are_translated() -> None:
         (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
         (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
         (lambda: cal.EqualWidth(n_bins=9), cal.errors.UnknownArgumentError, "n_bins: .* of EqualWidth; use bins"),
-        (lambda: cal.BetaCalibration("abm").fit(p, y), cal.ArgumentError, "got 'abm'; use parameters='abm'"),
+        (lambda: cal.BetaCalibration("abm").fit(p, y), cal.errors.ArgumentError, "got 'abm'; use parameters='abm'"),
         (
             lambda: cal.HistogramBinning(9).fit(p, y),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "got 9; .* pass others by keyword, such as bins",
         ),
         (
             lambda: cal.evaluate(y, p, calibrator=named),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             r"requires its features, the columns \['age'\]; evaluate what it predicts",
         ),
         (
             lambda: cal.evaluate(y, p, calibrator=numbered),
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             r"requires its features, the columns \[0\]",
         ),
     ]

@@ -245,7 +245,7 @@ def test_files_and_scikit_learn(tmp_path: Path) -> None:
     assert copy.fit(probs, names[labels]).strength_ == safe.strength_
     assert not hasattr(inner, "fit_record_")
     logits = np.log(probs)
-    with pytest.raises(cal.ArgumentError, match=r"calibrator: .* use the same input for both"):
+    with pytest.raises(cal.errors.ArgumentError, match=r"calibrator: .* use the same input for both"):
         SafeCalibration(cal.PlattScaling(), input="logit").fit(logits, labels)
     assert SafeCalibration(input="logit").fit(logits, labels).strength_ == pytest.approx(
         SafeCalibration().fit(probs, labels).strength_, abs=0.2
@@ -260,7 +260,7 @@ def test_flags_are_those_of_the_calibrator() -> None:
 
 
 def test_recalibrate_safely() -> None:
-    data = cal.make_miscalibrated(1500, warp=temperature(2.0), rng=0)
+    data = cal.inference.make_miscalibrated(1500, warp=temperature(2.0), rng=0)
     found = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"], safe=0.06)
     names = [candidate.method for candidate in found.candidates]
     assert names == ["none", "temperature", "platt", "safe_none", "safe_temperature", "safe_platt"]
@@ -283,7 +283,7 @@ def test_recalibrate_safely() -> None:
         cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
     )
     assert "approximately" not in counted.note
-    with pytest.raises(cal.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
+    with pytest.raises(cal.errors.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)
 
 
@@ -310,18 +310,22 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_parameters_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=message):
+    with pytest.raises(cal.errors.ArgumentError, match=message):
         SafeCalibration(**options).fit([0.2, 0.8, 0.3, 0.6], [0, 1, 1, 0])
 
 
 def test_too_few_rows() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="requires rows to fit and rows to hold out; use more rows"):
+    with pytest.raises(
+        cal.errors.UndefinedMetricError, match="requires rows to fit and rows to hold out; use more rows"
+    ):
         SafeCalibration().fit([0.2], [0])
 
 
 @pytest.mark.parametrize("method", ["safe_temperature", ["platt", "safe_temperature"], SafeCalibration()])
 def test_a_safe_method_cannot_be_made_safe_again(method: Any) -> None:
     # Its own level, 0.05, would stand behind the stated one.
-    data = cal.make_calibrated(200, rng=0)
-    with pytest.raises(cal.ArgumentError, match="has a level of its own and cannot be combined with safe; name the"):
+    data = cal.inference.make_calibrated(200, rng=0)
+    with pytest.raises(
+        cal.errors.ArgumentError, match="has a level of its own and cannot be combined with safe; name the"
+    ):
         cal.recalibrate(data.y_true, data.y_prob, method=method, safe=0.001)

@@ -33,13 +33,13 @@ def found() -> Report:
 def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     part = found.clinical
     assert part is not None
-    own = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20, rng=0, outcome="death")
+    own = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20, rng=0, outcome="death")
     assert part.summary == own
     assert part.curve[0].risk == RISK.min()
     assert part.curve[-1].risk == RISK.max()
     assert sum(bin.events for bin in part.risks) == Y.sum()
     assert sum(bin.others for bin in part.risks) == (1 - Y).sum()
-    net = cal.net_benefit(Y, RISK, thresholds=[0.2])
+    net = cal.decision.net_benefit(Y, RISK, thresholds=[0.2])
     at = next(point for point in part.benefit if point.threshold == 0.2)
     assert at.model == pytest.approx(net.net_benefit[0])
     assert at.treat_all == pytest.approx(net.treat_all[0])
@@ -71,11 +71,11 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(LensError, match="one event"):
         cal.report(Y, np.column_stack([1 - RISK, RISK / 2, RISK / 2]), purpose="clinical", **FAST)
     with pytest.raises(InputTypeError, match="clinical_summary"):
-        cal.tripod([1, 2])  # type: ignore[arg-type]
+        cal.reporting.tripod([1, 2])  # type: ignore[arg-type]
 
 
 class TestTripod:
-    summary = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20)
+    summary = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20)
 
     def test_items_are_those_of_the_statement(self) -> None:
         numbers = [item.number for item in statement_items()]
@@ -89,7 +89,7 @@ class TestTripod:
         assert {item.number for item in statement_items() if item.studies == "E"} == {"12f", "12g", "20c", "24"}
 
     def test_results_are_quoted_and_the_rest_is_for_the_authors(self) -> None:
-        found = cal.tripod(
+        found = cal.reporting.tripod(
             self.summary, outcome="death", model="M|1", date="2026-11-16", groups=["men"], updated="None."
         )
         assert found["10"].filled == f"300 patients with {Y.sum()} events were available."
@@ -111,10 +111,10 @@ class TestTripod:
 
     def test_clusters_and_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-        summary = cal.clinical_summary(
+        summary = cal.clinical.summary(
             cal.Predictions(Y, RISK, groups=np.arange(300) // 4), cluster=True, level=0.5, n_resamples=20
         )
-        found = cal.tripod(summary)
+        found = cal.reporting.tripod(summary)
         assert isinstance(found, Tripod)
         assert "75 clusters" in found["12d"].filled
         assert "1970-01-01" in found["18f"].filled

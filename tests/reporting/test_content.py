@@ -85,7 +85,7 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
     assert (verdict.mean_score, verdict.rate) == (header.mean_confidence, header.accuracy)
     assert verdict.direction == "over"
     # The test's limit is 2.2414, not the 1.96 of a test of the mean alone.
-    plain = cal.detectable_shift(1200, scores=PROBS.max(axis=1)) * (2.2414 + 0.8416) / (1.96 + 0.8416)
+    plain = cal.inference.detectable_shift(1200, scores=PROBS.max(axis=1)) * (2.2414 + 0.8416) / (1.96 + 0.8416)
     assert verdict.detectable is not None
     assert plain < verdict.detectable < 1.05 * plain  # rows that are off vary a little more
 
@@ -122,7 +122,7 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
 
 def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
     choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, confidence_level=0.9)
-    curve = cal.risk_coverage(LABELS, PROBS)
+    curve = cal.decision.risk_coverage(LABELS, PROBS)
     found = multiclass.threshold
     assert (found.threshold, found.guarantee, found.coverage) == (choice.threshold, choice.guarantee, choice.coverage)
     assert (found.accuracy, found.coverage_bound) == (1 - choice.risk, choice.coverage_bound)
@@ -707,8 +707,8 @@ def test_metrics_stand_in_three_groups_of_which_six_are_shown() -> None:
     groups = [row.group for row in found.metrics.all_rows]
     assert groups == sorted(groups, key=["calibration", "proper score", "discrimination"].index)
     assert {row.id for row in found.metrics.rows if row.group == "proper score"} == {"brier", "nll"}
-    assert found.metrics["auroc"].value == cal.auroc(YES, SCORE)
-    assert found.metrics["average_precision"].value == cal.average_precision(YES, SCORE)
+    assert found.metrics["auroc"].value == cal.evaluation.auroc(YES, SCORE)
+    assert found.metrics["average_precision"].value == cal.evaluation.average_precision(YES, SCORE)
     page = found.to_html()
     table, folded = page.split('<table class="metrics stack">')[1:3]
     shown = re.findall(r'scope="row"><bdi>[^<]*\((\w+)\)</bdi>', table.split("</table>")[0])

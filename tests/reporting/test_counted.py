@@ -44,7 +44,7 @@ def test_rows_are_those_stood_for(counted: cal.reporting.Report, written_out: ca
 
 def test_sides_of_a_comparison_count_rows_too() -> None:
     data = {"a": cal.Predictions(LABEL, SCORE, counts=COUNTS), "b": cal.Predictions(LABEL, SCORE**2, counts=COUNTS)}
-    found = cal.compare_reports(data, metrics=["brier"], n_resamples=200)
+    found = cal.reporting.compare_reports(data, metrics=["brier"], n_resamples=200)
     assert [side.rows for side in found.sides] == [TOTAL, TOTAL]
 
 
@@ -95,7 +95,7 @@ def test_a_guarantee_that_is_not_given_has_no_note() -> None:
 
 
 def test_a_page_without_significant_miscalibration_offers_no_recalibration_at_its_head() -> None:
-    drawn = cal.make_calibrated(400, rng=2)
+    drawn = cal.inference.make_calibrated(400, rng=2)
     found = cal.report(drawn.y_true, drawn.y_prob, metrics=["ece"])
     assert found.verdict.rejected is False
     assert "removed by recalibration" not in found.to_html()

@@ -41,7 +41,7 @@ def binned(cells: dict[str, list[float]], bins: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("words", [{}, {"counts": np.arange(800) % 3}, {"sample_weight": np.linspace(0.1, 2, 800)}])
 def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) -> None:
     models = {"old": SCORE, "new": SCORE**2}
-    found = cal.compare_reports(LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
+    found = cal.reporting.compare_reports(LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == list(models)
     for side, scores in zip(data["sides"], models.values(), strict=True):
@@ -90,7 +90,7 @@ def test_sides_with_different_classes_share_what_they_have() -> None:
     parts = {}
     for name, classes in (("one", ["a", "b", "c"]), ("two", ["a", "b", "d"])):
         parts[name] = Predictions(RNG.choice(classes, 200), RNG.dirichlet(np.ones(3), 200), classes=classes)
-    found = cal.compare_reports(parts, kind="periods", metrics=["ece"], interval=0.5, n_resamples=20)
+    found = cal.reporting.compare_reports(parts, kind="periods", metrics=["ece"], interval=0.5, n_resamples=20)
     data = embedded(found.to_html())
     assert [lens["name"] for lens in data["lenses"]] == ["top_label", "a", "b"]
     assert found.to_html() == found.to_html()

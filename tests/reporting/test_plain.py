@@ -93,8 +93,8 @@ def test_metrics_are_those_of_evaluate(found: Report) -> None:
         assert row[4] == number(result.by_chance)
         assert row[5] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
     assert [row[2] for row in rows[3:]] == [
-        number(cal.auroc(LABELS, PROBS)),
-        number(cal.average_precision(LABELS, PROBS)),
+        number(cal.evaluation.auroc(LABELS, PROBS)),
+        number(cal.evaluation.average_precision(LABELS, PROBS)),
     ]
 
 
@@ -126,7 +126,7 @@ def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
     assert choice.threshold is not None
     assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.guarantee}." in text
     assert f"{percent(choice.coverage)} of the rows are answered with an accuracy of {percent(1 - choice.risk)}" in text
-    curve = cal.risk_coverage(LABELS, PROBS)
+    curve = cal.decision.risk_coverage(LABELS, PROBS)
     for row, point in zip(tables(text)["5. Confidence threshold"], found.threshold.points, strict=True):
         assert row[2] == percent(curve.at(point.threshold).selective_accuracy)
 

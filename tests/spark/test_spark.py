@@ -517,7 +517,7 @@ def test_what_recalibrate_chose_and_scores_that_need_converting(spark: Any) -> N
 
     p = np.array([0.125, 0.5, 0.875])
     df = spark.createDataFrame([(Decimal(str(q)), Vectors.dense([1 - q, q])) for q in p.tolist()], ["d", "v"])
-    drawn = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=0)
+    drawn = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=0)
     chosen = cal.recalibrate(drawn.y_true, drawn.y_prob, method="platt")
     for prob in ("d", "v"):
         rows = cs.apply(chosen, df, prob=prob).collect()

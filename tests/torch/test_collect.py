@@ -632,7 +632,9 @@ def test_rows_below_the_threshold_are_not_answered() -> None:
     right = (probs.argmax(dim=1) == y)[sure].double().mean()
     assert found.selective_accuracy(y) == pytest.approx(float(right))
     assert found.selective_accuracy(y) == pytest.approx(
-        cal.selective_accuracy(cal.Predictions(y.numpy(), expected(model, x).numpy(), input="logit"), threshold=0.45)
+        cal.decision.selective_accuracy(
+            cal.Predictions(y.numpy(), expected(model, x).numpy(), input="logit"), threshold=0.45
+        )
     )
     assert repr(found) == f"ThresholdedPrediction({int(sure.sum())} of 60 rows accepted at threshold 0.45)"
     assert list(found.to_frame().columns) == ["label", "confidence", "accepted"]
@@ -725,7 +727,7 @@ def test_without_torch_the_error_says_how_to_get_it() -> None:
         "import sys; sys.modules['torch'] = None\n"
         "import calibrant\n"
         "try:\n    import calibrant.torch\n"
-        "except calibrant.MissingDependencyError as error:\n    print(error)"
+        "except calibrant.errors.MissingDependencyError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "torch: is not installed; pip install 'calibrant[torch]'", done.stderr

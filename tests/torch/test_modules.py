@@ -289,9 +289,9 @@ def test_labels_that_the_logits_separate_do_not_run_away(sign: int, bound: float
 
 def test_beta_of_separated_labels_is_refused() -> None:
     logits, _ = drawn(n=100, k=2)
-    with pytest.raises(cal.UndefinedMetricError, match="separates the outcomes"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="separates the outcomes"):
         ct.BetaModule(2).fit(*tensors(logits, logits.argmax(axis=1)))
-    with pytest.raises(cal.UndefinedMetricError, match="only one outcome"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="only one outcome"):
         ct.BetaModule(3).fit(*tensors(drawn(n=100, k=3)[0], np.arange(100) % 2))
 
 

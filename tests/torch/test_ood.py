@@ -64,14 +64,14 @@ def test_published_values(found: Any, expected: Any) -> None:
 def test_scores_of_outputs_are_those_of_arrays(dtype: Any, k: int) -> None:
     z = tensor(np.random.default_rng(k).normal(size=(300, k)) * 4, dtype)
     arrays = z.cpu().double().numpy()
-    assert near(ct.ood_msp(z), cal.ood_msp(arrays, input="logit"), dtype)
-    assert near(ct.ood_entropy(z), cal.ood_entropy(arrays, input="logit"), dtype)
-    assert near(ct.ood_entropy(z, relative=True), cal.ood_entropy(arrays, input="logit", relative=True), dtype)
-    assert near(ct.ood_energy(z), cal.ood_energy(arrays), dtype)
-    assert near(ct.ood_energy(z, temperature=3.0), cal.ood_energy(arrays, temperature=3.0), dtype)
-    assert near(ct.ood_max_logit(z), cal.ood_max_logit(arrays), dtype)
+    assert near(ct.ood_msp(z), cal.decision.ood.msp(arrays, input="logit"), dtype)
+    assert near(ct.ood_entropy(z), cal.decision.ood.entropy(arrays, input="logit"), dtype)
+    assert near(ct.ood_entropy(z, relative=True), cal.decision.ood.entropy(arrays, input="logit", relative=True), dtype)
+    assert near(ct.ood_energy(z), cal.decision.ood.energy(arrays), dtype)
+    assert near(ct.ood_energy(z, temperature=3.0), cal.decision.ood.energy(arrays, temperature=3.0), dtype)
+    assert near(ct.ood_max_logit(z), cal.decision.ood.max_logit(arrays), dtype)
     probs = torch.softmax(z.double(), 1)
-    assert near(ct.ood_msp(probs.log()), cal.ood_msp(probs.cpu().numpy()))
+    assert near(ct.ood_msp(probs.log()), cal.decision.ood.msp(probs.cpu().numpy()))
     assert ct.ood_msp(z).dtype == dtype
     assert ct.ood_msp(z).device == z.device
 
@@ -80,9 +80,9 @@ def test_scores_of_outputs_are_those_of_arrays(dtype: Any, k: int) -> None:
 def test_scores_of_ensembles_are_those_of_arrays(dtype: Any) -> None:
     members = tensor(np.random.default_rng(0).normal(size=(5, 100, 4)) * 2, dtype)
     arrays = members.cpu().double().numpy()
-    assert near(ct.ood_mutual_information(members), cal.ood_mutual_information(arrays, input="logit"), dtype)
-    assert near(ct.ood_variance(members), cal.ood_variance(arrays, input="logit"), dtype)
-    assert near(ct.ood_variance(members, mean=True), cal.ood_variance(arrays, mean=True, input="logit"), dtype)
+    assert near(ct.ood_mutual_information(members), cal.decision.ood.mutual_information(arrays, input="logit"), dtype)
+    assert near(ct.ood_variance(members), cal.decision.ood.variance(arrays, input="logit"), dtype)
+    assert near(ct.ood_variance(members, mean=True), cal.decision.ood.variance(arrays, mean=True, input="logit"), dtype)
     assert torch.equal(ct.ood_variance(list(members)), ct.ood_variance(members))
     assert not ct.ood_mutual_information(torch.stack([members[0]] * 3)).round(decimals=5).any()
 
@@ -166,7 +166,9 @@ def test_mahalanobis_is_that_of_arrays(dtype: Any, shrinkage: Any, relative: boo
     # Far from the origin, where subtracting squares would lose most digits.
     features = tensor(rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 1000 + labels[:, None] * 3, dtype)
     asked = tensor(rng.normal(size=(90, 6)) * 5 + 1003, dtype)
-    array = cal.OodMahalanobis(relative=relative, shrinkage=shrinkage).fit(features.cpu().double().numpy(), labels)
+    array = cal.decision.ood.OodMahalanobis(relative=relative, shrinkage=shrinkage).fit(
+        features.cpu().double().numpy(), labels
+    )
     fitted = ct.OodMahalanobis(relative=relative, shrinkage=shrinkage).fit(features, torch.as_tensor(labels))
     found = fitted.score(asked)
     assert found.device == asked.device
@@ -182,7 +184,7 @@ def test_neighbours_are_those_of_arrays(dtype: Any, columns: int, normalise: boo
     known = tensor(np.repeat(rng.normal(size=(150, columns)) + 5, 2, axis=0), dtype)
     asked = known if exclude_self else torch.cat([known[:20], tensor(rng.normal(size=(50, columns)) + 5, dtype)])
     for k in (1, 7, 1000):
-        array = cal.OodKnn(k=k, normalise=normalise).fit(known.cpu().double().numpy())
+        array = cal.decision.ood.OodKnn(k=k, normalise=normalise).fit(known.cpu().double().numpy())
         expected = array.score(asked.cpu().double().numpy(), exclude_self=exclude_self)
         found = ct.OodKnn(k=k, normalise=normalise).fit(known).score(asked, exclude_self=exclude_self)
         assert found.cpu().numpy() == pytest.approx(expected, abs=1e-6)
@@ -265,8 +267,8 @@ def test_features_that_cannot_be_scored(call: Any, error: type[Exception], messa
 
 
 def test_repr() -> None:
-    assert repr(ct.OodMahalanobis()) == repr(cal.OodMahalanobis())
-    assert repr(ct.OodKnn(k=3)) == repr(cal.OodKnn(k=3))
+    assert repr(ct.OodMahalanobis()) == repr(cal.decision.ood.OodMahalanobis())
+    assert repr(ct.OodKnn(k=3)) == repr(cal.decision.ood.OodKnn(k=3))
 
 
 @pytest.mark.parametrize("score", [ct.ood_msp, ct.ood_entropy, ct.ood_energy, ct.ood_max_logit])

@@ -51,9 +51,9 @@ def test_small_work_stays_in_this_thread() -> None:
 def test_an_error_in_a_thread_is_raised_here() -> None:
     def work(start: int, stop: int) -> None:
         if start == 70:
-            raise cal.ArgumentError("bins", "are wrong")
+            raise cal.errors.ArgumentError("bins", "are wrong")
 
-    with pytest.raises(cal.ArgumentError, match="bins"):
+    with pytest.raises(cal.errors.ArgumentError, match="bins"):
         map_blocks(work, 100, 10)
 
 
@@ -121,7 +121,7 @@ def test_loops_write_nowhere_else_when_arrays_change_behind_their_back(monkeypat
         checked = cal.Predictions(labels, probs)
         spoil(labels, probs)
         lens = "auto" if probs.ndim == 1 else "classwise"
-        with suppress(cal.UndefinedMetricError):  # what the value is does not matter: the process lives
+        with suppress(cal.errors.UndefinedMetricError):  # what the value is does not matter: the process lives
             cal.ece(checked, lens=lens, bins=10)
     # And it still knows what it is doing.
     assert cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2) == pytest.approx(0.2)

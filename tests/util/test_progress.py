@@ -154,7 +154,7 @@ def test_resamples_are_counted_with_and_without_threads(terminal: Terminal, monk
 
 
 def test_fits_are_counted_within_folds(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.make_calibrated(100, rng=0)
+    data = cal.inference.make_calibrated(100, rng=0)
     work = partial(cal.recalibrate, data.y_true, data.y_prob, method=["temperature", "platt"], folds=2)
     expected = [
         step
@@ -165,7 +165,7 @@ def test_fits_are_counted_within_folds(terminal: Terminal, monkeypatch: pytest.M
 
 
 def test_sections_of_a_report_and_what_they_repeat(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = cal.make_calibrated(100, rng=0)
+    data = cal.inference.make_calibrated(100, rng=0)
     work = partial(cal.report, data.y_true, data.y_prob, metrics=["ece"], n_resamples=200)
     steps = steps_of(work, monkeypatch)
     assert [step[0] for step in steps if len(step) == 1] == [("sections", 1, 3), ("sections", 2, 3)]

@@ -24,8 +24,8 @@ RESULTS = {
     "evaluation": cal.evaluate(cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece", "brier"]),
     "curve": cal.calibration_curve(LABEL, SCORE, bins=4),
     "comparison": cal.compare(LABEL, {"a": SCORE, "b": SCORE**2}, n_resamples=50, rng=0),
-    "diagram": cal.reliability(LABEL, SCORE, bins=4),
-    "scalar": cal.power("ece", 100, deviation=0.1, repeats=50),
+    "diagram": cal.figures.reliability(LABEL, SCORE, bins=4),
+    "scalar": cal.inference.power("ece", 100, deviation=0.1, repeats=50),
 }
 
 
@@ -61,7 +61,7 @@ def test_what_can_be_drawn_is_saved_as_a_picture(tmp_path: Path) -> None:
         written = figure.save(tmp_path / f"f{suffix}").read_bytes()
         assert written.startswith(start)
         assert written == figure.save(tmp_path / f"g{suffix}").read_bytes()
-    panels = cal.reliability_panels(LABEL, {"a": SCORE, "b": SCORE}, bins=3)
+    panels = cal.figures.reliability_panels(LABEL, {"a": SCORE, "b": SCORE}, bins=3)
     assert panels.save(tmp_path / "panels.svg").read_bytes().startswith(b"<?xml")
     assert len(plt.get_fignums()) == opened
 

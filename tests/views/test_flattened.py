@@ -58,10 +58,10 @@ def test_outcomes_of_a_row_are_not_independent() -> None:
         cal.assess(y, p, metric="ecce_r", lens="flattened", method="series")
     refused: list[Any] = [
         lambda: cal.calibration_curve(y, p, lens="flattened"),
-        lambda: cal.giviti_test(y, p, lens="flattened"),
+        lambda: cal.inference.giviti_test(y, p, lens="flattened"),
         lambda: cal.Sketch.of(y, p, lens="flattened"),
-        lambda: cal.reliability(y, p, lens="flattened"),
-        lambda: cal.sequential_test(y, p, lens="flattened"),
+        lambda: cal.figures.reliability(y, p, lens="flattened"),
+        lambda: cal.inference.sequential_test(y, p, lens="flattened"),
     ]
     for call in refused:
         with pytest.raises(LensError, match="lens: 'flattened' has one outcome per class and row"):

@@ -52,12 +52,12 @@ PREDICTIONS = "pass it to Predictions: {}(Predictions(y_true, y_prob, {}))"
     ],
 )
 def test_unknown_keywords_are_answered(call: Any, message: str) -> None:
-    with pytest.raises(cal.UnknownArgumentError) as caught:
+    with pytest.raises(cal.errors.UnknownArgumentError) as caught:
         call()
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("call", [cal.evaluate, cal.calibration_curve, cal.auroc, cal.choose_threshold])
+@pytest.mark.parametrize("call", [cal.evaluate, cal.calibration_curve, cal.evaluation.auroc, cal.choose_threshold])
 def test_functions_without_options_have_a_plain_signature(call: Any) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'input'"):
         call(Y, P, input="logit")
@@ -66,17 +66,17 @@ def test_functions_without_options_have_a_plain_signature(call: Any) -> None:
 @pytest.mark.parametrize(("call", "name"), [(cal.evaluate, "evaluate"), (cal.ece, "ece"), (cal.interval, "interval")])
 def test_columns_by_position_show_the_right_line(call: Any, name: str) -> None:
     frame = pd.DataFrame({"y": Y, "p": P})
-    with pytest.raises(cal.InputTypeError) as caught:
+    with pytest.raises(cal.errors.InputTypeError) as caught:
         call(frame, "y", "p")
     assert f"use {name}(Predictions(frame, label='y', prob='p'))" in str(caught.value)
-    with pytest.raises(cal.InputTypeError, match="Predictions"):
+    with pytest.raises(cal.errors.InputTypeError, match="Predictions"):
         call(frame)
 
 
 @pytest.mark.parametrize("keyword", ["sample_weight", "pos_label"])
 def test_rows_of_predictions_belong_in_it(keyword: str) -> None:
     for call in (cal.ece, cal.evaluate, cal.interval):
-        with pytest.raises(cal.InputTypeError, match=rf"{keyword}: cannot be combined with Predictions"):
+        with pytest.raises(cal.errors.InputTypeError, match=rf"{keyword}: cannot be combined with Predictions"):
             call(cal.Predictions(Y, P), **{keyword: Y})
 
 

@@ -69,7 +69,7 @@ SCALAR = {
     "pair": (HARD, "pair:0,2", [0.1 / 0.7, 0.3 / 0.5, 0.7 / 0.8, 0.2 / 0.7], [0, 1, 1, 1]),
     "pair by name, turned round": (
         NAMED,
-        cal.pair("fox", "cat"),
+        cal.views.pair("fox", "cat"),
         [0.6 / 0.7, 0.2 / 0.5, 0.1 / 0.8, 0.5 / 0.7],
         [1, 0, 0, 0],
     ),
@@ -77,7 +77,7 @@ SCALAR = {
     "pair of two columns, turned round": (TWO, "pair:1,0", [0.8, 0.3, 0.5, 0.1], [1, 0, 0, 1]),
     "rank 1": (HARD, "rank:1", [0.6, 0.5, 0.4, 0.7, 0.5], [1, 0, 0, 1, 0]),
     # The tie of row 2 puts class 1 second.
-    "rank 2": (HARD, cal.rank(2), [0.3, 0.3, 0.4, 0.2, 0.3], [0, 1, 1, 0, 0]),
+    "rank 2": (HARD, cal.views.rank(2), [0.3, 0.3, 0.4, 0.2, 0.3], [0, 1, 1, 0, 0]),
     "rank 3": (HARD, "rank:3", [0.1, 0.2, 0.2, 0.1, 0.2], [0, 0, 0, 0, 1]),
     "rank 2 of scores": (VECTOR, "rank:2", [0.2, 0.3, 0.5, 0.1], [0, 0, 1, 1]),
     "rank 2 of two columns": (TWO, "rank:2", [0.2, 0.3, 0.5, 0.1], [0, 0, 1, 1]),
@@ -266,11 +266,12 @@ def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: st
     y = rng.integers(k, size=203)
     chosen = cal.catalogue[metric]
     with pytest.raises(
-        cal.LensError, match=f"values of {metric} cancel over the classes.*; use one class, such as 'class:{k - 1}'"
+        cal.errors.LensError,
+        match=f"values of {metric} cancel over the classes.*; use one class, such as 'class:{k - 1}'",
     ):
         chosen(y, p, lens="classwise")
     with pytest.raises(
-        cal.LensError,
+        cal.errors.LensError,
         match=r"lens: values of \w+ cancel over the classes, whose probabilities sum to 1; use one class, such as 'class:\d'",
     ):
         cal.assess(y, p, metric=metric, lens="classwise")
@@ -285,7 +286,7 @@ def test_values_of_two_classes_that_are_opposite_are_refused(metric: str) -> Non
     rng = np.random.default_rng(7)
     p = rng.dirichlet([1, 2], 203)
     with pytest.raises(
-        cal.LensError,
+        cal.errors.LensError,
         match=r"lens: values of \w+ cancel over the classes, whose probabilities sum to 1; use one class, such as 'class:\d'",
     ):
         cal.catalogue[metric](rng.integers(2, size=203), p, lens="classwise")
@@ -331,7 +332,15 @@ def test_a_lens_is_named_by_its_text() -> None:
         "top_k:2",
     ):
         assert repr(parse_lens(text, HARD)) == f"Lens({text!r})"
-    made = [cal.class_(1), cal.ordinal(1), cal.pair(0, 2), cal.rank(2), cal.within_top(2), cal.top_k(2), GROUPS]
+    made = [
+        cal.class_(1),
+        cal.ordinal(1),
+        cal.views.pair(0, 2),
+        cal.views.rank(2),
+        cal.within_top(2),
+        cal.top_k(2),
+        GROUPS,
+    ]
     assert [lens.name for lens in made] == [
         "class:1",
         "ordinal:1",

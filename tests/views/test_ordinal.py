@@ -133,13 +133,14 @@ class TestOrder:
     def test_text_names_of_columns_raise(self, metric: Any) -> None:
         keywords = {"lens": "ordinal"} if metric is cal.ece else {}
         with pytest.raises(
-            cal.LensError, match=r"classes: .* requires the order of the classes, and the order of the columns .poor"
+            cal.errors.LensError,
+            match=r"classes: .* requires the order of the classes, and the order of the columns .poor",
         ):
             metric(NAMES[self.y], self.frame, **keywords)
         assert cal.ece(NAMES[self.y], self.frame, lens="classwise") > 0
 
     def test_unordered_categories_raise(self) -> None:
-        with pytest.raises(cal.LensError, match="requires the order of the classes"):
+        with pytest.raises(cal.errors.LensError, match="requires the order of the classes"):
             cal.ece(pd.Series(NAMES[self.y], dtype="category"), self.frame, lens="ordinal")
 
 
@@ -155,20 +156,22 @@ class TestOrder:
     ],
 )
 def test_messages(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(cal.ArgumentError, match=message):
+    with pytest.raises(cal.errors.ArgumentError, match=message):
         cal.ece([0, 1, 2], np.full((3, 3), 1 / 3), **keywords)
 
 
 def test_kinds_without_ordered_classes_raise() -> None:
-    with pytest.raises(cal.LensError, match="requires exclusive classes"):
+    with pytest.raises(cal.errors.LensError, match="requires exclusive classes"):
         cal.ece(cal.Predictions([[1, 0, 1]], [[0.5, 0.2, 0.9]], multilabel=True), lens="ordinal")
-    with pytest.raises(cal.LensError, match="requires a probability for every class"):
+    with pytest.raises(cal.errors.LensError, match="requires a probability for every class"):
         cal.ece(cal.Predictions([1, 0], [0.8, 0.9], input="confidence"), lens="ordinal")
     y, p = sample(50, 3, np.random.default_rng(0))
     for function in (cal.reliability_diagram, cal.calibration_curve):
-        with pytest.raises(cal.LensError, match="'ordinal' has more than one event per row; use 'ordinal:NAME'"):
+        with pytest.raises(cal.errors.LensError, match="'ordinal' has more than one event per row; use 'ordinal:NAME'"):
             function(y, p, lens="ordinal")
-    with pytest.raises(cal.LensError, match="one event is decomposed at a time; this lens has 2; use 'ordinal:NAME'"):
+    with pytest.raises(
+        cal.errors.LensError, match="one event is decomposed at a time; this lens has 2; use 'ordinal:NAME'"
+    ):
         cal.decompose(y, p, lens="ordinal")
     assert cal.decompose(y, p, lens="ordinal:0").lens == "ordinal:0"
 
@@ -180,7 +183,7 @@ def test_inference_names_the_lens_and_selection_keeps_it() -> None:
     assert (found.lens, found.low < found.value < found.high) == ("ordinal", True)
     low = p[:, 0] > 0.2
     assert cal.ece(y, p, lens="ordinal", where=low) == cal.ece(y[low], p[low], lens="ordinal")
-    with pytest.raises(cal.LensError, match="use 'ordinal:NAME'"):
+    with pytest.raises(cal.errors.LensError, match="use 'ordinal:NAME'"):
         cal.brier.rows(y, p, lens="ordinal")
 
 
@@ -191,23 +194,23 @@ def test_sketches_have_the_cuts() -> None:
     assert kept.lenses == ("ordinal:poor", "ordinal:fair", "ordinal:good")
     assert cal.ece(kept, lens="ordinal") == pytest.approx(cal.ece(y, p, lens="ordinal"), abs=1e-12)
     assert cal.reliability_diagram(kept, lens="ordinal:fair").lens == "ordinal:fair"
-    with pytest.raises(cal.LensError, match="these sketches have no cumulative probabilities"):
+    with pytest.raises(cal.errors.LensError, match="these sketches have no cumulative probabilities"):
         cal.ece(cal.Sketches.of(y, p), lens="ordinal")
 
 
 def test_panels_have_one_diagram_per_cut() -> None:
     y, p = sample(300, 4, np.random.default_rng(4))
-    panels = cal.ordinal_panels(cal.Predictions(NAMES[y], p, classes=list(NAMES)))
+    panels = cal.figures.ordinal_panels(cal.Predictions(NAMES[y], p, classes=list(NAMES)))
     assert list(panels.diagrams) == ["at most poor", "at most fair", "at most good"]
     expected = cal.reliability_diagram(y <= 1, p[:, 0] + p[:, 1])
     assert panels.diagrams["at most fair"].rate == pytest.approx(expected.rate, abs=1e-15, nan_ok=True)
     drawn = panels.diagrams["at most fair"].plot()
     assert drawn.get_xlabel() == "mean predicted probability of at most fair"
     assert drawn.get_ylabel() == "observed rate of at most fair"
-    assert list(cal.ordinal_panels(y, p, show=[1]).diagrams) == ["at most 1"]
-    assert list(cal.ordinal_panels(y, p, show=2).diagrams) == ["at most 0", "at most 2"]
+    assert list(cal.figures.ordinal_panels(y, p, show=[1]).diagrams) == ["at most 1"]
+    assert list(cal.figures.ordinal_panels(y, p, show=2).diagrams) == ["at most 0", "at most 2"]
     with pytest.raises(TypeError, match="lens"):
-        cal.ordinal_panels(y, p, lens="ordinal:1")
+        cal.figures.ordinal_panels(y, p, lens="ordinal:1")
 
 
 def test_a_report_names_the_cuts_and_not_the_classes() -> None:

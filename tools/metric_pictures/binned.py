@@ -89,13 +89,13 @@ def means() -> Any:
 def bars() -> Any:
     """Plot the gap of each bin."""
     data = rows()
-    return cal.reliability(data.y_true, data.y_prob, kind="bars", bins=15, interval=None).plot().figure
+    return cal.figures.reliability(data.y_true, data.y_prob, kind="bars", bins=15, interval=None).plot().figure
 
 
 def classes() -> Any:
     """Plot a diagram for each class."""
     data = rows()
-    return cal.classwise_panels(data.y_true, data.y_prob, bins=10).plot()[0].figure
+    return cal.figures.classwise_panels(data.y_true, data.y_prob, bins=10).plot()[0].figure
 
 
 def ranks() -> Any:
@@ -253,7 +253,7 @@ def windows() -> Any:
 def bias() -> Any:
     """Plot the plug-in and the debiased error by the number of bins, also for calibrated labels."""
     data = rows()
-    honest = cal.make_calibrated(600, distribution=(1, 1, 1), rng=3)
+    honest = cal.inference.make_calibrated(600, distribution=(1, 1, 1), rng=3)
     many = [2, 5, 10, 15, 20, 30, 40, 60, 80, 100]
     ax = wide("number of bins", "root mean squared error")
     for name, y, p, colour in (
@@ -289,19 +289,19 @@ def chance() -> Any:
 def variation() -> Any:
     """Plot predicted against observed entropy."""
     data = rows()
-    return cal.variation_diagram(data.y_true, data.y_prob).plot().figure
+    return cal.figures.variation_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def entropy() -> Any:
     """Plot the error rate against the entropy."""
     data = rows()
-    return cal.uce_diagram(data.y_true, data.y_prob).plot().figure
+    return cal.figures.uce_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def triangle() -> Any:
     """Plot arrows from mean forecasts to observed frequencies of whole rows."""
     data = rows()
-    return cal.simplex_diagram(data.y_true, data.y_prob).plot().figure
+    return cal.figures.simplex_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def groups() -> Any:

@@ -24,8 +24,8 @@ SETUP = """\
 import numpy as np
 import calibrant as cal
 
-overconfident = cal.simulate.by_group({"a": cal.simulate.temperature(1.2), "b": cal.simulate.temperature(2.5)})
-sample = cal.make_miscalibrated(600, warp=overconfident, distribution=(1, 1, 1), rng=0)
+overconfident = cal.inference.simulation.by_group({"a": cal.inference.simulation.temperature(1.2), "b": cal.inference.simulation.temperature(2.5)})
+sample = cal.inference.make_miscalibrated(600, warp=overconfident, distribution=(1, 1, 1), rng=0)
 y_true, y_prob, groups = sample.y_true, sample.y_prob, sample.groups
 rng = np.random.default_rng(1)
 features = np.column_stack([rng.uniform(0, 0.5, 600) + 0.5 * (groups == "b"), rng.normal(size=600)])

@@ -148,7 +148,7 @@ def line() -> Any:
 def path() -> Any:
     """Plot the cumulative sum of scores minus outcomes in order of the score."""
     data = rows()
-    return cal.cumulative_diagram(data.y_true, data.y_prob).plot().figure
+    return cal.figures.cumulative_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def group_paths() -> Any:

@@ -117,7 +117,7 @@ FIGURES = drawn(
     "calibre",
     ("calibre.calibration_report(y, p)", "cal.evaluate(y, p)"),
     ("calibre.corp_reliability(y, p)", 'cal.reliability_diagram(y, p, kind="corp")'),
-    ("calibre.classwise_reliability(y, p)", "cal.classwise_panels(y4, p4)"),
+    ("calibre.classwise_reliability(y, p)", "cal.figures.classwise_panels(y4, p4)"),
     (
         "calibre.confidence_bands(y, p)",
         'cal.reliability_diagram(y, p, kind="corp", uncertainty="bootstrap")',
@@ -129,5 +129,5 @@ FIGURES = drawn(
     ("calibre.bootstrap_ci(metric, y, p)", 'cal.interval(y, p, metric="brier", method="bca")'),
     ("calibre.cross_val_calibrate(calibrator, p, y)", 'cal.recalibrate(y, p, method="isotonic")'),
     ("calibre.select_by_cv(factory, grid, p, y)", 'cal.recalibrate(y, p, method=["platt", "isotonic"])'),
-    ("calibre.decision_report(y, predictions, ...)", "cal.decision_curve(y, p, level=None)"),
+    ("calibre.decision_report(y, predictions, ...)", "cal.figures.decision_curve(y, p, level=None)"),
 )

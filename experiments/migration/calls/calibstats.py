@@ -83,10 +83,10 @@ FIGURES = drawn(
         "cs.ece_difference_test(p, y, q, y, paired=True)",
         'cal.compare(y, {"a": p, "b": np.clip(p * 0.9, 0, 1)}, metric="ece")',
     ),
-    ("cs.make_binary(n)", "cal.make_calibrated(100, rng=0)"),
-    ("cs.make_multiclass(n)", "cal.make_calibrated(100, classes=4, rng=0)"),
+    ("cs.make_binary(n)", "cal.inference.make_calibrated(100, rng=0)"),
+    ("cs.make_multiclass(n)", "cal.inference.make_calibrated(100, classes=4, rng=0)"),
     (
         "cs.make_temperature_miscalibrated(n, temperature=2)",
-        "cal.make_miscalibrated(100, warp=cal.simulate.temperature(2), rng=0)",
+        "cal.inference.make_miscalibrated(100, warp=cal.inference.simulation.temperature(2), rng=0)",
     ),
 )

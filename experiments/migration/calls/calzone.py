@@ -98,7 +98,7 @@ FIGURES = drawn(
     "calzone-tool",
     ("plot_reliability_diagram(...)", "cal.reliability_diagram(y, p)"),
     ("CalibrationMetrics().bootstrap(...)", 'cal.interval(y, p, metric="ece")'),
-    ("fake_binary_data_generator(1, 1).generate_data(100)", "cal.make_calibrated(100, rng=0)"),
+    ("fake_binary_data_generator(1, 1).generate_data(100)", "cal.inference.make_calibrated(100, rng=0)"),
     ("cal_ICI(...), cal_ICI_func(...)", "cal.ici(y, p)"),
     ("optimal_prevalence_adjustment(...)", "cal.OffsetAdjustment().fit(p, y)"),
     ("reliability_diagram(...), transform_topclass(...)", "cal.calibration_curve(y, p)"),

@@ -65,7 +65,7 @@ CALLS = [
         ),
         (
             "measures.cumulative_differences(y, p)",
-            "-cal.cumulative_diagram(y, p).path[1:]",
+            "-cal.figures.cumulative_diagram(y, p).path[1:]",
             "tied scores as above; calibrant begins at 0",
         ),
     ),
@@ -109,9 +109,9 @@ CALLS = [
         "once",
         (
             "[measures.kolmogorov_smirnov_cdf(x) for x in (0.5, 1, 2, 3)]",
-            "[cal.kolmogorov_smirnov_cdf(x) for x in (0.5, 1, 2, 3)]",
+            "[cal.inference.kolmogorov_smirnov_cdf(x) for x in (0.5, 1, 2, 3)]",
         ),
-        ("[measures.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]", "[cal.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]"),
+        ("[measures.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]", "[cal.inference.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]"),
     ),
     *of(
         "MAPIE",

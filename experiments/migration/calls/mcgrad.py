@@ -39,7 +39,7 @@ CALLS = [
         ("metrics.calibration_ratio(y, p)", "cal.expected_observed_ratio(y, p)"),
         (
             "metrics.normalized_entropy(y, p)",
-            '1 - cal.skill_score(y, p, score="nll")',
+            '1 - cal.metrics.skill_score(y, p, score="nll")',
             "it rounds the event rate to single precision; " + FLOOR,
         ),
         ("metrics.ecce(y, p)", "cal.ecce_r(y, p)", "it processes ties in row order, calibrant together"),
@@ -102,7 +102,7 @@ CALLS = [
         "binary",
         (
             "metrics.ecce_pvalue_from_sigma(metrics.ecce_sigma(y, p))",
-            "cal.kuiper_cdf(cal.ecce_r(y, p) * len(p) / np.sqrt((p * (1 - p)).sum()), upper_tail=True)",
+            "cal.inference.kuiper_cdf(cal.ecce_r(y, p) * len(p) / np.sqrt((p * (1 - p)).sum()), upper_tail=True)",
             "tied scores as above",
         ),
         (
@@ -116,11 +116,11 @@ CALLS = [
 FIGURES = drawn(
     "MCGrad",
     ("plotting.plot_global_calibration_curve(...)", "cal.reliability_diagram(y, p)"),
-    ("plotting.plot_calibration_curve_by_segment(...)", 'cal.reliability_panels(y, {"model": p})'),
+    ("plotting.plot_calibration_curve_by_segment(...)", 'cal.figures.reliability_panels(y, {"model": p})'),
     ("plotting.plot_segment_calibration_errors(...)", "cal.evaluate(y, p, groups=g)"),
     ("MulticalibrationError(df, ...)", "cal.dece"),
     (
         "calibration_free_normalized_entropy(y, p)",
-        '1 - cal.skill_score(y, cal.PlattScaling().fit(p, y).predict_proba(p)[:, 1], score="nll")',
+        '1 - cal.metrics.skill_score(y, cal.PlattScaling().fit(p, y).predict_proba(p)[:, 1], score="nll")',
     ),
 )

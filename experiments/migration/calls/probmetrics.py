@@ -52,7 +52,7 @@ CALLS = [
         ("measure(metrics.KuiperCalibrationMetric())", "cal.ecce_r(y, p)", "tied scores in row order"),
         ("measure(metrics.Accuracy())", "cal.accuracy(y, p)", "a score of 0.5 is class 0"),
         ("measure(metrics.ClassError())", "1 - cal.accuracy(y, p)"),
-        ("measure(metrics.AUROCOneVsRest())", "cal.auroc(y, p)", "it computes in single precision"),
+        ("measure(metrics.AUROCOneVsRest())", "cal.evaluation.auroc(y, p)", "it computes in single precision"),
         ('fitted("BetacalCalibrator")', "cal.BetaCalibration().fit(p, y).predict_proba(new)", "it calls betacal"),
         ('fitted("BinaryVennAbersCalibrator")', "cal.VennAbers().fit(p, y).predict_proba(new)"),
         ('fitted("SklearnCalibrator", method="isotonic")', "cal.IsotonicCalibration().fit(p, y).predict_proba(new)"),

@@ -31,7 +31,7 @@ CALLS = [
         ("evaluator().z_test().statistic", "cal.spiegelhalter_z(y, p)"),
         ("evaluator().z_test().pvalue", 'cal.assess(y, p, metric="spiegelhalter_z", method="normal").pvalue'),
         ("evaluator().brier", "cal.brier(y, p)"),
-        ("evaluator().auroc", "cal.auroc(y, p)"),
+        ("evaluator().auroc", "cal.evaluation.auroc(y, p)"),
         (
             "evaluator().mce",
             'cal.mce(y, p, binning=cal.Quantile(10, edges="quantile"))',
@@ -42,16 +42,20 @@ CALLS = [
             'np.nanmean(np.abs(gap(cal.calibration_curve(y, p, binning=cal.Quantile(10, edges="quantile")))))',
             "the unweighted mean over the groups; with tied quantiles it cuts the ranks instead",
         ),
-        ("evaluator().calbelt().statistic", 'cal.giviti_test(y, p, method="likelihood_ratio").statistic', DEGREE),
         (
             "evaluator().calbelt().statistic",
-            'cal.giviti_test(y, p, max_degree=1, method="likelihood_ratio").statistic',
+            'cal.inference.giviti_test(y, p, method="likelihood_ratio").statistic',
+            DEGREE,
+        ),
+        (
+            "evaluator().calbelt().statistic",
+            'cal.inference.giviti_test(y, p, max_degree=1, method="likelihood_ratio").statistic',
             f"{DEGREE}; scores of 0 and 1 are clipped to other values",
         ),
-        ("evaluator().calbelt().pvalue", 'cal.giviti_test(y, p, method="likelihood_ratio").pvalue', DEGREE),
+        ("evaluator().calbelt().pvalue", 'cal.inference.giviti_test(y, p, method="likelihood_ratio").pvalue', DEGREE),
         (
             "evaluator().calbelt().pvalue",
-            'cal.giviti_test(y, p, max_degree=1, method="likelihood_ratio").pvalue',
+            'cal.inference.giviti_test(y, p, max_degree=1, method="likelihood_ratio").pvalue',
             DEGREE,
         ),
     ),
@@ -63,6 +67,9 @@ FIGURES = drawn(
     ("evaluator().contingency_table", 'cal.calibration_curve(y, p, bins=10, binning="equal_mass").to_frame'),
     ("evaluator().metrics()", "cal.evaluate(y, p)"),
     ("evaluator().calibration_report(path, name)", "cal.report"),
-    ("CalibrationBelt(y, p, outsample=True)", 'cal.calibration_belt(y, p, points=5, method="likelihood_ratio")'),
+    (
+        "CalibrationBelt(y, p, outsample=True)",
+        'cal.figures.calibration_belt(y, p, points=5, method="likelihood_ratio")',
+    ),
     ("CalibrationEvaluator(...).awlc", 'cal.ici(y, p, smoother="lowess")'),
 )

@@ -26,20 +26,20 @@ def ends(metric: str) -> str:
 
 def belt(options: str) -> str:
     """Points and limits of a belt, in the order of the stored values."""
-    return f'limits(cal.calibration_belt(y, risk, points=12, method="likelihood_ratio"{options}))'
+    return f'limits(cal.figures.calibration_belt(y, risk, points=12, method="likelihood_ratio"{options}))'
 
 
 def giviti(options: str) -> str:
     """Statistic, p-value and degree of the test."""
-    return f'tested(cal.giviti_test(y, risk, method="likelihood_ratio"{options}))'
+    return f'tested(cal.inference.giviti_test(y, risk, method="likelihood_ratio"{options}))'
 
 
 CALLS = [
     *rows(
         RMS,
         "val_prob",
-        val_prob("Dxy", "2 * cal.auroc(y, risk) - 1", CELLS),
-        val_prob("C (ROC)", "cal.auroc(y, risk)", CELLS),
+        val_prob("Dxy", "2 * cal.evaluation.auroc(y, risk) - 1", CELLS),
+        val_prob("C (ROC)", "cal.evaluation.auroc(y, risk)", CELLS),
         val_prob("U:Chi-sq", UNRELIABILITY + '.detail["chi_square"]'),
         val_prob("U:p", UNRELIABILITY + ".pvalue"),
         val_prob("Brier", "cal.brier(y, risk)"),
@@ -58,14 +58,14 @@ CALLS = [
             "found(y, risk)$stats[c('Intercept', 'Slope')]",
             "[cal.fixed_slope_intercept(y, risk), cal.cox_slope(y, risk)]",
         ),
-        ("found(y, risk)$stats[c('Brier', 'Brier scaled')]", "[cal.brier(y, risk), cal.skill_score(y, risk)]"),
+        ("found(y, risk)$stats[c('Brier', 'Brier scaled')]", "[cal.brier(y, risk), cal.metrics.skill_score(y, risk)]"),
         (
             "found(y, risk)$stats[c('Eavg', 'ECI')]",
             '[cal.ici(y, risk), cal.eci(y, risk, smoother="loess", surface="interpolate")]',
         ),
         ("found(y, risk)$Calibration$Intercept[2:3]", ends("fixed_slope_intercept")),
         ("found(y, risk)$Calibration$Slope[2:3]", ends("cox_slope")),
-        ("found(y, risk)$Cindex[2:3]", "cal.flexible_calibration_curve(y, risk, level=None).c_statistic[1:]"),
+        ("found(y, risk)$Cindex[2:3]", "cal.figures.flexible_calibration_curve(y, risk, level=None).c_statistic[1:]"),
     ),
     *rows(
         GIVITI,
@@ -84,7 +84,7 @@ CALLS = [
         "decision_curve",
         (
             "standardized(y, risk = risk)",
-            'cal.decision_curve(y, risk, thresholds=[0.1, 0.3, 0.5], level=None)["model"].standardised',
+            'cal.figures.decision_curve(y, risk, thresholds=[0.1, 0.3, 0.5], level=None)["model"].standardised',
         ),
     ),
 ]
@@ -92,21 +92,26 @@ CALLS = [
 FIGURES = [
     *drawn(
         RMS,
-        ("validate(fit), calibrate(fit)", "cal.internal_validation"),
-        ("val.probg(risk, y, group)", "cal.validate_by_group"),
-        ("val.surv(fit)", "cal.survival_diagram"),
+        ("validate(fit), calibrate(fit)", "cal.clinical.internal_validation"),
+        ("val.probg(risk, y, group)", "cal.clinical.validate_by_group"),
+        ("val.surv(fit)", "cal.figures.survival_diagram"),
     ),
     *drawn(
         CURVES,
-        ("val.prob.ci.2(risk, y), valProbggplot(risk, y)", "cal.flexible_calibration_curve(y, p)"),
-        ("valProbCluster", "cal.validate_by_group"),
-        ("valProbSurvival", "cal.survival_summary"),
+        ("val.prob.ci.2(risk, y), valProbggplot(risk, y)", "cal.figures.flexible_calibration_curve(y, p)"),
+        ("valProbCluster", "cal.clinical.validate_by_group"),
+        ("valProbSurvival", "cal.clinical.survival_summary"),
     ),
     *drawn(
         GIVITI,
-        ("plot(givitiCalibrationBelt(...))", 'cal.calibration_belt(y, p, points=5, method="likelihood_ratio").plot'),
+        (
+            "plot(givitiCalibrationBelt(...))",
+            'cal.figures.calibration_belt(y, p, points=5, method="likelihood_ratio").plot',
+        ),
     ),
     *drawn(
-        DCURVES, ("dca(y ~ risk)", "cal.decision_curve(y, p)"), ("net_intervention_avoided", "cal.decision_curve(y, p)")
+        DCURVES,
+        ("dca(y ~ risk)", "cal.figures.decision_curve(y, p)"),
+        ("net_intervention_avoided", "cal.figures.decision_curve(y, p)"),
     ),
 ]

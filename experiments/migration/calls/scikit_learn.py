@@ -144,22 +144,22 @@ CALLS = [
     *of(
         "scikit-learn",
         "binary",
-        ("d2_brier_score(y, p)", "cal.skill_score(y, p)"),
-        ("d2_log_loss_score(y, p)", 'cal.skill_score(y, p, score="nll")', FLOOR),
+        ("d2_brier_score(y, p)", "cal.metrics.skill_score(y, p)"),
+        ("d2_log_loss_score(y, p)", 'cal.metrics.skill_score(y, p, score="nll")', FLOOR),
         ("np.concatenate(calibration_curve(y, p))", "curve(cal.calibration_curve(y, p, bins=5))"),
     ),
     *of(
         "scikit-learn",
         "classes",
-        ("d2_brier_score(y, p)", "cal.skill_score(y, p)"),
-        ("d2_log_loss_score(y, p)", 'cal.skill_score(y, p, score="nll")', FLOOR),
+        ("d2_brier_score(y, p)", "cal.metrics.skill_score(y, p)"),
+        ("d2_log_loss_score(y, p)", 'cal.metrics.skill_score(y, p, score="nll")', FLOOR),
     ),
     *of(
         "scikit-learn",
         "weighted",
         ("brier_score_loss(y, p, sample_weight=w)", "cal.brier(y, p, sample_weight=w)"),
         ("log_loss(y, p, sample_weight=w)", "cal.nll(y, p, sample_weight=w)"),
-        ("d2_brier_score(y, p, sample_weight=w)", "cal.skill_score(y, p, sample_weight=w)"),
+        ("d2_brier_score(y, p, sample_weight=w)", "cal.metrics.skill_score(y, p, sample_weight=w)"),
         (
             'IsotonicRegression(out_of_bounds="clip").fit(p, y, sample_weight=w).predict(new)',
             "cal.IsotonicCalibration().fit(p, y, sample_weight=w).predict_proba(new)",

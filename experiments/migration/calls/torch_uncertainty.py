@@ -78,10 +78,10 @@ CALLS = [
         ('measure("CategoricalNLL")', "cal.nll(y, p)", FLOOR),
         (
             'measure("AURC")',
-            "cal.aurc(y, p)",
+            "cal.decision.aurc(y, p)",
             "the trapezoidal rule from the first row on, rescaled; ties in row order",
         ),
-        ('measure("AUGRC")', "cal.augrc(y, p)", "as above"),
+        ('measure("AUGRC")', "cal.decision.augrc(y, p)", "as above"),
     ),
     *of(
         "torch-uncertainty",
@@ -126,7 +126,7 @@ CALLS = [
 
 FIGURES = drawn(
     "torch-uncertainty",
-    ("CovAtxRisk(...), CovAt5Risk(), RiskAtxCov(...), RiskAt80Cov()", "cal.risk_coverage(y, p)"),
+    ("CovAtxRisk(...), CovAt5Risk(), RiskAtxCov(...), RiskAt80Cov()", "cal.decision.risk_coverage(y, p)"),
     ("ConfidencePenaltyLoss()", "cal.torch.losses.ConfidencePenaltyLoss"),
     ("FocalLoss()", "cal.torch.losses.FocalLoss"),
     ("BCEWithLogitsLSLoss()", "cal.torch.losses.LabelSmoothingLoss"),

@@ -215,5 +215,5 @@ FIGURES = drawn(
     ),
     ("utils.bootstrap_std(data, estimator)", 'cal.interval(y, p, metric="ece").sample.std()'),
     ("utils.normal_debiased_ce(binned)", "cal.ece_db(y, p)"),
-    ("utils.get_selective_stats(p, correct)", "cal.risk_coverage(y, p)"),
+    ("utils.get_selective_stats(p, correct)", "cal.decision.risk_coverage(y, p)"),
 )

@@ -157,13 +157,13 @@ class KDTree:
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_calibrated(200, distribution=(1, 1, 1), rng=0)
     >>> round(cal.gece(data.y_true, data.y_prob, binning=cal.KDTree(gamma=0.25)), 3)
     0.092
 
     The same cells for another date:
 
-    >>> later = cal.make_calibrated(500, distribution=(1, 1, 1), rng=1)
+    >>> later = cal.inference.make_calibrated(500, distribution=(1, 1, 1), rng=1)
     >>> tree = cal.KDTree(gamma=0.25).fit(data.y_prob)
     >>> tree
     KDTree(gamma=0.25, min_size=10), fitted: 4 cells of 'canonical'
@@ -229,7 +229,7 @@ class KDTree:
         Examples
         --------
         >>> import calibrant as cal
-        >>> data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=0)
+        >>> data = cal.inference.make_calibrated(200, distribution=(1, 1, 1), rng=0)
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -2, -1),)
         """

@@ -31,7 +31,7 @@ from .streaming import read_stream
 from .wording import in_options
 
 if TYPE_CHECKING:
-    from ..evaluation.group_validation import GroupValidation
+    from ..clinical.group_validation import GroupValidation
 
 
 def run(
@@ -115,7 +115,7 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
 
 def _pool(data: Predictions, asked: MetricOptions, level: float | None, trend: bool) -> GroupValidation:
     """Validate each group of ``--by`` and pool the results."""
-    from ..evaluation.group_validation import validate_by_group, validate_by_period
+    from ..clinical.group_validation import validate_by_group, validate_by_period
 
     validate = validate_by_period if trend else validate_by_group
     edge = {name: value for name, value in asked.further.items() if name == "edge"}
@@ -134,13 +134,13 @@ def run_clinical(
     **options: Any,
 ) -> bool:
     """Print the table of a validation study; True if a gate failed."""
-    from ..evaluation.clinical import ROWS, clinical_summary
+    from ..clinical.performance import ROWS, summary
 
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(
         lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
     )
-    summary = clinical_summary(
+    summary = summary(
         source.read(),
         level=interval,
         lens=lens or "auto",

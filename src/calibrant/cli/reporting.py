@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..clinical.performance import ROWS
 from ..errors import ArgumentError
-from ..evaluation.clinical import ROWS
 from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of

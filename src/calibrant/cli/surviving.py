@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..clinical.survival import NAMES, SurvivalSummary, survival_summary
 from ..errors import ArgumentError, ColumnError, UndefinedMetricError
-from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
 from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped

@@ -81,7 +81,7 @@ def aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
+    >>> round(cal.decision.aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.1458
     """
     judged = read_judged(
@@ -141,7 +141,7 @@ def e_aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.e_aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
+    >>> round(cal.decision.e_aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.0833
     """
     judged = read_judged(
@@ -210,7 +210,7 @@ def augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
+    >>> cal.decision.augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.09375
     """
     judged = read_judged(
@@ -261,7 +261,7 @@ def e_augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.e_augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
+    >>> cal.decision.e_augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.0625
     """
     judged = read_judged(

@@ -147,7 +147,7 @@ def cost_decision(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
+    >>> cal.decision.cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
     [0, 1]
     """
     view = _whole_rows(read_distributions("cost_decision", y_prob, input))
@@ -200,7 +200,7 @@ def expected_cost(
     Examples
     --------
     >>> import calibrant as cal
-    >>> result = cal.expected_cost([0, 1], [0.1, 0.3], cost=[[0, 1], [4, 0]])
+    >>> result = cal.decision.expected_cost([0, 1], [0.1, 0.3], cost=[[0, 1], [4, 0]])
     >>> round(result.claimed, 4), result.realised
     (0.55, 0.0)
     """
@@ -378,7 +378,7 @@ def net_benefit(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
+    >>> cal.decision.net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
     [0.5]
     """
     view = one_view("net_benefit", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
@@ -452,7 +452,7 @@ def topk_accuracy(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.topk_accuracy([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2)
+    >>> cal.decision.topk_accuracy([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2)
     1.0
     """
     return _top("topk_accuracy", as_predictions(y_true, y_prob, sample_weight, pos_label, where), k)[0]
@@ -489,7 +489,7 @@ def topk_confidence(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.topk_confidence([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2), 4)
+    >>> round(cal.decision.topk_confidence([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2), 4)
     0.85
     """
     return _top("topk_confidence", as_predictions(y_true, y_prob, sample_weight, pos_label, where), k)[1]

@@ -57,7 +57,7 @@ class LikertBand:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].rate
+    >>> cal.decision.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].rate
     0.5
     """
 
@@ -186,7 +186,7 @@ def likert_error(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
+    >>> cal.decision.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
     'above'
     """
     view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)

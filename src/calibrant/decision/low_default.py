@@ -112,7 +112,7 @@ def pluto_tasche(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.pluto_tasche([100, 400, 300]).bound.round(4).tolist()
+    >>> cal.decision.pluto_tasche([100, 400, 300]).bound.round(4).tolist()
     [0.0029, 0.0033, 0.0076]
     """
     n = finite_column(rows, "rows")

@@ -47,7 +47,7 @@ class Route:
     Examples
     --------
     >>> import calibrant as cal
-    >>> routing = cal.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7)
+    >>> routing = cal.decision.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7)
     >>> routing.routes[0].name, routing.routes[0].share
     ('accept', 0.5)
     """
@@ -184,7 +184,7 @@ def review_routing(
     Examples
     --------
     >>> import calibrant as cal
-    >>> result = cal.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7, volume=1000)
+    >>> result = cal.decision.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7, volume=1000)
     >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """

@@ -288,7 +288,7 @@ def risk_coverage(
     Examples
     --------
     >>> import calibrant as cal
-    >>> curve = cal.risk_coverage(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
+    >>> curve = cal.decision.risk_coverage(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     >>> curve.coverage.tolist(), curve.at(0.75).selective_risk
     ([0.25, 0.5, 0.75, 1.0], 0.0)
     """
@@ -435,7 +435,7 @@ def selective_risk(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.selective_risk(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.65)
+    >>> cal.decision.selective_risk(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.65)
     0.3333333333333333
     """
     curve = risk_coverage(
@@ -506,7 +506,7 @@ def selective_accuracy(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.selective_accuracy(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
+    >>> cal.decision.selective_accuracy(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     1.0
     """
     return 1 - selective_risk(

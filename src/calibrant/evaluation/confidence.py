@@ -63,7 +63,7 @@ class ConfidenceDistribution(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.confidence_summary([0.2, 0.4, 0.9]).positive.median
+    >>> cal.evaluation.confidence_summary([0.2, 0.4, 0.9]).positive.median
     0.4
     """
 
@@ -145,7 +145,7 @@ def confidence_summary(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.confidence_summary([0.7, 0.4, 0.7, 0.5, 0.6, 0.6, 0.5, 0.8])
+    >>> cal.evaluation.confidence_summary([0.7, 0.4, 0.7, 0.5, 0.6, 0.6, 0.5, 0.8])
     8 rows
                                          mean  median     p90     p99
     confidence (top label)             0.6250  0.6000  0.7300  0.7930

@@ -175,7 +175,7 @@ def evaluate(
 
     Groups by two columns, the second at its median:
 
-    >>> data = cal.make_calibrated(400, rng=0)
+    >>> data = cal.inference.make_calibrated(400, rng=0)
     >>> groups = {"region": ["north", "south"] * 200, "age/2": list(range(30, 430))}
     >>> result = cal.evaluate(cal.Predictions(data.y_true, data.y_prob, groups=groups), metrics=["brier"])
     >>> list(result.groups)

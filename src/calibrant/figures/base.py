@@ -348,7 +348,7 @@ class Diagram(Result):
         Examples
         --------
         >>> import calibrant as cal
-        >>> diagram = cal.reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+        >>> diagram = cal.figures.reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
         >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
         """
         kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))

@@ -252,8 +252,8 @@ def calibration_belt(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> cal.calibration_belt(data.y_true, data.y_prob)
+    >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
+    >>> cal.figures.calibration_belt(data.y_true, data.y_prob)
     Calibration belt (external validation, polynomial of degree 1, 500 rows)
       p-value of calibration 1.455e-06
     level  over the bisector  under the bisector

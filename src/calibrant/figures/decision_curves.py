@@ -369,7 +369,7 @@ def decision_curve(
     --------
     >>> import calibrant as cal
     >>> y_true, risk = [0, 1, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.7, 0.8, 0.9]
-    >>> curve = cal.decision_curve(y_true, risk, thresholds=[0.2, 0.5], rng=0)
+    >>> curve = cal.figures.decision_curve(y_true, risk, thresholds=[0.2, 0.5], rng=0)
     >>> curve["model"].net_benefit.round(4).tolist()
     [0.625, 0.3333]
     >>> curve.difference().difference.round(4).tolist()  # minus treating all

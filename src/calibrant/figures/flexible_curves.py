@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clinical.performance import closed_forms, statistics
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
-from ..evaluation.clinical import closed_forms, statistics
 from ..inference.means import two_sided_quantile
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
@@ -373,8 +373,8 @@ def flexible_calibration_curve(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> curve = cal.flexible_calibration_curve(data.y_true, data.y_prob)
+    >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
+    >>> curve = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob)
     >>> [values.round(3).tolist() for values in curve.at([0.1, 0.3])]  # curve, lower, upper
     [[0.217, 0.318], [0.163, 0.245], [0.283, 0.401]]
     >>> round(curve.slope.value, 2)

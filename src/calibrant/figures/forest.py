@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clinical.group_validation import GroupValidation
 from ..errors import ArgumentError, InputTypeError
-from ..evaluation.group_validation import GroupValidation
 from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.checks import check_choice
@@ -346,15 +346,15 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
 
     See Also
     --------
-    calibrant.validate_by_group : Estimates by centre.
-    calibrant.validate_by_period : Estimates by period.
-    calibrant.pool_estimates : Estimates computed elsewhere.
+    calibrant.clinical.validate_by_group : Estimates by centre.
+    calibrant.clinical.validate_by_period : Estimates by period.
+    calibrant.inference.pool_estimates : Estimates computed elsewhere.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> pooled = cal.pool_estimates([0.82, 1.05, 0.64], [0.10, 0.12, 0.09], names=["Leuven", "Oxford", "Utrecht"])
-    >>> cal.forest_diagram(pooled).names
+    >>> pooled = cal.inference.pool_estimates([0.82, 1.05, 0.64], [0.10, 0.12, 0.09], names=["Leuven", "Oxford", "Utrecht"])
+    >>> cal.figures.forest_diagram(pooled).names
     ('Leuven', 'Oxford', 'Utrecht')
     """
     if isinstance(validation, PooledEstimate):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clinical.optimism import InternalValidation
 from ..errors import ArgumentError, InputTypeError
-from ..evaluation.optimism import InternalValidation
 from ..util.results import number
 from .base import Diagram, finish, square
 from .canvas import PAPER_WIDTH, new_ax
@@ -106,8 +106,8 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(150, 12))
     >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
-    >>> found = cal.internal_validation(LogisticRegression(C=np.inf), X, y, n_resamples=20, rng=0)
-    >>> diagram = cal.optimism_diagram(found)
+    >>> found = cal.clinical.internal_validation(LogisticRegression(C=np.inf), X, y, n_resamples=20, rng=0)
+    >>> diagram = cal.figures.optimism_diagram(found)
     >>> diagram.corrected.shape
     (50,)
     """

@@ -311,7 +311,7 @@ def classwise_panels(
     --------
     >>> import calibrant as cal
     >>> from calibrant.figures.panels import classwise_panels
-    >>> drawn = cal.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
+    >>> drawn = cal.inference.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
@@ -371,8 +371,8 @@ def ordinal_panels(
     Examples
     --------
     >>> import calibrant as cal
-    >>> drawn = cal.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
-    >>> list(cal.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
+    >>> drawn = cal.inference.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
+    >>> list(cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
     ['at most 0', 'at most 1']
     """
     source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))

@@ -196,8 +196,8 @@ def classwise_curves(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(600, warp=cal.simulate.temperature(1.5), distribution=(1, 2, 3), rng=0)
-    >>> found = cal.classwise_curves(data.y_true, data.y_prob)
+    >>> data = cal.inference.make_miscalibrated(600, warp=cal.inference.simulation.temperature(1.5), distribution=(1, 2, 3), rng=0)
+    >>> found = cal.figures.classwise_curves(data.y_true, data.y_prob)
     >>> list(found.curves)
     ['class 0', 'class 1', 'class 2']
     """

@@ -282,7 +282,7 @@ def reliability_diagram(
     r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
 
     Points below the diagonal are overconfident, or overestimate the event; an interval that does not reach the
-    diagonal is evidence of miscalibration in that bin. Also available as ``calibrant.reliability``.
+    diagonal is evidence of miscalibration in that bin. Also available as ``calibrant.figures.reliability``.
 
     Parameters
     ----------

@@ -233,7 +233,7 @@ def risk_coverage_diagram(
 
     See Also
     --------
-    calibrant.risk_coverage : The curve of one model.
+    calibrant.decision.risk_coverage : The curve of one model.
     calibrant.choose_threshold : A threshold with a guarantee.
 
     Notes

@@ -351,7 +351,7 @@ def stability_diagram(
     --------
     >>> import calibrant as cal
     >>> from calibrant.figures.stability import stability_diagram
-    >>> drawn = cal.make_miscalibrated(5000, warp=cal.simulate.temperature(2.0), rng=0)
+    >>> drawn = cal.inference.make_miscalibrated(5000, warp=cal.inference.simulation.temperature(2.0), rng=0)
     >>> shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 5, 10, 15, 20], tolerance=0.1, n_resamples=0)
     >>> shown.stable
     (5, 10, 15, 20)

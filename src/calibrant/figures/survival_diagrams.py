@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
+from ..clinical.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
+from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..errors import ArgumentError, CalibrantError
-from ..evaluation.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
-from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..inference.seeds import generator, seed_of
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
@@ -276,7 +276,7 @@ def survival_diagram(
     >>> risk = rng.beta(2, 3, 400)
     >>> death = rng.exponential(-5 / np.log1p(-risk))
     >>> censored = rng.exponential(10, 400)
-    >>> cal.survival_diagram(
+    >>> cal.figures.survival_diagram(
     ...     risk, time=np.minimum(death, censored), event=death <= censored, horizon=5, bins=4, rng=0
     ... )
     400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it

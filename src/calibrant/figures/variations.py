@@ -166,7 +166,7 @@ def variation_diagram(
     --------
     >>> import calibrant as cal
     >>> from calibrant.figures.variations import variation_diagram
-    >>> drawn = cal.make_calibrated(20_000, classes=3, rng=0)
+    >>> drawn = cal.inference.make_calibrated(20_000, classes=3, rng=0)
     >>> diagram = variation_diagram(drawn.y_true, drawn.y_prob, bins=5)
     >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
     (True, True)
@@ -297,7 +297,7 @@ def uce_diagram(
     --------
     >>> import calibrant as cal
     >>> from calibrant.figures.variations import uce_diagram
-    >>> drawn = cal.make_calibrated(20_000, classes=3, rng=0)
+    >>> drawn = cal.inference.make_calibrated(20_000, classes=3, rng=0)
     >>> uce_diagram(drawn.y_true, drawn.y_prob).uce > 0.1
     True
     """

@@ -211,8 +211,8 @@ def calibration_band(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_calibrated(2000, rng=0)
-    >>> cal.calibration_band(data.y_true, data.y_prob).covers_diagonal
+    >>> data = cal.inference.make_calibrated(2000, rng=0)
+    >>> cal.inference.calibration_band(data.y_true, data.y_prob).covers_diagonal
     True
     """
     check_fraction(alpha, "alpha", 0.05)

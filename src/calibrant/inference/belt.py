@@ -125,7 +125,7 @@ def giviti_test(
     >>> import calibrant as cal
     >>> labels = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
     >>> scores = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
-    >>> round(cal.giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
+    >>> round(cal.inference.giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
     0.7406
     """
     check_fraction(alpha, "alpha", 0.05)

@@ -60,9 +60,9 @@ def kolmogorov_smirnov_cdf(x: Any, *, upper_tail: bool = False) -> float | Float
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.kolmogorov_smirnov_cdf(2.2414), 4)
+    >>> round(cal.inference.kolmogorov_smirnov_cdf(2.2414), 4)
     0.95
-    >>> cal.kolmogorov_smirnov_cdf([1.0, 10.0], upper_tail=True).round(4).tolist()
+    >>> cal.inference.kolmogorov_smirnov_cdf([1.0, 10.0], upper_tail=True).round(4).tolist()
     [0.6292, 0.0]
     """
     return _each(x, upper_tail, _maximum_cdf, maximum_survival)
@@ -109,9 +109,9 @@ def kuiper_cdf(x: Any, *, upper_tail: bool = False) -> float | Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.kuiper_cdf(2.4977), 4)
+    >>> round(cal.inference.kuiper_cdf(2.4977), 4)
     0.95
-    >>> f"{cal.kuiper_cdf(9.0, upper_tail=True):.3g}"
+    >>> f"{cal.inference.kuiper_cdf(9.0, upper_tail=True):.3g}"
     '9.03e-19'
     """
     return _each(x, upper_tail, _range_cdf, range_survival)

@@ -61,7 +61,7 @@ class GradeTest:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))["B"].light
+    >>> cal.inference.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))["B"].light
     'green'
     """
 
@@ -208,7 +208,7 @@ def grade_tests(
     Examples
     --------
     >>> import calibrant as cal
-    >>> tests = cal.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))
+    >>> tests = cal.inference.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))
     >>> round(tests["B"].pvalue, 4)
     0.0517
     """
@@ -379,7 +379,7 @@ def hosmer_lemeshow_multinomial(
     --------
     >>> import calibrant as cal
     >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]]
-    >>> round(cal.hosmer_lemeshow_multinomial([0, 1, 1, 0], probs, bins=2).statistic, 4)
+    >>> round(cal.inference.hosmer_lemeshow_multinomial([0, 1, 1, 0], probs, bins=2).statistic, 4)
     4.0808
     """
     from scipy.special import chdtrc, chdtri

@@ -68,8 +68,8 @@ class MultinomialFit:
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_calibrated(3000, distribution=(2, 2, 2), classes=3, rng=0)
-    >>> fit = cal.multinomial_recalibration(data.y_true, data.y_prob).own
+    >>> data = cal.inference.make_calibrated(3000, distribution=(2, 2, 2), classes=3, rng=0)
+    >>> fit = cal.inference.multinomial_recalibration(data.y_true, data.y_prob).own
     >>> fit.slopes.round(2)
     array([[0.99, 0.  ],
            [0.  , 1.03]])
@@ -188,7 +188,7 @@ def multinomial_recalibration(
 
     The generalisation of the calibration intercept and slope to more than two classes: the outcome is regressed on the log-ratios of the predicted probabilities to
     that of a reference class. Ideally all intercepts are 0 and all slopes 1. Use it for polytomous risk models, together with a calibration curve for each
-    class (`calibrant.classwise_panels`).
+    class (`calibrant.figures.classwise_panels`).
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def multinomial_recalibration(
 
     See Also
     --------
-    calibrant.hosmer_lemeshow_multinomial : A test by groups of risk.
+    calibrant.inference.hosmer_lemeshow_multinomial : A test by groups of risk.
     calibrant.cox_slope : Two classes.
     calibrant.VectorScaling : Recalibrate the probabilities of several classes.
 
@@ -251,8 +251,8 @@ def multinomial_recalibration(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(2.0), distribution=(2, 2, 2), rng=0)
-    >>> cal.multinomial_recalibration(data.y_true, data.y_prob)
+    >>> data = cal.inference.make_miscalibrated(3000, warp=cal.inference.simulation.temperature(2.0), distribution=(2, 2, 2), rng=0)
+    >>> cal.inference.multinomial_recalibration(data.y_true, data.y_prob)
     multinomial recalibration, 3,000 rows, reference class 0
     class  intercept (slope 1)           intercept              slope
     1       0.01 [-0.10, 0.12]  0.00 [-0.09, 0.10]  0.50 [0.45, 0.54]

@@ -105,8 +105,8 @@ def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
 
     See Also
     --------
-    calibrant.p_to_e : Turn p-values into e-values.
-    calibrant.fleet_status : Selection among the models of a fleet.
+    calibrant.inference.p_to_e : Turn p-values into e-values.
+    calibrant.monitoring.fleet_status : Selection among the models of a fleet.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist()
+    >>> cal.inference.e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist()
     [True, True, True, False, False]
     """
     values = _checked_evalues(evalues)
@@ -155,7 +155,7 @@ def p_to_e(pvalues: Any) -> Floats:
 
     See Also
     --------
-    calibrant.e_bh : Select hypotheses by their e-values.
+    calibrant.inference.e_bh : Select hypotheses by their e-values.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def p_to_e(pvalues: Any) -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.p_to_e([1, 0.05, 0.001]).round(2).tolist()
+    >>> cal.inference.p_to_e([1, 0.05, 0.001]).round(2).tolist()
     [0.5, 1.78, 20.79]
     """
     values = np.array(_checked(pvalues))

@@ -224,9 +224,9 @@ def pool_estimates(
 
     See Also
     --------
-    calibrant.validate_by_group : Estimate and pool calibration and discrimination by centre.
-    calibrant.validate_by_period : The same by periods of time.
-    calibrant.forest_diagram : Forest plot of the result.
+    calibrant.clinical.validate_by_group : Estimate and pool calibration and discrimination by centre.
+    calibrant.clinical.validate_by_period : The same by periods of time.
+    calibrant.figures.forest_diagram : Forest plot of the result.
 
     Notes
     -----
@@ -254,7 +254,7 @@ def pool_estimates(
     Examples
     --------
     >>> import calibrant as cal
-    >>> slopes = cal.pool_estimates([0.82, 1.05, 0.64, 0.91, 1.12], [0.10, 0.12, 0.09, 0.15, 0.11])
+    >>> slopes = cal.inference.pool_estimates([0.82, 1.05, 0.64, 0.91, 1.12], [0.10, 0.12, 0.09, 0.15, 0.11])
     >>> slopes
     pooled 0.8994 [0.6555, 1.143] (95%, REML, Hartung-Knapp; k = 5)
     prediction interval [0.3710, 1.428]

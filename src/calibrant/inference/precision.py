@@ -99,7 +99,7 @@ class Criterion:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.precision_sample_size((2, 8))["O/E"].n
+    >>> cal.inference.precision_sample_size((2, 8))["O/E"].n
     1542
     """
 

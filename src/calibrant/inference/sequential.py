@@ -219,8 +219,8 @@ def safe_hosmer_lemeshow(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.bias(0.5), rng=0)
-    >>> cal.safe_hosmer_lemeshow(data.y_true, data.y_prob, sequential=True).rejected
+    >>> data = cal.inference.make_miscalibrated(2000, warp=cal.inference.simulation.bias(0.5), rng=0)
+    >>> cal.inference.safe_hosmer_lemeshow(data.y_true, data.y_prob, sequential=True).rejected
     True
     """
     check_fraction(alpha, "alpha", 0.05)
@@ -300,7 +300,7 @@ def sequential_test(
     Examples
     --------
     >>> import calibrant as cal
-    >>> result = cal.sequential_test([1] * 40, [0.5] * 40)
+    >>> result = cal.inference.sequential_test([1] * 40, [0.5] * 40)
     >>> result.rejected, result.rejected_at
     (True, 9)
     """
@@ -392,8 +392,8 @@ def pit_test(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.bias(1), rng=0)
-    >>> cal.pit_test(data.y_true, data.y_prob).rejected
+    >>> data = cal.inference.make_miscalibrated(2000, warp=cal.inference.simulation.bias(1), rng=0)
+    >>> cal.inference.pit_test(data.y_true, data.y_prob).rejected
     True
     """
     check_fraction(alpha, "alpha", 0.05)

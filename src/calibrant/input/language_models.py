@@ -155,7 +155,7 @@ def read_lm_harness(
     ... }
     >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as log:
     ...     print(json.dumps(sample), file=log, flush=True)
-    ...     predictions = cal.read_lm_harness(log.name, by="subject")
+    ...     predictions = cal.input.read_lm_harness(log.name, by="subject")
     >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
     ([[0.2689, 0.7311]], [1])
     """
@@ -684,7 +684,7 @@ def read_openai_logprobs(
     >>> record = {"answer": "A", "choices": [{"logprobs": {"content": content}}]}
     >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as log:
     ...     print(json.dumps(record), file=log, flush=True)
-    ...     predictions = cal.read_openai_logprobs(log.name, "AB")
+    ...     predictions = cal.input.read_openai_logprobs(log.name, "AB")
     >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
     ([[0.7685, 0.2315]], [0])
     """

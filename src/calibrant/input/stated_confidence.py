@@ -55,13 +55,13 @@ def parse_confidence(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.parse_confidence(["85%", "9/10", "100 %"]).tolist()
+    >>> cal.input.parse_confidence(["85%", "9/10", "100 %"]).tolist()
     [0.85, 0.9, 1.0]
-    >>> cal.parse_confidence([70, 85, 100]).tolist()
+    >>> cal.input.parse_confidence([70, 85, 100]).tolist()
     [0.7, 0.85, 1.0]
-    >>> cal.parse_confidence([7, 9, 10], scale=10).tolist()
+    >>> cal.input.parse_confidence([7, 9, 10], scale=10).tolist()
     [0.7, 0.9, 1.0]
-    >>> cal.parse_confidence(["high", "low"], words={"high": 0.9, "low": 0.6}).tolist()
+    >>> cal.input.parse_confidence(["high", "low"], words={"high": 0.9, "low": 0.6}).tolist()
     [0.9, 0.6]
     """
     return read_confidences(values, scale, words, "values")[0]

@@ -62,7 +62,7 @@ def join_events(
     --------
     >>> import calibrant as cal
     >>> y_true, y_prob = [0, 0, 0, 1, 0, 1], [0.2, 0.6, 0.6, 0.6, 0.9, 0.9]
-    >>> joined = cal.join_events(y_true, y_prob)
+    >>> joined = cal.input.join_events(y_true, y_prob)
     >>> joined.labels.tolist(), joined.probs.tolist()
     ([0, 0, 1, 1], [0.2, 0.6, 0.6, 0.9])
     >>> round(cal.expected_observed_ratio(joined), 4)

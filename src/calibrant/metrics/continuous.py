@@ -87,7 +87,7 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
 
     Examples
     --------
-    >>> from calibrant import nees
+    >>> from calibrant.metrics import nees
     >>> nees([1, 2, 0], [0, 1, 1], [1, 4, 0.25])
     1.75
     """
@@ -142,7 +142,7 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
 
     Examples
     --------
-    >>> from calibrant import ecd_gaussian
+    >>> from calibrant.metrics import ecd_gaussian
     >>> ecd_gaussian([1, 2, 0], [0, 1, 1], [1, 4, 0.25])
     0.375
     """
@@ -195,7 +195,7 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
 
     Examples
     --------
-    >>> from calibrant import ecd_density
+    >>> from calibrant.metrics import ecd_density
     >>> ecd_density([-1.5, -2.5], 1.5)
     0.5
     """

@@ -451,7 +451,7 @@ def skill_score(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.skill_score([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
+    >>> round(cal.metrics.skill_score([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
     0.44
     """
     metric = catalogue[score]

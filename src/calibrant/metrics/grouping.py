@@ -438,7 +438,7 @@ def grouping_loss(
     >>> rng = np.random.default_rng(0)
     >>> group = rng.integers(0, 2, 2000)
     >>> y_true = rng.random(2000) < np.where(group, 0.7, 0.3)
-    >>> cal.grouping_loss(cal.Predictions(y_true, np.full(2000, 0.5), features=group))
+    >>> cal.metrics.grouping_loss(cal.Predictions(y_true, np.full(2000, 0.5), features=group))
     brier (binary): 0.2500 = 0.0001153 calibration + 0.04203 grouping (lower bound) + 0.2079 irreducible (upper bound)
     grouping: 0.04203 between 4 regions - 0 due to the bins
     95% interval [0.03401, 0.05010]; p = 0.002 for no grouping loss

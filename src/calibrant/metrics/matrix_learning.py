@@ -143,7 +143,7 @@ def learn_matrix(
     >>> import calibrant as cal
     >>> y_prob = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 0]]
     >>> y_true = [0, 1, 0, 1, 2, 2]
-    >>> learned = cal.learn_matrix(y_true, y_prob, ratings=[1, 1, 5, 5, 5, 5])
+    >>> learned = cal.metrics.learn_matrix(y_true, y_prob, ratings=[1, 1, 5, 5, 5, 5])
     >>> round(cal.gece([0], [[0.2, 0.8, 0]], distance="mahalanobis", matrix=learned.matrix), 1)
     0.9
     >>> round(cal.gece([0], [[0.2, 0, 0.8]], distance="mahalanobis", matrix=learned.matrix), 1)

@@ -1058,7 +1058,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     Examples
     --------
     >>> import calibrant as cal
-    >>> @cal.metric("Mean absolute gap", family="example", subfamily="plug-in", range=(0, 1), ideal=None, cite="naeini2015")
+    >>> @cal.metrics.metric("Mean absolute gap", family="example", subfamily="plug-in", range=(0, 1), ideal=None, cite="naeini2015")
     ... def example_gap(view: cal.views.View) -> float:
     ...     "Mean absolute difference between score and outcome."
     ...     return view.mean(abs(view.score - view.outcome))
@@ -1116,7 +1116,7 @@ def preset(base: Metric, id: str, name: str, **changes: Any) -> Metric:
     Examples
     --------
     >>> import calibrant as cal
-    >>> coarse = cal.preset(cal.ece, "example_coarse", "ECE, 5 bins", summary="Expected calibration error over five bins.", bins=5)
+    >>> coarse = cal.metrics.preset(cal.ece, "example_coarse", "ECE, 5 bins", summary="Expected calibration error over five bins.", bins=5)
     >>> coarse.options["bins"]
     5
 

@@ -170,8 +170,8 @@ def start_detector(
     >>> from calibrant.monitoring.changepoint import start_detector
     >>> state = start_detector(run_length=1000, lens="binary")
     >>> for day in range(12):
-    ...     warp = cal.simulate.bias(0.0 if day < 6 else 1.0)
-    ...     drawn = cal.make_miscalibrated(100, warp=warp, rng=day)
+    ...     warp = cal.inference.simulation.bias(0.0 if day < 6 else 1.0)
+    ...     drawn = cal.inference.make_miscalibrated(100, warp=warp, rng=day)
     ...     state = state.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
     >>> state.alarms
     (8, 9, 11)

@@ -378,9 +378,9 @@ def fleet_status(
 
     See Also
     --------
-    calibrant.e_bh : The procedure.
-    calibrant.load_fleet : Read the models from configuration files.
-    calibrant.write_fleet : Write the page of a fleet.
+    calibrant.inference.e_bh : The procedure.
+    calibrant.monitoring.load_fleet : Read the models from configuration files.
+    calibrant.reporting.write_fleet : Write the page of a fleet.
 
     Notes
     -----
@@ -400,7 +400,7 @@ def fleet_status(
     ...     monitor = cal.Monitor.create(stores["churn"], reference=([0, 1, 1, 0] * 9, [0.1, 0.4, 0.8, 0.2] * 9), every="1d")
     ...     _ = monitor.update([1] * 60, [0.1] * 60, when="2026-01-05")
     ...     _ = monitor.advance("2026-01-06")
-    ...     status = cal.fleet_status(stores, now="2026-01-06")
+    ...     status = cal.monitoring.fleet_status(stores, now="2026-01-06")
     >>> status.selected, status.failed
     (('churn',), ('fraud',))
     """

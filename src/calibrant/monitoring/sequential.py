@@ -454,7 +454,7 @@ def start_eprocess(
     >>> from calibrant.monitoring.sequential import start_eprocess
     >>> state = start_eprocess(lens="binary")
     >>> for day in range(20):
-    ...     drawn = cal.make_miscalibrated(100, warp=cal.simulate.bias(0.5), rng=day)
+    ...     drawn = cal.inference.make_miscalibrated(100, warp=cal.inference.simulation.bias(0.5), rng=day)
     ...     state = state.update(cal.Sketch.of(drawn.y_true, drawn.y_prob))
     >>> state.rejected, state.reached_rows
     (True, 400)

@@ -167,7 +167,7 @@ def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, coun
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.prior_shift_em([0.9, 0.8, 0.3, 0.7, 0.05, 0.1], before=0.3)
+    >>> found = cal.recalibration.prior_shift_em([0.9, 0.8, 0.3, 0.7, 0.05, 0.1], before=0.3)
     >>> [round(share, 3) for share in found.prior]
     [0.315, 0.685]
     >>> round(found.pvalue, 2)

@@ -248,7 +248,7 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.PlattScaling().fit(data.y_prob, data.y_true)
     >>> calibrator.coef_.round(2)
     array([[0.54]])
@@ -338,7 +338,7 @@ class QuadraticLogit(LinearCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.QuadraticLogit().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.9])[:, 1].round(3)
     array([0.228, 0.765])
@@ -404,7 +404,7 @@ class BetaCalibration(LinearCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.BetaCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.coef_.round(2), calibrator.intercept_.round(2)
     (array([[0.59, 0.5 ]]), array([0.08]))
@@ -472,7 +472,7 @@ class IsotonicCalibration(KnotCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.IsotonicCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.168, 0.447, 0.761])
@@ -529,7 +529,7 @@ class CenteredIsotonicCalibration(IsotonicCalibration):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.CenteredIsotonicCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.203, 0.462, 0.761])
@@ -584,7 +584,7 @@ class SplineCalibration(KnotCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.SplineCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.221, 0.478, 0.755])
@@ -631,7 +631,7 @@ class KernelCalibration(ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.KernelCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.226, 0.447, 0.768])

@@ -112,7 +112,7 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.HistogramBinning(bins=10).fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
     array([0.135, 0.48 , 0.83 ])
@@ -234,7 +234,7 @@ class TopLabelHistogramBinning(StepCurves, CountingCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.TopLabelHistogramBinning().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([[0.9, 0.06, 0.04]]).round(2)
     array([[0.76, 0.14, 0.09]])
@@ -322,7 +322,7 @@ class BayesianBinning(StepCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.BayesianBinning().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
     array([0.207, 0.471, 0.781])
@@ -433,7 +433,7 @@ class NearIsotonicEnsemble(KnotCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.NearIsotonicEnsemble().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.169, 0.447, 0.761])
@@ -538,7 +538,7 @@ class ScalingBinning(StepCurves, ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.ScalingBinning(bins=5).fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
     array([0.22 , 0.495, 0.782])

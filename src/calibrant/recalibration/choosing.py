@@ -71,7 +71,7 @@ class Candidate:
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> candidate = cal.recalibrate(data.y_true, data.y_prob, method="platt").candidates[1]
     >>> candidate.method, round(candidate.gain, 4)
     ('platt', 0.0354)
@@ -254,7 +254,7 @@ def recalibrate(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=cal.inference.simulation.temperature(2.0), rng=0)
     >>> found = cal.recalibrate(data.y_true, data.y_prob)
     >>> found.method, round(found.gain, 4)
     ('temperature', 0.0365)

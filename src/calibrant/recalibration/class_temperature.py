@@ -65,7 +65,7 @@ class MiscalibrationAwareTemperature(Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.MiscalibrationAwareTemperature().fit(data.y_prob, data.y_true)
     >>> calibrator.temperature_.round(2)
     array([2.01, 2.03, 1.97])

@@ -128,7 +128,7 @@ class GroupCalibration(GroupedCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> groups = ["a", "b"] * 1000
     >>> calibrator = cal.GroupCalibration(cal.TemperatureScaling()).fit(data.y_prob, data.y_true, groups=groups)
     >>> [round(each.temperature_, 2) for each in calibrator.calibrators_]
@@ -282,7 +282,7 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> groups = ["a", "b"] * 1000
     >>> calibrator = cal.MultiCalibration().fit(data.y_prob, data.y_true, groups=groups)
     >>> calibrator.predict_proba([0.05, 0.95], ["a", "b"])[:, 1].round(2)

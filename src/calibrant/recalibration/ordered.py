@@ -83,7 +83,7 @@ class IntraOrderPreserving(CountingCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.IntraOrderPreserving().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([[0.8, 0.15, 0.05]]).round(2)
     array([[0.57, 0.28, 0.15]])
@@ -178,7 +178,7 @@ class ConsistencyCalibration(Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.ConsistencyCalibration().fit(data.y_prob, data.y_true)
     >>> round(calibrator.strength_, 2)
     2.63

@@ -117,7 +117,7 @@ class SafeCalibration(Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(4000, warp=temperature(2.0), rng=1)
+    >>> data = cal.inference.make_miscalibrated(4000, warp=temperature(2.0), rng=1)
     >>> calibrator = cal.SafeCalibration().fit(data.y_prob, data.y_true)
     >>> round(calibrator.strength_, 2), round(calibrator.overconfidence_, 3), round(calibrator.bound_, 3)
     (0.19, -0.026, 0.0)

@@ -77,7 +77,7 @@ class TemperatureScaling(LinearLogits, Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.TemperatureScaling().fit(data.y_prob, data.y_true)
     >>> round(calibrator.temperature_, 2)
     1.83
@@ -150,7 +150,7 @@ class BiasCorrectedTemperature(LinearLogits, Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.BiasCorrectedTemperature().fit(data.y_prob, data.y_true)
     >>> round(calibrator.temperature_, 2), calibrator.bias_.round(2)
     (2.02, array([ 0.  ,  0.01, -0.07]))
@@ -218,7 +218,7 @@ class VectorScaling(LinearLogits, Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.VectorScaling().fit(data.y_prob, data.y_true)
     >>> calibrator.weight_.round(2), calibrator.bias_.round(2)
     (array([0.49, 0.45, 0.56]), array([ 0.  , -0.06,  0.02]))
@@ -296,7 +296,7 @@ class MatrixScaling(LinearLogits, Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.MatrixScaling().fit(data.y_prob, data.y_true)
     >>> calibrator.penalty_
     100.0
@@ -410,7 +410,7 @@ class DirichletCalibration(MatrixScaling):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.DirichletCalibration().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([[0.8, 0.1, 0.1]]).round(2)
     array([[0.59, 0.22, 0.19]])
@@ -465,7 +465,7 @@ class EnsembleTemperature(Calibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.EnsembleTemperature().fit(data.y_prob, data.y_true)
     >>> round(calibrator.temperature_, 2), calibrator.mixture_.round(2)
     (2.09, array([1., 0., 0.]))

@@ -62,7 +62,7 @@ class TopLabelCalibration(CountingCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
     >>> calibrator = cal.TopLabelCalibration(cal.IsotonicCalibration()).fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([[0.9, 0.06, 0.04]]).round(2)
     array([[0.75, 0.15, 0.1 ]])

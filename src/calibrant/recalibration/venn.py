@@ -74,7 +74,7 @@ class VennAbers(ScoreCalibrator):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.VennAbers().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.9])[:, 1].round(3)
     array([0.759])
@@ -206,7 +206,7 @@ class CrossVennAbers(VennAbers):
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.inference.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.CrossVennAbers().fit(data.y_prob, data.y_true)
     >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
     array([0.217, 0.454, 0.759])

@@ -289,7 +289,8 @@ def report(
 
     Examples
     --------
-    >>> from calibrant import make_miscalibrated, report, simulate
+    >>> from calibrant import report
+    >>> from calibrant.inference import make_miscalibrated, simulation as simulate
     >>> data = make_miscalibrated(3000, warp=simulate.temperature(2.0), rng=0)
     >>> found = report(data.y_true, data.y_prob, metrics=["ece"])
     >>> found.verdict.headline

@@ -8,9 +8,9 @@ from itertools import islice
 
 import numpy as np
 
+from ..clinical.performance import ClinicalSummary, one_event, summarize
 from ..curves.logistic_regression import logit
 from ..errors import CalibrantError
-from ..evaluation.clinical import ClinicalSummary, one_event, summarize
 from ..figures.decision_curves import decision_curve
 from ..figures.flexible_curves import flexible_calibration_curve
 from ..input.grouping import groups_of

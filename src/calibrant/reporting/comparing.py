@@ -106,7 +106,7 @@ class ReportComparison(Document):
     --------
     >>> import calibrant as cal
     >>> y = [0, 1] * 100
-    >>> found = cal.compare_reports(y, {"A": [0.2, 0.8] * 100, "B": [0.5] * 200}, metrics=["brier"])
+    >>> found = cal.reporting.compare_reports(y, {"A": [0.2, 0.8] * 100, "B": [0.5] * 200}, metrics=["brier"])
     >>> [side.name for side in found.sides]
     ['A', 'B']
     """
@@ -251,7 +251,7 @@ def compare_reports(
 
     Examples
     --------
-    >>> from calibrant import compare_reports
+    >>> from calibrant.reporting import compare_reports
     >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
     >>> found = compare_reports(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"])
     >>> found.sentence

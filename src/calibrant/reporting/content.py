@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..clinical.performance import ClinicalRow, ClinicalSummary
 from ..errors import ArgumentError
-from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 
 if TYPE_CHECKING:
     from .interactive import Interactive

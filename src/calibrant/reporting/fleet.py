@@ -42,8 +42,8 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
 
     See Also
     --------
-    calibrant.fleet_status : Status of several monitored models.
-    calibrant.write_timeline : The page of one model.
+    calibrant.monitoring.fleet_status : Status of several monitored models.
+    calibrant.reporting.write_timeline : The page of one model.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = os.path.join(folder, "churn.db")
     ...     monitor = cal.Monitor.create(store, reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
-    ...     page = cal.write_fleet(os.path.join(folder, "fleet.html"), cal.fleet_status({"churn": store})).read_text()
+    ...     page = cal.reporting.write_fleet(os.path.join(folder, "fleet.html"), cal.monitoring.fleet_status({"churn": store})).read_text()
     >>> "0 of 1 model with an open alarm" in page
     True
     """

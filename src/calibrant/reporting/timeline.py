@@ -48,7 +48,7 @@ def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title
     >>> import calibrant as cal
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     monitor = cal.Monitor.create(os.path.join(folder, "watch.db"), reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
-    ...     page = cal.write_timeline(os.path.join(folder, "page.html"), monitor.status(), title="Churn").read_text()
+    ...     page = cal.reporting.write_timeline(os.path.join(folder, "page.html"), monitor.status(), title="Churn").read_text()
     >>> "No rows yet." in page
     True
     """

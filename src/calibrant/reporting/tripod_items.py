@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
+from ..clinical.performance import ClinicalRow, ClinicalSummary
 from ..errors import ArgumentError, InputTypeError
-from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 from ..evaluation.header import check_outcome
 from ..util.results import Result, number
 from ..util.version import __version__
@@ -73,8 +73,8 @@ class Tripod(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical_summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
-    >>> found = cal.tripod(summary, outcome="death within 30 days")
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> found = cal.reporting.tripod(summary, outcome="death within 30 days")
     >>> found["21"].filled
     'Evaluation: 100 patients, 50 events.'
     >>> len(found.items), found["17"].filled
@@ -176,7 +176,7 @@ def tripod(
 
     See Also
     --------
-    calibrant.clinical_summary : The results.
+    calibrant.clinical.summary : The results.
     report : With ``purpose="clinical"`` a report that closes with these items.
 
     Notes
@@ -192,8 +192,8 @@ def tripod(
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical_summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
-    >>> print(cal.tripod(summary, outcome="death")["20a"].filled)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> print(cal.reporting.tripod(summary, outcome="death")["20a"].filled)
     100 patients: 50 with death, 50 without.
     """
     if not isinstance(summary, ClinicalSummary):

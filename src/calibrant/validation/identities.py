@@ -146,4 +146,6 @@ def from_query(file: Path) -> Any:
     """Return the sketches that the query for a warehouse gives in DuckDB."""
     connection = connect()
     connection.read_parquet(str(file)).create("rows")
-    return cal.Sketches.from_cells(connection.execute(cal.cells_query("rows", dialect="duckdb", prob="p", label="y")))
+    return cal.Sketches.from_cells(
+        connection.execute(cal.sketches.cells_query("rows", dialect="duckdb", prob="p", label="y"))
+    )

@@ -589,7 +589,7 @@ def pair(first: Any, second: Any) -> Lens:
     --------
     >>> import calibrant as cal
     >>> y_true, y_prob = [0, 2, 1], [[0.6, 0.2, 0.2], [0.3, 0.3, 0.4], [0.2, 0.6, 0.2]]
-    >>> round(cal.brier(y_true, y_prob, lens=cal.pair(0, 1)), 4)
+    >>> round(cal.brier(y_true, y_prob, lens=cal.views.pair(0, 1)), 4)
     0.0625
     """
 
@@ -667,7 +667,7 @@ def rank(r: int) -> Lens:
     --------
     >>> import calibrant as cal
     >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
-    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.rank(2)), 4)
+    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.views.rank(2)), 4)
     0.2667
     """
     r = _whole(r, "rank")

@@ -74,22 +74,23 @@ def test_identities_of_ensembles() -> None:
 def test_what_outputs_cannot_tell_is_refused() -> None:
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
     for score in (ood_energy, ood_max_logit):
-        with pytest.raises(cal.InputError, match="logits"):
+        with pytest.raises(cal.errors.InputError, match="logits"):
             score(np.log(probs))
-        with pytest.raises(cal.InputError, match="probabilities"):
+        with pytest.raises(cal.errors.InputError, match="probabilities"):
             score(probs)
     for several in (ood_mutual_information, ood_variance):
-        with pytest.raises(cal.UndefinedMetricError, match="two members"):
+        with pytest.raises(cal.errors.UndefinedMetricError, match="two members"):
             several([probs])
-        with pytest.raises(cal.ShapeError, match="shape"):
+        with pytest.raises(cal.errors.ShapeError, match="shape"):
             several([probs, probs[:5]])
-    with pytest.raises(cal.ArgumentError, match="temperature"):
+    with pytest.raises(cal.errors.ArgumentError, match="temperature"):
         ood_energy(LOGITS, temperature=0)
     with pytest.raises(
-        cal.InputTypeError, match="y_prob: ood_msp requires a probability for each class; got confidence predictions"
+        cal.errors.InputTypeError,
+        match="y_prob: ood_msp requires a probability for each class; got confidence predictions",
     ):
         ood_msp(cal.Predictions([1], [0.7], input="confidence"))
-    with pytest.raises(cal.ProbabilityError):
+    with pytest.raises(cal.errors.ProbabilityError):
         ood_msp([[0.7, 0.7]])
 
 
@@ -130,9 +131,11 @@ def test_mahalanobis_shrinks_where_it_must() -> None:
     twice = np.column_stack([f, f[:, 0]])
     assert np.isfinite(OodMahalanobis().fit(twice, y).score(twice)).all()
     assert np.isfinite(OodMahalanobis(shrinkage="ridge").fit(twice, y).score(twice)).all()
-    with pytest.raises(cal.UndefinedMetricError, match="singular"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="singular"):
         OodMahalanobis(shrinkage="none").fit(rng.normal(size=(3, 6)), np.zeros(3))
-    with pytest.raises(cal.UndefinedMetricError, match="OodMahalanobis: the features are constant within classes"):
+    with pytest.raises(
+        cal.errors.UndefinedMetricError, match="OodMahalanobis: the features are constant within classes"
+    ):
         OodMahalanobis().fit(np.ones((4, 2)), [0, 0, 1, 1])
 
 
@@ -156,16 +159,18 @@ def test_neighbours_are_the_literal_ones(d: int, normalise: bool) -> None:
 
 
 def test_bad_features_are_named() -> None:
-    with pytest.raises(cal.InputError, match="length 0"):
+    with pytest.raises(cal.errors.InputError, match="length 0"):
         OodKnn().fit([[0.0, 0.0], [1.0, 1.0]])
-    with pytest.raises(cal.InputError, match="features: values must be finite; got nan in row 0; drop or fill the row"):
+    with pytest.raises(
+        cal.errors.InputError, match="features: values must be finite; got nan in row 0; drop or fill the row"
+    ):
         OodKnn().fit([[math.nan, 0.0], [1.0, 1.0]])
     for unfitted in (OodKnn(), OodMahalanobis(), OodDetector()):
-        with pytest.raises(cal.NotFittedError, match="fit"):
+        with pytest.raises(cal.errors.NotFittedError, match="fit"):
             unfitted.score(ASKED)
-    with pytest.raises(cal.ShapeError, match="columns"):
+    with pytest.raises(cal.errors.ShapeError, match="columns"):
         OodMahalanobis().fit(FEATURES, CLASSES).score([[1.0]])
-    with pytest.raises(cal.ShapeError, match="y"):
+    with pytest.raises(cal.errors.ShapeError, match="y"):
         OodMahalanobis().fit(FEATURES, [0, 1])
 
 
@@ -261,9 +266,9 @@ def test_new_rows_are_tested() -> None:
     assert shifted.auroc > 0.7
     pvalues = [OodDetector(rng=i).test(reference, rng.normal(size=(60, 2)), n_resamples=19).pvalue for i in range(8)]
     assert np.mean(pvalues) > 0.2
-    with pytest.raises(cal.UndefinedMetricError, match="folds"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="folds"):
         OodDetector().fit(reference, reference[:3])
-    with pytest.raises(cal.InputTypeError, match="model"):
+    with pytest.raises(cal.errors.InputTypeError, match="model"):
         OodDetector(model=3)
 
 
@@ -276,13 +281,13 @@ def test_results_speak() -> None:
     assert "relative=True" in repr(OodMahalanobis(relative=True))
     assert "k=50" in repr(OodKnn())
     assert "folds=5" in repr(OodDetector())
-    with pytest.raises(cal.ArgumentError, match="positive"):
+    with pytest.raises(cal.errors.ArgumentError, match="positive"):
         ood_evaluate(INSIDE, OUTSIDE, positive="yes")  # type: ignore[arg-type]
 
 
 def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:
     near, far = [0.1, 0.2, 0.3, 0.4], [0.9, 0.95, 0.97]
-    low, high = cal.ood_evaluate(near, far).fpr_interval
+    low, high = cal.decision.ood.evaluate(near, far).fpr_interval
     assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 3)))
-    low, high = cal.ood_evaluate(far, near).fpr_interval
+    low, high = cal.decision.ood.evaluate(far, near).fpr_interval
     assert (low, high) == (pytest.approx(0.025 ** (1 / 4)), 1)

@@ -147,7 +147,7 @@ def test_both_files_of_adult_are_read_with_the_same_labels(data_folder: Path) ->
 
 
 def test_calibrated_mean_of_equation_15_is_that_of_drawn_labels_and_of_equation_11_is_0() -> None:
-    drawn = cal.make_calibrated(400, classes=5, rng=0)
+    drawn = cal.inference.make_calibrated(400, classes=5, rng=0)
     prob = drawn.y_prob
     for form in ("true_vs_rest", "full"):
         found = cal.assess(
@@ -178,7 +178,7 @@ def test_verdict_is_by_the_threshold_and_floor_keeps_probabilities_inside() -> N
 
 
 def test_held_bins_reject_everything_only_where_the_scores_are_wrong() -> None:
-    drawn = cal.make_calibrated(300, rng=2)
+    drawn = cal.inference.make_calibrated(300, rng=2)
     run = entropic_tabular.look(drawn.y_true, drawn.y_prob, 19, 0)
     assert 0 <= entropic_tabular.held_bins_size(run, 20, 39) < 0.6
     assert run.bins in {2**power for power in range(1, 9)}

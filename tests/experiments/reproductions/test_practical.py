@@ -81,7 +81,7 @@ def test_labels_are_drawn_from_the_probabilities() -> None:
 
 def test_drawn_labels_show_no_more_than_chance() -> None:
     """For predictions that are calibrated, an error is as large as the chance that is taken off, but for noise."""
-    drawn = cal.make_calibrated(4000, distribution=(0.4,) * 10, rng=0)
+    drawn = cal.inference.make_calibrated(4000, distribution=(0.4,) * 10, rng=0)
     p = cal.Predictions(drawn.y_true, drawn.y_prob)
     seen, chance = measure.errors(p, sets.LENET), measure.by_chance(p, sets.LENET, 4, 0)
     assert seen["full"][0] > 0.02
@@ -136,7 +136,9 @@ def test_marks_need_every_split() -> None:
 
 
 def test_bins_are_chosen_by_error_among_those_that_keep_the_accuracy() -> None:
-    drawn = cal.make_miscalibrated(900, warp=cal.simulate.temperature(2.0), distribution=(0.5,) * 4, rng=3)
+    drawn = cal.inference.make_miscalibrated(
+        900, warp=cal.inference.simulation.temperature(2.0), distribution=(0.5,) * 4, rng=3
+    )
     rows = sets.Rows(np.asarray(drawn.y_true, np.intp), drawn.y_prob)
     raw = np.mean(rows.probs.argmax(axis=1) == rows.labels)
     allowed = {}

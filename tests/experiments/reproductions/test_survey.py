@@ -129,10 +129,10 @@ def test_true_values_are_those_of_the_curves() -> None:
 
 
 def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
-    drawn = cal.make_miscalibrated(40_000, warp=simulate.temperature(1.6), distribution=(3, 2), rng=5)
+    drawn = cal.inference.make_miscalibrated(40_000, warp=simulate.temperature(1.6), distribution=(3, 2), rng=5)
     like = survey_bias.fitted_scenario(Rows(drawn.y_true, drawn.y_prob), "like", "")
     assert like.distribution == pytest.approx((3, 2), rel=0.05)
-    truth = cal.true_calibration_error(simulate.temperature(1.6), (3, 2))
+    truth = cal.inference.true_calibration_error(simulate.temperature(1.6), (3, 2))
     assert survey_bias.truth_of(like, survey_bias.MEAN_GAP, "ece") == pytest.approx(truth, abs=0.006)
 
 
@@ -140,7 +140,7 @@ def test_an_imitation_has_the_law_and_the_error_of_what_it_imitates() -> None:
 def test_a_temperature_with_a_given_error(error: float) -> None:
     k = survey_bias.temperature_of(error, (1, 1))
     assert k > 1
-    assert cal.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
+    assert cal.inference.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
 
 
 def test_bins_make_few_calibrated_rows_look_wrong(small: Study) -> None:
@@ -162,7 +162,7 @@ def test_spearman_is_that_of_scipy_with_ties_and_infinity() -> None:
 
 
 def test_true_errors_put_equal_scores_together() -> None:
-    drawn = cal.make_miscalibrated(20_000, warp=simulate.temperature(2.0), rng=3)
+    drawn = cal.inference.make_miscalibrated(20_000, warp=simulate.temperature(2.0), rng=3)
     assert survey_ranking.true_errors(drawn.y_prob, drawn.truth) == pytest.approx(drawn.calibration_error(), abs=1e-3)
     halved = np.where(drawn.y_prob < 0.5, 0.25, 0.75)
     by_hand = sum(abs(drawn.truth[halved == p].sum() - p * (halved == p).sum()) for p in (0.25, 0.75)) / len(drawn)
@@ -183,7 +183,7 @@ def test_temperature_one_changes_nothing_and_high_ones_make_it_even() -> None:
 
 
 def test_signed_error_does_not_depend_on_bins() -> None:
-    drawn = cal.make_miscalibrated(700, warp=simulate.bias(0.5), rng=2)
+    drawn = cal.inference.make_miscalibrated(700, warp=simulate.bias(0.5), rng=2)
     rows = Rows(drawn.y_true, drawn.y_prob)
     for bins in (1, 7, 90):
         assert survey_cases.binned_excess(rows, bins) == pytest.approx(

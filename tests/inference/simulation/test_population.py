@@ -222,7 +222,7 @@ def test_given_edges_and_given_functions() -> None:
     drawn = make_miscalibrated(1000, warp=np.square, rng=0)
     assert (drawn.truth == drawn.y_prob**2).all()
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match=r"warp: is not smooth enough to integrate; give its kinks: function\(curve, bends=\(0\.5,\)\)",
     ):
         true_calibration_error(lambda s: np.where(s < 1 / math.pi, 0.9, 0.8))

@@ -219,8 +219,8 @@ def test_warps_are_plain_values() -> None:
 def test_nothing_heavy_is_imported() -> None:
     code = "import sys, calibrant.inference.simulation; sys.exit('scipy.special' in sys.modules or 'scipy.optimize' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert cal.simulate.temperature is temperature
-    assert cal.make_calibrated is make_calibrated
+    assert cal.inference.simulation.temperature is temperature
+    assert cal.inference.make_calibrated is make_calibrated
 
 
 BAD: list[tuple[str, Any]] = [
@@ -297,5 +297,5 @@ BAD: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("message", "call"), BAD, ids=[message for message, _ in BAD])
 def test_bad_arguments_are_named(message: str, call: Any) -> None:
-    with pytest.raises(cal.ArgumentError, match=message):
+    with pytest.raises(cal.errors.ArgumentError, match=message):
         call()

@@ -119,16 +119,18 @@ def test_web_addresses_have_the_bits_of_the_file(
     address, _ = server
     for name in ("days/a.parquet", "c.csv"):
         assert cal.scan(f"{address}/bucket/{name}", by="g") == cal.scan(data / name, by="g")
-    with pytest.raises(cal.FileError, match=r"bucket/none.csv: there is no such file \(HTTP 404\); check the address"):
+    with pytest.raises(
+        cal.errors.FileError, match=r"bucket/none.csv: there is no such file \(HTTP 404\); check the address"
+    ):
         cal.scan(f"{address}/bucket/none.csv")
-    with pytest.raises(cal.FileError, match=r"access is denied \(HTTP 403\)"):
+    with pytest.raises(cal.errors.FileError, match=r"access is denied \(HTTP 403\)"):
         cal.scan(f"{address}/private/a.csv")
     (data / "plain").write_bytes((data / "c.csv").read_bytes())
-    with pytest.raises(cal.FileError, match=f"^{re.escape(address)}/bucket/plain: unknown format"):
+    with pytest.raises(cal.errors.FileError, match=f"^{re.escape(address)}/bucket/plain: unknown format"):
         cal.scan(f"{address}/bucket/plain")
     monkeypatch.setattr(remote, "_pour", lambda source, file: file.write(source.read(5)))
     (data / "plain").rename(data / "plain.csv")
-    with pytest.raises(cal.FileError, match=r"bucket/plain.csv: ended after 5 of [\d,]+ bytes; try again"):
+    with pytest.raises(cal.errors.FileError, match=r"bucket/plain.csv: ended after 5 of [\d,]+ bytes; try again"):
         cal.scan(f"{address}/bucket/plain.csv")
 
 
@@ -168,12 +170,14 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(remote.ALLOW, "1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"the server cannot be reached \(ConnectionRefusedError\); check the address and the network",
     ):
         cal.scan("http://127.0.0.1:9/a.csv")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(cal.FileError, match=r"s3://bucket/a.csv: the store cannot be reached \(NETWORK_CONNECTION\)"):
+    with pytest.raises(
+        cal.errors.FileError, match=r"s3://bucket/a.csv: the store cannot be reached \(NETWORK_CONNECTION\)"
+    ):
         cal.scan("s3://bucket/a.csv")
 
 
@@ -183,7 +187,7 @@ def test_nothing_is_read_unless_it_is_allowed(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(remote, "_s3", None)
     off = "is not on this machine, and calibrant does not use the network unless this is allowed; set .*CALIBRANT_ALLOW_REMOTE=1"
     for name in ("s3://bucket/a.parquet", "https://example.org/a.csv", "s3://bucket/*.parquet"):
-        with pytest.raises(cal.FileError, match=re.escape(name) + ": " + off):
+        with pytest.raises(cal.errors.FileError, match=re.escape(name) + ": " + off):
             cal.scan(name)
     for name, words in (
         ("gs://bucket/a.parquet", "addresses with gs:// are not supported; copy the file"),
@@ -195,7 +199,7 @@ def test_nothing_is_read_unless_it_is_allowed(monkeypatch: pytest.MonkeyPatch, t
         ("http://[::1/a.csv", "address: is not a valid address"),
         ("-", "-: standard input cannot be read here; write it to a file first"),
     ):
-        with pytest.raises(cal.FileError, match=re.escape(words)) as raised:
+        with pytest.raises(cal.errors.FileError, match=re.escape(words)) as raised:
             cal.scan(name)
         assert SECRET not in str(raised.value)
 
@@ -204,7 +208,9 @@ def test_pipes_are_named(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "rows.csv")
-    with pytest.raises(cal.FileError, match=r"rows\.csv: is a pipe or a device; expected a file; write its content"):
+    with pytest.raises(
+        cal.errors.FileError, match=r"rows\.csv: is a pipe or a device; expected a file; write its content"
+    ):
         cal.scan(tmp_path / "rows.csv")
 
 

@@ -84,7 +84,7 @@ def test_two_classes_in_lists_and_by_name(tmp_path: Path) -> None:
     turned = cal.scan(file, classes=["ok", "default"])
     assert (turned.classes, turned.sketch()) == (("ok", "default"), cal.Sketch.of(1 - y, two[:, 0]))
     with pytest.raises(
-        cal.ArgumentError,
+        cal.errors.ArgumentError,
         match="classes: the columns are in another order: default, ok; drop it, or name the columns in the intended order",
     ):
         cal.scan(file, classes=["ok", "other"])
@@ -100,7 +100,7 @@ def test_labels_that_are_truth_values(tmp_path: Path, suffix: str) -> None:
     assert cal.scan(file) == cal.Sketches.of(y, p)
     assert cal.scan(file, classes=["no", "yes"]).sketch() == cal.Sketch.of(y, p)
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match=r"label: labels must be among the classes bad, good; got 'false' in row 0 of .*q\.\w+; pass classes",
     ):
         cal.scan(file, classes=["bad", "good"])
@@ -148,7 +148,8 @@ def test_a_column_of_lists(tmp_path: Path) -> None:
     assert cal.scan(tmp_path / "p.jsonl") == cal.Sketches.of(y, p)
     (tmp_path / "q.jsonl").write_text(lines[0] + '\n{"label": 1, "probs": [0.5, 0.5]}')
     with pytest.raises(
-        cal.ProbabilityError, match='prob: the lists in "probs" have 2 to 3 entries; give every row one entry per class'
+        cal.errors.ProbabilityError,
+        match='prob: the lists in "probs" have 2 to 3 entries; give every row one entry per class',
     ):
         cal.scan(tmp_path / "q.jsonl")
 
@@ -163,7 +164,7 @@ def test_text_and_databases(tmp_path: Path) -> None:
     assert cal.scan(tmp_path / "store.duckdb") == whole
     with duckdb.connect(str(tmp_path / "store.duckdb")) as connection:
         connection.execute("CREATE TABLE other AS SELECT * FROM preds")
-    with pytest.raises(cal.FileError, match=r"several tables.*other, preds"):
+    with pytest.raises(cal.errors.FileError, match=r"several tables.*other, preds"):
         cal.scan(tmp_path / "store.duckdb")
     assert cal.scan(tmp_path / "store.duckdb", table="preds") == whole
 
@@ -176,7 +177,7 @@ def test_labels_with_names(tmp_path: Path) -> None:
     assert cal.scan(file) == cal.scan(file, classes=["no", "yes"])
     other = table(tmp_path / "o.parquet", label=np.array(["cat", "dog"])[y], prob=p)
     with pytest.raises(
-        cal.LabelError,
+        cal.errors.LabelError,
         match=r"label: labels must be among the classes 0, 1; got 'cat' in row 0 of .*o\.parquet; pass classes",
     ):
         cal.scan(other)
@@ -189,13 +190,13 @@ def test_labels_with_names(tmp_path: Path) -> None:
     [
         (
             {"prob": (7, 1.5)},
-            cal.ProbabilityError,
+            cal.errors.ProbabilityError,
             r'prob: probabilities must be in \[0, 1\]; got 1\.5 in "prob" in row 7 of .*p\.parquet; pass where to select the other rows',
         ),
-        ({"prob": (7, -0.1)}, cal.ProbabilityError, r'got -0\.1 in "prob" in row 7 of .*p\.parquet'),
+        ({"prob": (7, -0.1)}, cal.errors.ProbabilityError, r'got -0\.1 in "prob" in row 7 of .*p\.parquet'),
         (
             {"label": (5, 3)},
-            cal.LabelError,
+            cal.errors.LabelError,
             r"label: labels must be among the classes 0, 1; got '3' in row 5 of .*p\.parquet; pass classes",
         ),
     ],
@@ -214,7 +215,7 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
     p[11] *= 0.9
     columns = {f"p_{place}": p[:, place].copy() for place in range(3)}
     with pytest.raises(
-        cal.ProbabilityError,
+        cal.errors.ProbabilityError,
         match=r"prob: each row must sum to 1; got a sum of 0\.9 in row 11 of .*p\.parquet; rescale the rows first",
     ):
         cal.scan(table(tmp_path / "p.parquet", y=y, **columns))
@@ -222,12 +223,12 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
         connection.execute(f"COPY (SELECT 1 AS y, 0.5 AS p, NULL::TEXT AS g) TO '{tmp_path / 'g.parquet'}'")
         connection.execute(f"COPY (SELECT 1 AS y, NULL::DOUBLE AS p) TO '{tmp_path / 'n.parquet'}'")
     with pytest.raises(
-        cal.GroupError,
+        cal.errors.GroupError,
         match=r"by: missing value in column 'g' in row 0 of .*g\.parquet; use missing='drop' to drop these rows",
     ):
         cal.scan(tmp_path / "g.parquet", by="g")
     with pytest.raises(
-        cal.ProbabilityError,
+        cal.errors.ProbabilityError,
         match=r"prob: missing value in column 'p' in row 0 of .*n\.parquet; use missing='drop' to drop these rows",
     ):
         cal.scan(tmp_path / "n.parquet")
@@ -248,12 +249,12 @@ def test_a_damaged_file_and_row_group_are_named(tmp_path: Path) -> None:
     content[start : start + 40] = b"\xff" * 40
     (tmp_path / "bad.parquet").write_bytes(bytes(content))
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"bad\.parquet: cannot be read as parquet in row group 1 \(rows 2,048 to 4,095\): .*; write the file again, or leave it out",
     ):
         cal.scan(tmp_path / "*.parquet")
     (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))
-    with pytest.raises(cal.FileError, match=r"bad\.parquet"):
+    with pytest.raises(cal.errors.FileError, match=r"bad\.parquet"):
         cal.scan(tmp_path / "*.parquet")
 
 
@@ -263,25 +264,25 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     for words, error, match in (
         (
             {"where": "nope > 1"},
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "where: unknown column 'nope'; the columns are y, p; text is written in single quotes, as 'nope'",
         ),
         (
             {"where": "1 = 1; DROP TABLE x"},
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             'where: not a valid SQL expression: syntax error at or near ";"; for example "country = \'FR\' AND age > 60"',
         ),
         (
             {"where": "p > (SELECT 1)"},
-            cal.ArgumentError,
+            cal.errors.ArgumentError,
             "where: must be one SQL expression without subqueries; for example \"country = 'FR'\"",
         ),
-        ({"where": "p > 2"}, cal.FileError, r"p\.parquet: has no rows that satisfy where; relax the condition"),
-        ({"label": "truth"}, cal.ColumnError, "label: unknown column 'truth'; the columns are 'y', 'p'"),
-        ({"classes": [1, 2, 3]}, cal.ArgumentError, "classes: has 3 names for 2 classes"),
-        ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
-        ({"table": "t"}, cal.ArgumentError, "DuckDB databases"),
-        ({"by": "region"}, cal.ColumnError, "region"),
+        ({"where": "p > 2"}, cal.errors.FileError, r"p\.parquet: has no rows that satisfy where; relax the condition"),
+        ({"label": "truth"}, cal.errors.ColumnError, "label: unknown column 'truth'; the columns are 'y', 'p'"),
+        ({"classes": [1, 2, 3]}, cal.errors.ArgumentError, "classes: has 3 names for 2 classes"),
+        ({"lenses": ["class:9"]}, cal.errors.ArgumentError, "class:9"),
+        ({"table": "t"}, cal.errors.ArgumentError, "DuckDB databases"),
+        ({"by": "region"}, cal.errors.ColumnError, "region"),
     ):
         with pytest.raises(error, match=match):
             cal.scan(file, **words)  # type: ignore[arg-type]
@@ -291,10 +292,10 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         (tmp_path, "is a folder"),
         ([], "is empty"),
     ):
-        with pytest.raises(cal.FileError, match=match):
+        with pytest.raises(cal.errors.FileError, match=match):
             cal.scan(source)
     (tmp_path / "empty.csv").touch()
-    with pytest.raises(cal.FileError, match="0 bytes"):
+    with pytest.raises(cal.errors.FileError, match="0 bytes"):
         cal.scan(tmp_path / "empty.csv")
 
 
@@ -306,7 +307,7 @@ def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path) -> None:
     assert cal.scan(file) == cal.Sketches.of(i % 2, (i % 9 + 1) / 10)  # type: ignore[arg-type]
     file.write_text("ticket,y,p\n" + rows[:60] + "# pause\n" + rows[60:])
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"tickets\.csv: cannot be split into columns: a row does not match the header 'ticket,y,p'; look for rows with more or fewer fields, such as comments",
     ):
         cal.scan(file)  # type: ignore[arg-type]
@@ -346,12 +347,14 @@ def test_printed_rows_are_named_by_number(tmp_path: Path, row: str, words: str) 
 
 def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     for source in (5, [5], pl.DataFrame({"y": [0, 1], "p": [0.1, 0.2]})):
-        with pytest.raises(cal.InputTypeError, match=r"source: must be a path, a pattern or a list.*Sketches\.of"):
+        with pytest.raises(
+            cal.errors.InputTypeError, match=r"source: must be a path, a pattern or a list.*Sketches\.of"
+        ):
             cal.scan(source)  # type: ignore[arg-type]
     name = os.fsencode(tmp_path) + b"/n\xe9.csv"
     Path(os.fsdecode(name)).write_text("y,p\n0,0.5\n")
     with pytest.raises(
-        cal.FileError,
+        cal.errors.FileError,
         match=r"n\\udce9\.csv: the file name is not valid UTF-8, and DuckDB cannot open it; rename the file",
     ):
         cal.scan(os.fsdecode(name))
@@ -420,7 +423,7 @@ def test_names_of_files_are_no_patterns(tmp_path: Path) -> None:
     (tmp_path / "usual.csv").write_text("y,p\n1,0.4\n")
     both = cal.scan([tmp_path / "usual.csv", tmp_path / "swapped.csv"])
     assert both == cal.Sketches.of([0, 1], [0.2, 0.4])
-    with pytest.raises(cal.FileError, match=r"usual\.csv: is csv, and .*a1\.parquet is parquet"):
+    with pytest.raises(cal.errors.FileError, match=r"usual\.csv: is csv, and .*a1\.parquet is parquet"):
         cal.scan([tmp_path / "a1.parquet", tmp_path / "usual.csv"])
 
 
@@ -430,7 +433,7 @@ def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path) -> None:
     with duckdb.connect(str(store)) as connection:
         connection.execute(f"CREATE VIEW all_rows AS FROM read_csv('{tmp_path / 'secret.csv'}')")
     for named, problem in ((None, "has no table"), ("all_rows", "'all_rows' is a view, which may read other files")):
-        with pytest.raises(cal.FileError, match=problem):
+        with pytest.raises(cal.errors.FileError, match=problem):
             cal.scan(store, table=named)
     with duckdb.connect(str(store)) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS y, 0.5 AS p")
@@ -462,7 +465,7 @@ def test_a_file_counts_once_whatever_names_it_has(tmp_path: Path, monkeypatch: p
 )
 def test_a_condition_is_one_expression(tmp_path: Path, where: str) -> None:
     y, p = two_classes(30)
-    with pytest.raises(cal.ArgumentError, match="one SQL expression"):
+    with pytest.raises(cal.errors.ArgumentError, match="one SQL expression"):
         cal.scan(table(tmp_path / "p.parquet", y=y, p=p), where=where)
 
 
@@ -470,7 +473,7 @@ def test_a_condition_that_fails_is_named(tmp_path: Path) -> None:
     file = query_file(tmp_path / "p.parquet", "SELECT 1 AS y, [0.5, 0.5] AS p, 'SUBQUERY' AS g")
     assert cal.scan(file, where="g = 'SUBQUERY' -- a word, no query").n == 1
     for where in ("g::INTEGER = 1", "nope = 1"):
-        with pytest.raises(cal.ArgumentError, match=r"^where: "):
+        with pytest.raises(cal.errors.ArgumentError, match=r"^where: "):
             cal.scan(file, where=where)
 
 

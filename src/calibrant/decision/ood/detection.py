@@ -100,7 +100,7 @@ class OodEvaluation(Result):
         return ["measure", "value", "low", "high"], rows
 
 
-def ood_evaluate(
+def evaluate(
     inside: Any,
     outside: Any,
     *,
@@ -142,7 +142,7 @@ def ood_evaluate(
     See Also
     --------
     OodDetector : A detector trained on examples.
-    ood_msp : A score of the predicted probabilities.
+    msp : A score of the predicted probabilities.
 
     Notes
     -----
@@ -158,7 +158,7 @@ def ood_evaluate(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
+    >>> cal.evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
     0.8125
     """
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
@@ -303,7 +303,7 @@ class OodDetector:
 
     See Also
     --------
-    ood_evaluate : Evaluation of any score.
+    evaluate : Evaluation of any score.
     OodMahalanobis : A score that needs no out-of-distribution examples.
 
     References
@@ -313,7 +313,7 @@ class OodDetector:
     Examples
     --------
     >>> import calibrant as cal
-    >>> detector = cal.OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
+    >>> detector = cal.decision.ood.OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
     >>> bool(detector.score([[1.2]])[0] > detector.score([[0.1]])[0])
     True
     """

@@ -25,7 +25,7 @@ SEVERAL_BLOCKS = 1_000_000
 
 
 @documents_keywords(table=INPUT)
-def ood_msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
+def msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute one minus the maximum predicted probability of each row.
 
     Parameters
@@ -41,8 +41,8 @@ def ood_msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
 
     See Also
     --------
-    ood_entropy : Entropy of the predicted distribution.
-    ood_evaluate : Evaluation of a score.
+    entropy : Entropy of the predicted distribution.
+    evaluate : Evaluation of a score.
 
     References
     ----------
@@ -51,14 +51,14 @@ def ood_msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
+    >>> cal.msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
     [0.25, 0.5]
     """
-    return np.asarray(1 - _probabilities("ood_msp", y_prob, input).max(axis=1))
+    return np.asarray(1 - _probabilities("msp", y_prob, input).max(axis=1))
 
 
 @documents_keywords(table=INPUT)
-def ood_entropy(y_prob: Any, *, relative: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
+def entropy(y_prob: Any, *, relative: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute the entropy of the predicted distribution of each row.
 
     Parameters
@@ -76,19 +76,19 @@ def ood_entropy(y_prob: Any, *, relative: bool = False, input: Literal["prob", "
 
     See Also
     --------
-    ood_msp : One minus the maximum probability.
+    msp : One minus the maximum probability.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
+    >>> cal.entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
     [1.0, 0.0]
     """
-    probs = _probabilities("ood_entropy", y_prob, input)
+    probs = _probabilities("entropy", y_prob, input)
     return _entropy(probs) / (math.log(probs.shape[1]) if relative else 1.0)
 
 
-def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
+def energy(logits: Any, *, temperature: float = 1.0) -> Floats:
     r"""Compute the free energy of each row of logits.
 
     Parameters
@@ -105,7 +105,7 @@ def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
 
     See Also
     --------
-    ood_max_logit : Minus the maximum logit.
+    max_logit : Minus the maximum logit.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_energy([[3.0, 0.0], [0.5, 0.0]]).round(4).tolist()
+    >>> cal.energy([[3.0, 0.0], [0.5, 0.0]]).round(4).tolist()
     [-3.0486, -0.9741]
     """
     from scipy.special import logsumexp
@@ -127,7 +127,7 @@ def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
     return np.asarray(-temperature * logsumexp(_logits(logits) / temperature, axis=1))
 
 
-def ood_max_logit(logits: Any) -> Floats:
+def max_logit(logits: Any) -> Floats:
     """Compute minus the maximum logit of each row.
 
     Parameters
@@ -142,7 +142,7 @@ def ood_max_logit(logits: Any) -> Floats:
 
     See Also
     --------
-    ood_energy : Free energy of the logits.
+    energy : Free energy of the logits.
 
     References
     ----------
@@ -151,13 +151,13 @@ def ood_max_logit(logits: Any) -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_max_logit([[3.0, 0.0], [0.5, 0.0]]).tolist()
+    >>> cal.max_logit([[3.0, 0.0], [0.5, 0.0]]).tolist()
     [-3.0, -0.5]
     """
     return np.asarray(-_logits(logits).max(axis=1))
 
 
-def ood_mutual_information(members: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
+def mutual_information(members: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute the mutual information between prediction and ensemble member for each row.
 
     It is the entropy of the mean prediction minus the mean entropy of the members, a measure of their disagreement.
@@ -176,7 +176,7 @@ def ood_mutual_information(members: Any, *, input: Literal["prob", "logit"] = "p
 
     See Also
     --------
-    ood_variance : Variance over the members.
+    variance : Variance over the members.
 
     References
     ----------
@@ -185,15 +185,15 @@ def ood_mutual_information(members: Any, *, input: Literal["prob", "logit"] = "p
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_mutual_information([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    >>> cal.mutual_information([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
     [0.3681]
     """
-    probs = _members(members, input, "ood_mutual_information")
+    probs = _members(members, input, "mutual_information")
     mean_entropy = np.mean([_entropy(member) for member in probs], axis=0)
     return np.maximum(_entropy(probs.mean(axis=0)) - mean_entropy, 0.0)
 
 
-def ood_variance(members: Any, *, mean: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
+def variance(members: Any, *, mean: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute the variance of the probabilities over the members of an ensemble.
 
     Parameters
@@ -212,15 +212,15 @@ def ood_variance(members: Any, *, mean: bool = False, input: Literal["prob", "lo
 
     See Also
     --------
-    ood_mutual_information : Mutual information between prediction and member.
+    mutual_information : Mutual information between prediction and member.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.ood_variance([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    >>> cal.variance([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
     [0.32]
     """
-    spread = _members(members, input, "ood_variance").var(axis=0)
+    spread = _members(members, input, "variance").var(axis=0)
     return np.asarray(spread.mean(axis=1) if mean else spread.sum(axis=1))
 
 
@@ -245,7 +245,7 @@ def _logits(values: Any) -> Floats:
     if np.allclose(np.logaddexp.reduce(logits, axis=1), 0, atol=1e-6):
         raise InputError("logits", "are log-probabilities, which are normalized", "pass the model's own logits")
     if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=1e-6):
-        raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
+        raise InputError("logits", "are probabilities", "pass the model's own logits, or use msp or entropy")
     return logits
 
 
@@ -291,7 +291,7 @@ class OodMahalanobis:
     See Also
     --------
     OodKnn : Nearest-neighbour distance.
-    ood_evaluate : Evaluation of a score.
+    evaluate : Evaluation of a score.
 
     Notes
     -----
@@ -307,7 +307,7 @@ class OodMahalanobis:
     --------
     >>> import calibrant as cal
     >>> features = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]]
-    >>> fitted = cal.OodMahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
+    >>> fitted = cal.decision.ood.OodMahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
     >>> fitted.score([[0, 0], [2, 2]]).round(6).tolist()
     [2.0, 50.0]
     """
@@ -444,7 +444,7 @@ class OodKnn:
     See Also
     --------
     OodMahalanobis : Distance to class means.
-    ood_evaluate : Evaluation of a score.
+    evaluate : Evaluation of a score.
 
     References
     ----------
@@ -453,7 +453,7 @@ class OodKnn:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.OodKnn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
+    >>> cal.decision.ood.OodKnn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
     [0.0, 3.0]
     """
 

@@ -144,9 +144,9 @@ def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.make_calibrated(1000, rng=0)
+    >>> cal.inference.make_calibrated(1000, rng=0)
     Simulation(rows 1,000, classes 2, calibration error 0)
-    >>> cal.make_calibrated(1000, distribution=0.3, classes=5, rng=0).y_prob.shape
+    >>> cal.inference.make_calibrated(1000, distribution=0.3, classes=5, rng=0).y_prob.shape
     (1000, 5)
     """
     n, distribution = check_whole(n, "n"), _distribution(distribution, check_whole(classes, "classes", 2))
@@ -190,8 +190,8 @@ def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1)
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(100_000, warp=temperature(1.5), rng=0)
-    >>> round(cal.ece(data.y_true, data.y_prob), 2), round(cal.true_calibration_error(temperature(1.5)), 4)
+    >>> data = cal.inference.make_miscalibrated(100_000, warp=temperature(1.5), rng=0)
+    >>> round(cal.ece(data.y_true, data.y_prob), 2), round(cal.inference.true_calibration_error(temperature(1.5)), 4)
     (0.06, 0.0587)
     """
     n, distribution, warp, draw = check_whole(n, "n"), _distribution(distribution), as_warp(warp), _generator(rng)
@@ -251,9 +251,9 @@ def true_calibration_error(
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import label_noise, temperature
-    >>> round(cal.true_calibration_error(label_noise(0.1)), 10)
+    >>> round(cal.inference.true_calibration_error(label_noise(0.1)), 10)
     0.05
-    >>> round(cal.true_calibration_error(temperature(1.5), distribution=(2, 2), norm=2), 10)
+    >>> round(cal.inference.true_calibration_error(temperature(1.5), distribution=(2, 2), norm=2), 10)
     0.0590748922
     """
     population, norm = _population(warp, distribution), check_norm(norm)

@@ -22,6 +22,8 @@ from ..errors import (
     LensError,
     UndefinedMetricError,
 )
+from ..evaluation.discrimination import auroc_with_error, c_statistic
+from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, many
@@ -36,8 +38,6 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
-from .discrimination import auroc_with_error, c_statistic
-from .header import check_outcome, outcome_of
 
 Floats = NDArray[np.float64]
 
@@ -177,7 +177,7 @@ class ClinicalSummary(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.clinical_summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
+    >>> found = cal.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
     >>> found["c"].value, found["C (ROC)"].method
     (0.75, 'DeLong')
     """
@@ -236,7 +236,7 @@ def _shown(row: ClinicalRow) -> str:
 
 
 @documents_keywords()
-def clinical_summary(
+def summary(
     y_true: Any,
     y_prob: Any = None,
     *,
@@ -301,8 +301,8 @@ def clinical_summary(
     --------
     evaluate : Metrics of the catalogue.
     calibrant.interval : Interval of one metric, by other methods.
-    calibrant.net_benefit : Decision curve analysis.
-    calibrant.tripod : The items of the TRIPOD+AI statement that these results answer.
+    calibrant.decision.net_benefit : Decision curve analysis.
+    calibrant.reporting.tripod : The items of the TRIPOD+AI statement that these results answer.
 
     Notes
     -----
@@ -338,8 +338,8 @@ def clinical_summary(
     Examples
     --------
     >>> import calibrant as cal
-    >>> data = cal.make_miscalibrated(1000, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> found = cal.clinical_summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
+    >>> data = cal.inference.make_miscalibrated(1000, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
+    >>> found = cal.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
     >>> slope = found["slope"]
     >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald

@@ -21,6 +21,7 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
 )
+from ..evaluation.discrimination import auroc_with_error
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
@@ -38,8 +39,7 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions
 from ..views.selections import parse_selection
 from ..views.view import View
-from .clinical import one_event
-from .discrimination import auroc_with_error
+from .performance import one_event
 
 Floats = NDArray[np.float64]
 
@@ -347,9 +347,9 @@ def validate_by_group(
 
     See Also
     --------
-    calibrant.pool_estimates : Pool estimates that were computed elsewhere.
+    calibrant.inference.pool_estimates : Pool estimates that were computed elsewhere.
     validate_by_period : Periods in order, with a trend.
-    calibrant.forest_diagram : Forest plot of one measure.
+    calibrant.figures.forest_diagram : Forest plot of one measure.
     calibrant.evaluate : Any metrics by group, without pooling.
 
     Notes
@@ -385,9 +385,9 @@ def validate_by_group(
     --------
     >>> import numpy as np
     >>> import calibrant as cal
-    >>> data = cal.make_calibrated(2000, distribution=(2, 6), rng=0)
+    >>> data = cal.inference.make_calibrated(2000, distribution=(2, 6), rng=0)
     >>> centre = np.repeat(["A", "B", "C", "D", "E"], 400)
-    >>> result = cal.validate_by_group(cal.Predictions(data.y_true, data.y_prob, groups=centre))
+    >>> result = cal.clinical.validate_by_group(cal.Predictions(data.y_true, data.y_prob, groups=centre))
     >>> round(result["slope"].estimate, 2), result["slope"].k
     (0.98, 5)
     """
@@ -484,9 +484,9 @@ def validate_by_period(
     --------
     >>> import numpy as np
     >>> import calibrant as cal
-    >>> data = cal.make_calibrated(2000, distribution=(2, 6), rng=0)
+    >>> data = cal.inference.make_calibrated(2000, distribution=(2, 6), rng=0)
     >>> year = np.repeat([2019, 2020, 2021, 2022], 500)
-    >>> result = cal.validate_by_period(data.y_true, data.y_prob, times=year)
+    >>> result = cal.clinical.validate_by_period(data.y_true, data.y_prob, times=year)
     >>> round(result["oe"].trend.slope, 3), round(result["oe"].trend.pvalue, 2)
     (-0.006, 0.82)
     """

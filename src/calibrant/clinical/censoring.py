@@ -270,7 +270,7 @@ def horizon_outcomes(
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.horizon_outcomes([1, 2, 3, 4, 5, 6], [1, 0, 1, 0, 0, 1], horizon=4)
+    >>> found = cal.clinical.horizon_outcomes([1, 2, 3, 4, 5, 6], [1, 0, 1, 0, 0, 1], horizon=4)
     >>> found.outcome.tolist(), found.weight.tolist()
     ([1, 0, 1, 0, 0, 0], [1.0, 0.0, 1.25, 1.25, 1.25, 1.25])
     >>> found

@@ -19,6 +19,7 @@ from ..errors import (
     UndefinedMetricError,
     warn_caller,
 )
+from ..evaluation.discrimination import auroc, average_precision
 from ..inference.resampling import FEW_GROUPS, given_in_vain, many
 from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
@@ -29,7 +30,6 @@ from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import View
-from .discrimination import auroc, average_precision
 from .refitting import (
     TrainingRows,
     check_estimator,
@@ -376,7 +376,7 @@ def internal_validation(
     >>> X = rng.normal(size=(150, 12))  # one predictor and eleven that are noise
     >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
     >>> model = LogisticRegression(C=np.inf)
-    >>> cal.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], n_resamples=100, rng=0)
+    >>> cal.clinical.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], n_resamples=100, rng=0)
     Internal validation by bootstrap, 100 resamples; 150 rows, 91 with the event True
     metric     apparent  optimism  corrected     error  resamples
     auroc        0.7826   0.06632     0.7163  0.003553        100

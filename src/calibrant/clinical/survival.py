@@ -26,6 +26,7 @@ from ..errors import (
     WeightError,
     warn_caller,
 )
+from ..evaluation.discrimination import placement_values
 from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import many
@@ -53,7 +54,6 @@ from .censoring import (
     read_follow_up,
     risk_share,
 )
-from .discrimination import placement_values
 
 Floats = NDArray[np.float64]
 Link = Literal["logit", "cloglog"]
@@ -331,7 +331,7 @@ def survival_summary(
     >>> death = rng.exponential(-5 / np.log1p(-risk))
     >>> censored = rng.exponential(10, 400)
     >>> time, event = np.minimum(death, censored), death <= censored
-    >>> cal.survival_summary(risk, time=time, event=event, horizon=5, rng=0)
+    >>> cal.clinical.survival_summary(risk, time=time, event=event, horizon=5, rng=0)
     400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it
     measure                     value  95% low     high  interval
     observed risk              0.4314   0.3780   0.4890  cloglog, Greenwood
