@@ -18,6 +18,7 @@ from calibrant.binning.table import binomial_interval
 from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
 from calibrant.views.lenses import parse_lens
+from tests.calling import call
 
 ON_EDGES = [0, 0.1, 0.2, 0.25, 0.5, 0.75, 1]
 
@@ -176,7 +177,9 @@ def test_edges_need_not_reach_from_0_to_1() -> None:
     for closed in sides:
         whole = cal.ece(y, p, binning=Edges((0, 0.5, 1), closed=closed))
         for weights in ({}, {"counts": [1] * 4}):
-            assert cal.ece(y, near, binning=Edges((0.3, 0.5, 0.9), closed=closed), **weights) == pytest.approx(whole)
+            assert call(cal.ece, y, near, binning=Edges((0.3, 0.5, 0.9), closed=closed), **weights) == pytest.approx(
+                whole
+            )
     assert cal.ece(y, p, bins=[0.1, 0.2]) == pytest.approx((cal.ece(y, p, bins=10) + cal.ece(y, p, bins=5)) / 2)
 
 
@@ -362,21 +365,21 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
     words = {need: beside[need] for need in metric.needs if need in beside}
     if metric.id in NUMBER_ONLY:
         with pytest.raises(ArgumentError, match=r"bins: must be an integer of at least 1; got \[0, 0\.3, 0\.7, 1\]"):
-            metric(y, p, bins=EDGES, **words)
+            call(metric, y, p, bins=EDGES, **words)
         return
-    found = metric(y, p, bins=EDGES, **words)
-    assert metric(y, p, bins=np.array(EDGES), **words) == found
+    found = call(metric, y, p, bins=EDGES, **words)
+    assert call(metric, y, p, bins=np.array(EDGES), **words) == found
     if "binning" not in metric.options:
         return
     own = Edges(tuple(EDGES))
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
-        assert metric(y, p, binning=own, **words) == found
+        assert call(metric, y, p, binning=own, **words) == found
     for name in ("equal_mass", "equal_width"):
         with pytest.raises(
             (ArgumentError, LensError),
             match=r"bins: edges cannot be combined with the binning 'equal_(mass|width)'; give a number of bins or drop binning|binning: 'equal_(mass|width)' requires one score per row, and 'canonical' has several; use 'auto' or KDTree",
         ):
-            metric(y, p, bins=EDGES, binning=name, **words)
+            call(metric, y, p, bins=EDGES, binning=name, **words)
 
 
 @pytest.mark.parametrize("metric", [m for m in BINNED if "binning" in m.options], ids=lambda m: m.id)
@@ -396,16 +399,18 @@ def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
     ):
         message = "has its own (number|edges)|has cells of its own|must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule|one score per row"
         with pytest.raises(ArgumentError, match=message):
-            metric(y, p, bins=5, binning=rule, **words)
+            call(metric, y, p, bins=5, binning=rule, **words)
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
         # A rule without a number takes it, and a number by default gives way.
-        assert metric(y, p, bins=5, binning=EqualMass(), **words) == metric(y, p, binning=EqualMass(5), **words)
+        assert call(metric, y, p, bins=5, binning=EqualMass(), **words) == call(
+            metric, y, p, binning=EqualMass(5), **words
+        )
 
 
 def test_functions_that_take_both_refuse_them_too() -> None:
     y, p, _ = _unfriendly(2)
     rule = EqualWidth(10)
-    for call in (
+    for function in (
         lambda **words: cal.calibration_curve(y, p, **words),
         lambda **words: cal.figures.reliability(y, p, **words),
         lambda **words: cal.evaluate(y, p, **words),
@@ -418,14 +423,14 @@ def test_functions_that_take_both_refuse_them_too() -> None:
             ArgumentError,
             match=r"bins: 5 conflicts with a binning that has its own number \(EqualWidth\); drop bins, or pass EqualWidth\(bins=5\)",
         ):
-            call(bins=5, binning=rule)
+            function(bins=5, binning=rule)
         with pytest.raises(
             ArgumentError,
             match="bins: edges cannot be combined with the binning 'equal_mass'; give a number of bins or drop binning",
         ):
-            call(bins=EDGES, binning="equal_mass")
-        assert call(bins=EDGES) is not None
-        assert call(binning=rule) is not None
+            function(bins=EDGES, binning="equal_mass")
+        assert function(bins=EDGES) is not None
+        assert function(binning=rule) is not None
     with pytest.raises(
         ArgumentError,
         match=r"bins: 2 conflicts with a binning that has its own number \(SimplexGrid\); drop bins, or pass SimplexGrid\(bins=2\)",

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import KDTree, Predictions
-from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, UnknownArgumentError
+from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError
 from calibrant.views.resolve import views_of
 
 
@@ -44,7 +44,7 @@ def test_fitted_on_the_same_rows_it_has_the_same_cells(n: int, k: int, ties: boo
     words = {weighted: weights[weighted]} if weighted else {}
     found = Predictions(rng.integers(0, k, n), probs, **words)
     [view] = views_of(found, "canonical")
-    plain, fitted = KDTree(0.07, 3), KDTree(0.07, 3).fit(probs, **words)
+    plain, fitted = KDTree(0.07, 3), KDTree(0.07, 3).fit(found)
     for one, other in zip(plain.cells(view), fitted.cells(view), strict=True):
         np.testing.assert_array_equal(one, other)
     other = vectors(83, k, 5, ties=ties)
@@ -141,10 +141,8 @@ def test_bad_uses_are_refused() -> None:
     ):
         cal.gece(labels, probs, binning=tree, gamma=0.3)
     assert cal.gece(labels, probs, binning=tree, gamma=0.2) == cal.gece(labels, probs, binning=tree)
-    with pytest.raises(UnknownArgumentError, match="weights: unexpected keyword"):
-        tree.fit(probs, weights=labels)
-    with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions"):
-        tree.fit(Predictions(labels, probs), counts=labels)
+    with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
+        tree.fit(Predictions(labels, probs), sample_weight=labels)
     with pytest.raises(LensError, match="'classwise' has one view for each class"):
         tree.fit(probs, lens="classwise")
     for bad in (5, [], [[0.5, 0.6]], [[np.nan, 1.0]]):
@@ -202,7 +200,6 @@ def test_a_tree_knows_the_order_of_its_classes() -> None:
     for tree in (
         KDTree().fit(frame),
         KDTree().fit(frame.add_prefix("p_")),
-        KDTree().fit(probs, classes=list("abcd")),
         KDTree().fit(Predictions(names, frame)),
     ):
         assert tree.classes_ == tuple("abcd")
