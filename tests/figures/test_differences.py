@@ -326,7 +326,6 @@ def test_results_are_plain_and_readable() -> None:
             cal.ArgumentError,
             "show: must be 'counts' or 'shares'; got 'all'",
         ),
-        (lambda: score_histogram(Y, P).plot(new_ax(), log=1), cal.ArgumentError, "log: must be True or False"),
     ],
 )
 def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:

@@ -260,7 +260,9 @@ def test_the_plot() -> None:
     with pytest.raises(ArgumentError, match="limit"):
         curve.plot(limit=2)
     rare = cal.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
-    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(distribution=False, estimates=False, name="m")
+    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(
+        distribution=False, estimates=False, label="m"
+    )
     assert shown.get_xlim()[1] < 0.2
     assert_readable(shown)
 

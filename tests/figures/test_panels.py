@@ -169,11 +169,6 @@ def test_results_are_plain_and_readable() -> None:
         (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.InputTypeError, "models: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true), cal.InputTypeError, "y_true: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true, {}), cal.InputTypeError, "models: must be a mapping"),
-        (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"),
-            cal.LensError,
-            "lens: is determined by the classes; drop lens or use reliability_panels",
-        ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]),

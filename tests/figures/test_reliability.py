@@ -471,7 +471,7 @@ def test_consistency_bars_stand_on_the_diagonal() -> None:
 
 
 def test_words_values_and_names_stand_on_the_picture() -> None:
-    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), name="mine")
+    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), label="mine")
     first, second = (text.get_text() for text in ax.get_legend().get_texts())
     assert first == f"mine\nece {cal.ece(Y, P, bins=10):.3f}\nbrier {cal.brier(Y, P):.3f}"
     assert second == "95% intervals"

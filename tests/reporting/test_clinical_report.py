@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError
 from calibrant.reporting import Report, Tripod, html
-from calibrant.reporting.tripod_items import ITEMS
+from calibrant.reporting.tripod_items import statement_items
 
 RNG = np.random.default_rng(5)
 LP = RNG.normal(-1, 1, 300)
@@ -78,7 +78,7 @@ class TestTripod:
     summary = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20)
 
     def test_items_are_those_of_the_statement(self) -> None:
-        numbers = [item.number for item in ITEMS]
+        numbers = [item.number for item in statement_items()]
         assert len(numbers) == len(set(numbers)) == 52
         assert sorted({int(re.sub(r"\D", "", number)) for number in numbers}) == list(range(1, 28))
         parts = {whole: "".join(n[len(whole) :] for n in numbers if re.fullmatch(rf"{whole}[a-g]", n)) for whole in
@@ -86,7 +86,7 @@ class TestTripod:
         assert parts == {
             "3": "abc", "5": "ab", "6": "abc", "8": "abc", "9": "abc", "12": "abcdefg", "18": "abcdef", "20": "abc", "23": "ab", "27": "abc",
         }  # fmt: skip
-        assert {item.number for item in ITEMS if item.studies == "E"} == {"12f", "12g", "20c", "24"}
+        assert {item.number for item in statement_items() if item.studies == "E"} == {"12f", "12g", "20c", "24"}
 
     def test_results_are_quoted_and_the_rest_is_for_the_authors(self) -> None:
         found = cal.tripod(

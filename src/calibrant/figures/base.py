@@ -254,13 +254,6 @@ def corner_words(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset
     ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)
 
 
-def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.35) -> str:
-    """The corner beside the diagonal with fewer points in a box of this size, for a legend."""
-    upper = np.count_nonzero((x < width) & (y > 1 - height))
-    lower = np.count_nonzero((x > 1 - width) & (y < height))
-    return "upper left" if upper <= lower else "lower right"
-
-
 def points_of(ax: Axes) -> tuple[Floats, Floats]:
     """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
     found = [np.empty((0, 2))]
@@ -359,10 +352,7 @@ class Diagram(Result):
         >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
         """
         kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))
-        given = [*options, *(["figsize"] if figsize is not None else [])]
         if kind not in PICTURES:
-            if given:
-                raise ArgumentError(given[0], f"has no meaning for {kind}", "use .png, .svg or .pdf")
             return super().save(path, format=format)
         if figsize is not None and (len(figsize) != 2 or not all(0 < side < 100 for side in figsize)):
             raise ArgumentError("figsize", f"must be width and height in inches; got {figsize!r}")

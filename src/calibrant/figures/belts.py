@@ -17,7 +17,7 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import ENDS, Diagram, axis_words, finish, none_for_nan, points_of, rows_of, series_on, square
+from .base import ENDS, Diagram, axis_words, finish, none_for_nan, rows_of, series_on, square
 from .canvas import new_ax
 from .models import is_small, legend_inside
 from .styling import LINES, plots, series_of
@@ -141,7 +141,7 @@ class CalibrationBelt(Diagram):
             look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_inside(ax, *points_of(ax))
+        legend_inside(ax)
         return ax
 
 

@@ -51,7 +51,7 @@ class GroupErrorDiagram(Diagram):
     groups : tuple of str
         Names of these groups.
     weight : dict of str to ndarray
-        Number of rows of each group, by model.
+        Number of rows of each group, by model; importance weights are scaled to sum to the number of rows.
     group_errors : dict of str to ndarray
         Errors of each model by group; NaN where undefined.
     rows : {"all", "label"}
@@ -60,18 +60,12 @@ class GroupErrorDiagram(Diagram):
 
     metric: str
     levels: tuple[str, ...]
-    """Names of the levels, from the coarsest to single classes."""
     sizes: tuple[int, ...]
-    """Number of groups of each level."""
     level_errors: dict[str, Floats]
-    """Errors of each model by level."""
     level: int
-    """Level whose groups are shown, 1 for the coarsest."""
     groups: tuple[str, ...]
     weight: dict[str, Floats]
-    """Number of rows of each group, by model; importance weights are scaled to sum to the number of rows."""
     group_errors: dict[str, Floats]
-    """Errors of each model by group; NaN where undefined."""
     rows: Rows
 
     def _columns(self) -> dict[str, list[Any]]:

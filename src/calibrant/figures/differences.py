@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
-from ..metrics.cumulative.distributions import maximum_survival, upper_quantile
+from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -66,18 +66,12 @@ class CumulativeDiagram(Diagram):
     """
 
     share: Floats = field(repr=False)
-    """Cumulative share of the weight at each distinct score, starting with 0."""
     score: Floats = field(repr=False)
-    """Distinct scores, starting with NaN."""
     path: Floats = field(repr=False)
-    """Cumulative sum of score minus outcome, divided by the total weight."""
     scale: float
-    """Standard deviation of the end of the path under calibration."""
     level: float
     reach: float
-    """Under calibration the path stays within this distance from 0 with probability `level` (asymptotically)."""
     pvalue: float
-    """Asymptotic p-value of the largest distance from 0."""
     ecce_mad: float
     ecce_r: float
     lens: str
@@ -275,7 +269,7 @@ def cumulative_diagram(
         path,
         scale,
         interval,
-        scale * upper_quantile(maximum_survival, 1 - interval),
+        scale * brownian_quantile(maximum_survival, 1 - interval),
         chance,
         far,
         float(ecce_r(view)),

@@ -38,22 +38,18 @@ class GroupConfidenceDiagram(Diagram):
     rows : tuple of str
         Rows of `confidence`: models, or true groups.
     confidence : ndarray of shape (rows, groups)
-        Mean probability of each group; NaN without rows of the true group.
+        Mean probability by `rows` and `groups`; NaN without rows of the true group.
     weight : ndarray of shape (rows,)
-        Number of rows of each mean.
+        Number of rows of each mean; importance weights are scaled to sum to the number of rows.
     given : str or None
         True group of all rows; None if each row of `confidence` has its own.
     """
 
     groups: tuple[str, ...]
     rows: tuple[str, ...]
-    """Rows of `confidence`: models, or true groups."""
     confidence: Floats
-    """Mean probability by `rows` and `groups`; NaN without rows of the true group."""
     weight: Floats
-    """Number of rows of each mean; importance weights are scaled to sum to the number of rows."""
     given: str | None
-    """True group of all rows; None if each row of `confidence` has its own."""
 
     def _columns(self) -> dict[str, list[Any]]:
         first = "true group" if self.given is None else "model"
@@ -98,8 +94,6 @@ class GroupConfidenceDiagram(Diagram):
             ax.set_xlim(0, 1)
             legend_above(ax, lines=1)
             return ax
-        for word in style:
-            raise ArgumentError(word, "has no meaning for a heat map", f"drop {word}")
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
 from ..binning.table import BinTable
-from ..errors import ArgumentError
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -21,24 +20,20 @@ from .base import (
     cells_of,
     drawn,
     finish,
-    legend,
     none_for_nan,
     number_of,
     one_view,
     plain,
     score_label,
 )
-from .canvas import LINE, PAPER_WIDTH, new_ax, small_size, text_scale
-from .labels import width_of
-from .models import SAMPLE, legend_above
+from .canvas import PAPER_WIDTH, new_ax
+from .models import legend_above
 from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-# Width of a label in inches above which the legend is placed above the axes.
-LONG_NAME = 1.2
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +54,6 @@ class ScoreHistogram(Diagram):
 
     table: BinTable = field(repr=False)
     positive: Floats
-    """Rows with outcome 1: the event, or a correct prediction."""
     negative: Floats
     lens: str
 
@@ -107,8 +101,6 @@ class ScoreHistogram(Diagram):
             Whether the heights are on a logarithmic axis.
         """
         check_choice(show, "show", ("counts", "shares"))
-        if not isinstance(log, bool):
-            raise ArgumentError("log", f"must be True or False; got {log!r}")
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
         edges = np.append(self.table.low, self.table.high[-1:])
         counted = (self.positive, self.negative)
@@ -129,19 +121,7 @@ class ScoreHistogram(Diagram):
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)
-        labels = ax.get_legend_handles_labels()[1]
-        longest = max((width_of(label, small_size()) for label in labels), default=0)
-        across = (SAMPLE * text_scale() + longest) * ax.figure.dpi / ax.bbox.width + 0.05
-        down = LINE * text_scale() * len(labels) * ax.figure.dpi / ax.bbox.height + 0.05
-        # The highest bars below a legend in each corner, as fractions of the axes.
-        tops = (ax.transScale + ax.transLimits).transform([[0, height] for height in np.nan_to_num(np.fmax(*heights))])[
-            :, 1
-        ]
-        left, right = (tops[beside].max(initial=0) for beside in (edges[:-1] < across, edges[1:] > 1 - across))
-        if longest > LONG_NAME or min(left, right) > 1 - down:
-            legend_above(ax)
-        else:
-            legend(ax, "upper left" if left < right else "upper right")
+        legend_above(ax)
         return ax
 
 

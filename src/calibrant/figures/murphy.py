@@ -79,10 +79,8 @@ class MurphyDiagram(Diagram):
     """
 
     theta: Floats
-    """Thresholds; at jumps a threshold occurs twice, first for the left limit."""
     curves: tuple[MurphyCurve, ...]
     exact: bool
-    """Whether linear interpolation between the thresholds is exact."""
     difference: MurphyDifference | None
     lens: str
 

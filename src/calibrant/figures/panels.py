@@ -17,8 +17,9 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
 from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size, tones_of
-from .drawing import draw_overlay, draw_reliability, legend_corner
+from .drawing import draw_overlay, draw_reliability
 from .labels import label_room, wrapped
+from .models import free_corner
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
 from .styling import LINES, each_of, plots
 
@@ -168,7 +169,7 @@ def _quiet(ax: Any) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        upper = legend_corner(ax) == "upper left"
+        upper = free_corner(ax, [entries[0][1]]) != "lower right"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
         style: dict[str, Any] = {

@@ -15,7 +15,7 @@ from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number
@@ -26,7 +26,7 @@ from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
-from .models import metric_label
+from .models import find_metric, metric_label
 from .styling import LINES, plots
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 
@@ -64,15 +64,15 @@ class ReliabilityDiagram(Diagram):
     table : BinTable
         The bins, with ``low``, ``high``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
     lower : ndarray of shape (bins,)
-        Lower end of the interval of each bin.
+        Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration.
     upper : ndarray of shape (bins,)
         Upper end.
     level : float or None
         Level of the intervals.
     how : str or None
-        Kind of the intervals.
+        Kind of the intervals; None without intervals.
     curve : FittedCurve, optional
-        Curve of ``kind="smooth"`` and ``"corp"``.
+        The curve of ``kind="smooth"`` and ``"corp"``.
     band : CalibrationBand, optional
         Simultaneous band.
     decomposition : Decomposition, optional
@@ -92,23 +92,16 @@ class ReliabilityDiagram(Diagram):
     kind: str
     lens: str
     table: BinTable = field(repr=False)
-    """The bins: ``low``, ``high``, ``rows``, ``weight``, ``mean_score``, ``rate``; empty bins are included."""
     lower: Floats
-    """Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration."""
     upper: Floats
     level: float | None
     how: str | None
-    """Kind of the intervals; None without intervals."""
     curve: FittedCurve | None = None
-    """The curve of ``kind="smooth"`` and ``"corp"``."""
     band: CalibrationBand | None = None
     decomposition: Decomposition | None = None
-    """Decomposition of the Brier score, for ``kind="corp"``."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Values of the requested metrics by identifier."""
     view: View | None = field(default=None, repr=False, compare=False)
     cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
-    """The arguments `binning` and `bins`."""
 
     @property
     def mean_score(self) -> Floats:
@@ -156,7 +149,7 @@ class ReliabilityDiagram(Diagram):
         float
             The value.
         """
-        found = metric if isinstance(metric, Metric) else catalogue[metric]
+        found = find_metric(metric)
         if found.id in self.metrics:
             return self.metrics[found.id]
         if self.view is None:
@@ -220,7 +213,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @plots(*LINES, named=True)
+    @plots(*LINES)
     def plot(
         self,
         ax: Axes | None = None,
@@ -405,12 +398,8 @@ def _diagram(
         bounds = bin_bounds(view, table, binning, bins, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
-    values = {found.id: metric_value(found, view, binning, bins) for found in map(_metric, metrics)}
+    values = {found.id: metric_value(found, view, binning, bins) for found in map(find_metric, metrics)}
     shown = None if how in (None, "standard_error") else level
     return ReliabilityDiagram(
         kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, (binning, bins)
     )
-
-
-def _metric(name: str | Metric) -> Metric:
-    return name if isinstance(name, Metric) else catalogue[name]

@@ -73,9 +73,7 @@ class RiskCoverageDiagram(Diagram):
     curves: tuple[RiskCurve, ...]
     risk: Risk
     target: str
-    """Target of the marked threshold as text; empty without target."""
     level: float | None
-    """Level of the interval of each risk."""
     lens: str
 
     def __getitem__(self, name: str) -> RiskCurve:

@@ -47,7 +47,7 @@ class SimplexDiagram(Diagram):
     kind : {"arrows", "points"}
         Cells of a grid, or single rows.
     probs : ndarray of shape (M, 3)
-        Predicted distributions: means of cells, or single rows.
+        Predicted distribution, one per row: the mean of a cell, or that of a single row.
     outcome : ndarray of shape (M, 3)
         Observed frequency of each class; for single rows 1 for the label.
     weight : ndarray of shape (M,)
@@ -56,21 +56,16 @@ class SimplexDiagram(Diagram):
         Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to
         sum to 1.
     left_out : float
-        Share of rows not shown.
+        Share of rows not shown: rows of other classes, of cells with few rows, or beyond the largest number of points.
     """
 
     corners: tuple[str, str, str]
     kind: Kind
     probs: Floats
-    """Predicted distribution, one per row: the mean of a cell, or that of a single row."""
     outcome: Floats
-    """Observed frequency of each class; for single rows 1 for the label."""
     weight: Floats
-    """Number of rows; importance weights are scaled to sum to it."""
     renormalised: bool
-    """Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to sum to 1."""
     left_out: float
-    """Share of rows not shown: rows of other classes, of cells with few rows, or beyond the largest number of points."""
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -131,9 +126,6 @@ class SimplexDiagram(Diagram):
         return ax
 
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
-        for word in ("label", "marker"):
-            if style.get(word) is not None:
-                raise ArgumentError(word, "has no meaning for arrows", f"drop {word}")
         from matplotlib.colors import to_rgb
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler, many
 from ..inference.seeds import generator, seed_of
@@ -83,11 +83,11 @@ class StabilityDiagram(Diagram):
     values : tuple
         The settings.
     metric_value : ndarray
-        Value of the metric at each setting; for ``over="fraction"`` the mean over the resamples.
+        Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined.
     spread : ndarray
-        Standard deviation over the resamples.
+        Standard deviation over the resamples; NaN without resamples.
     lower : ndarray
-        Lower end of the interval.
+        Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples.
     upper : ndarray
         Upper end of the interval.
     by_chance : ndarray
@@ -97,7 +97,7 @@ class StabilityDiagram(Diagram):
     chance_upper : ndarray
         Upper end of this band.
     cells : ndarray
-        Number of non-empty bins or cells.
+        Number of non-empty bins or cells; NaN if the metric has none.
     least : ndarray
         Least number of rows in one of them.
     middle : ndarray
@@ -105,11 +105,11 @@ class StabilityDiagram(Diagram):
     most : ndarray
         Largest number of rows in one of them.
     same_as : tuple
-        The first setting with the same cells, or None.
+        The first setting with the same cells; None for a setting of its own.
     region : tuple of int or None
-        First and last index of the stable region.
+        First and last index of the stable region, or None.
     plateau : float
-        Midrange of the values in the region.
+        Midrange of the values in the region, or NaN.
     tolerance : float or str
         Criterion of stability.
     level : float
@@ -124,32 +124,21 @@ class StabilityDiagram(Diagram):
 
     metric: str
     over: str
-    """The option that varies, or ``"fraction"``."""
     values: tuple[Any, ...]
     metric_value: Floats
-    """Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined."""
     spread: Floats
-    """Standard deviation over the resamples; NaN without resamples."""
     lower: Floats
-    """Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples."""
     upper: Floats
     by_chance: Floats
-    """Mean of the metric over simulated labels; NaN without resamples and for soft labels."""
     chance_lower: Floats
     chance_upper: Floats
     cells: Floats
-    """Number of non-empty bins or cells; NaN if the metric has none."""
     least: Floats
-    """Least number of rows in one of them."""
     middle: Floats
-    """Median number of rows in them."""
     most: Floats
     same_as: tuple[Any, ...]
-    """The first setting with the same cells; None for a setting of its own."""
     region: tuple[int, int] | None
-    """First and last index of the stable region, or None."""
     plateau: float
-    """Midrange of the values in the region, or NaN."""
     tolerance: float | str
     level: float
     n_resamples: int
@@ -380,13 +369,7 @@ def stability_diagram(
         raise ArgumentError("lens", "is determined by the view", "drop lens")
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
-    try:
-        whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
-    except LensError as error:
-        if not (over == error.argument == "bins" and "gamma" in chosen.options):
-            raise
-        problem = f"'bins' has no effect for {chosen.id} of whole vectors, which a k-d tree partitions"
-        raise ArgumentError("over", problem, "use over='gamma'") from None
+    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"

@@ -83,7 +83,6 @@ class TopkDiagram(Diagram):
     metric: str
     lens: Asked
     baseline: str | None
-    """The model whose mean confidence is the baseline; None for the observed rate."""
 
     def __getitem__(self, name: str) -> TopkLine:
         return model_named(self.lines, name)

@@ -84,7 +84,6 @@ class VariationDiagram(Diagram):
     stated: Floats
     observed: Floats
     vce: float
-    """Variation calibration error: the mean gap over all rows."""
 
     _stated = ("variation", "vce")
 
@@ -215,14 +214,11 @@ class UceDiagram(Diagram):
     """
 
     table: BinTable = field(repr=False)
-    """The bins; ``mean_score`` is the mean normalised entropy, ``rate`` the error rate."""
     expected: Floats
-    """Error rate under calibration: one minus the mean of the largest probability."""
     lower: Floats
     upper: Floats
     level: float | None
     uce: float
-    """Uncertainty calibration error: the mean gap over all rows."""
 
     _stated = ("uce", "level")
 

@@ -799,7 +799,7 @@ class Metric:
         dict
             Facts of the metric by name.
         """
-        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "defaults", "facts", "cite"}
+        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "fill", "defaults", "facts", "cite"}
         own = [each.name for each in fields(self) if each.name not in callables]
         further = ["tests", "use_cases", "certain", "reference", "summary"]
         return {**asdict(self.info), **{name: getattr(self, name) for name in own + further}}

@@ -24,13 +24,11 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.files import check_writable
 from ..util.progress import loop
-from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
-from .clinical import PURPOSES, clinical_part
 from .content import (
     BeforeAfter,
     CalibratorTable,
@@ -48,15 +46,17 @@ from .forms import Document, form_of
 from .html import render_report
 from .interactive import Interactive, interactive
 from .measuring import measure
-from .plain import markdown_of
+from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
 from .summary import summarize
+from .tables import best_method, metric_table, places_found, report_tables, summary_table
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
 BINS = 15
+PURPOSES = ("clinical",)
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
 
@@ -169,7 +169,14 @@ class Report(Document):
         str
             Markdown text.
         """
-        return markdown_of(self)
+        return render_markdown(
+            "report.md",
+            report=self,
+            tables=report_tables(self),
+            summary=None if self.clinical is None else summary_table(self.clinical.summary),
+            best=best_method(self.recalibration),
+            places=places_found(self.weaknesses),
+        )
 
     def _fields(self) -> dict[str, Any]:
         found = super()._fields()
@@ -185,9 +192,8 @@ class Report(Document):
         return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        known = [(row.id, row.value, row.low, row.high) for row in self.metrics.all_rows]
-        rows = [[id, *("" if value is None else number(value) for value in values)] for id, *values in known]
-        return ["metric", "value", "low", "high"], rows
+        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome)
+        return table.headings, table.cells
 
 
 @documents_keywords()
@@ -432,6 +438,8 @@ def build(
 def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None:
     if options.purpose is None:
         return None
+    from .clinical import clinical_part  # its figures take long to import
+
     settings = options.known_level, options.n_resamples, options.seed
     return clinical_part(p, options.lens, *settings, outcome, options.metadata)
 

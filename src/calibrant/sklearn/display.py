@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, LabelError
+from ..figures.base import plain
 from ..figures.reliability_diagrams import ReliabilityDiagram
 from ..figures.styling import SHORT
 from ..input.predictions import Predictions
@@ -186,8 +187,9 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             The display itself.
         """
-        label: dict[str, Any] = {} if "label" in options else {"name": self.name if name is None else name}
-        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **label, **options)
+        shown = self.name if name is None else name
+        options.setdefault("label", None if shown is None else plain(shown))
+        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **options)
         self.figure_ = self.ax_.figure
         self.line_ = next(line for line in reversed(self.ax_.lines) if line.get_gid() == "curve")
         return self

@@ -280,7 +280,10 @@ def collect(
     if samples is None and rng is not None:
         raise ArgumentError("rng", "is used with samples only")
     runner = partial(_Runner, device=device, output=output, unpack=unpack, autocast=autocast)
-    batches = partial(track, loader, "batches") if progress else (lambda: loader)
+
+    def batches() -> Iterable[Any]:
+        return track(loader, "batches") if progress else loader
+
     if samples is not None or is_several(model):
         if layer is not None:
             raise ArgumentError("layer", "the features of several members differ", "collect them from a single model")

@@ -12,6 +12,7 @@ Each function creates the metric object with the arguments after the tensors, ad
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -33,6 +34,7 @@ ERRORS: dict[str, Callable[..., Any]] = {
     "multilabel_calibration_error": MultilabelCalibrationError,
     "calibration_error": CalibrationError,
 }
+__all__ = list(ERRORS)
 
 
 def __dir__() -> list[str]:
@@ -54,6 +56,9 @@ def __getattr__(name: str) -> Callable[..., Tensor]:
         value: Tensor = metric.compute()
         return value
 
+    tensors = list(inspect.signature(function).parameters.values())[:2]
+    options = inspect.signature(create).parameters.values()
+    function.__signature__ = inspect.Signature([*tensors, *options], return_annotation=Tensor)  # type: ignore[attr-defined]
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Compute the value of `{getattr(create, '__name__', f'CalibrationMetric({name!r})')}` for two tensors."

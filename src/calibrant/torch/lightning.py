@@ -151,7 +151,7 @@ class CalibrationCallback(Base):
     def _collection(self, classes: int) -> MetricCollection:
         """Empty metrics, for a number of classes, which is 1 for one event."""
         if isinstance(self.metrics, Mapping):
-            found = {name: metric.clone() for name, metric in self.metrics.items()}
+            found: dict[str, Any] = {name: metric.clone() for name, metric in self.metrics.items()}
             for metric in found.values():
                 metric.reset()
             return MetricCollection(found)
@@ -222,7 +222,8 @@ class CalibrationCallback(Base):
             self.temperature_module = self._fitted()
             values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         if self.diagram:
-            sketch = self._found[str(next(iter(self.metrics)))].sketch()
+            shown: Any = self._found[str(next(iter(self.metrics)))]
+            sketch = shown.sketch()
             if trainer.is_global_zero:
                 content.pictures[f"{self.prefix}reliability_diagram"] = reliability_diagram(sketch)._picture("png")
         self.values = values
