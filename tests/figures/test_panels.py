@@ -180,7 +180,6 @@ def test_results_are_plain_and_readable() -> None:
             cal.ArgumentError,
             "show: must be an integer of at least 1; got 0",
         ),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3), cal.UnknownArgumentError, "did you mean 'bins'"),
         (
             lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
             cal.InputTypeError,
