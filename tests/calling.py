@@ -19,8 +19,10 @@ def call(function: Any, y_true: Any, y_prob: Any = None, **keywords: Any) -> Any
     if combining:
         lens = cal.ordinal if keywords.get("lens") == "ordinal" else cal.classwise
         keywords["lens"] = lens(**combining)
-    if isinstance(y_prob, Mapping):
+    if isinstance(y_prob, Mapping) and reading:
         models = {name: cal.Predictions(y_true, each, **reading) for name, each in y_prob.items()}
         return function(models, **keywords)
+    if isinstance(y_prob, Mapping):
+        return function(y_true, y_prob, **keywords)
     data = y_true if y_prob is None and not reading else cal.Predictions(y_true, y_prob, **reading)
     return function(data, **keywords)

@@ -139,14 +139,6 @@ NAMES = [
         row=0,
     ),
     label(
-        "numbers as text",
-        lambda: cal.ece(["0", "1", "1", "0"], P),
-        "text labels require the names of the classes",
-        "got '0'",
-        "pass pos_label to name the positive class or classes with the positive class last",
-        row=0,
-    ),
-    label(
         "misspelt name",
         lambda: cal.ece(cal.Predictions(["cat", "dgo", "cat", "dog"], P, classes=CATS)),
         "labels must be among the classes ['cat', 'dog']; got 'dgo'",

@@ -430,8 +430,11 @@ GROUPS = [
 ]
 
 FRAMES = [
-    kind(InputTypeError, TypeError, "label")(
-        "no label=", lambda: cal.ece(FRAME), "is required when the first argument is a frame", "name the column"
+    kind(InputTypeError, TypeError, "y_true")(
+        "no label=",
+        lambda: cal.ece(FRAME),
+        "is a frame, whose columns are not named",
+        "pass Predictions(frame, label=..., prob=...) alone",
     ),
     kind(InputTypeError, TypeError, "prob")(
         "no prob=",

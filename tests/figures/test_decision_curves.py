@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError, ShapeError, UndefinedMetricError, UnknownArgumentError
+from calibrant.errors import ArgumentError, LensError, ShapeError, UndefinedMetricError
+from tests.calling import call
 
 from .pictures import assert_readable
 
@@ -147,12 +148,11 @@ def test_one_outcome_only(outcome: int) -> None:
         ({"y_prob": {"a": P, "b": P[:-1]}}, ShapeError, "399"),
         ({"y_prob": {}}, ArgumentError, "y_prob"),
         ({"y_true": Y * 0.5, "soft": True}, UndefinedMetricError, "soft"),
-        ({"tresholds": [0.5]}, UnknownArgumentError, "thresholds"),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        cal.figures.decision_curve(**{"y_true": Y, "y_prob": P, **arguments})
+        call(cal.figures.decision_curve, **{"y_true": Y, "y_prob": P, **arguments})
 
 
 def test_several_classes_need_one_event() -> None:

@@ -295,11 +295,6 @@ def test_results_are_plain_and_readable() -> None:
     [
         (lambda: cumulative_diagram(Y, P, interval=2), cal.errors.ArgumentError, "interval: must lie between 0 and 1"),
         (
-            lambda: cumulative_diagram(Y, P, bins=3),
-            cal.errors.UnknownArgumentError,
-            "bins: unexpected keyword of cumulative_diagram",
-        ),
-        (
             lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
             cal.errors.LensError,
             "lens: 'canonical' has more than one event per row; use 'top_label' or 'class:NAME'",
@@ -316,11 +311,6 @@ def test_results_are_plain_and_readable() -> None:
         ),
         (lambda: uce_diagram(Y, P, interval=0), cal.errors.ArgumentError, "interval: must lie"),
         (lambda: uce_diagram(Y, P, bins=0), cal.errors.ArgumentError, "bins"),
-        (
-            lambda: score_histogram(Y, P, binning="equal_mass"),
-            cal.errors.UnknownArgumentError,
-            "binning: unexpected keyword of score_histogram",
-        ),
         (
             lambda: score_histogram(Y, P).plot(new_ax(), show="all"),
             cal.errors.ArgumentError,

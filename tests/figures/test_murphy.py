@@ -130,7 +130,7 @@ def test_the_difference_and_its_band() -> None:
     wide = found.upper[middle] - found.lower[middle]
     assert wide == pytest.approx(2 * 1.96 * rows.std() / np.sqrt(len(Y)), rel=0.35, abs=1e-6)
     counted = murphy_diagram(
-        cal.Predictions(Y, models, counts=np.full(len(Y), 3)),
+        {name: cal.Predictions(Y, each, counts=np.full(len(Y), 3)) for name, each in models.items()},
         difference=("before", "after"),
         points=30,
         n_resamples=80,

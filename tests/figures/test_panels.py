@@ -185,11 +185,6 @@ def test_results_are_plain_and_readable() -> None:
             "show: must be an integer of at least 1; got 0",
         ),
         (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3),
-            cal.errors.UnknownArgumentError,
-            "did you mean 'bins'",
-        ),
-        (
             lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
             cal.errors.InputTypeError,
             r"y_true: views and sketches have one event per row; pass labels and probabilities, or a mapping such as \{'cat': sketches\['class:cat'\]\} to reliability_panels",

@@ -62,7 +62,7 @@ def test_forms_and_errors() -> None:
         FOUND.plot(layout="grid")  # type: ignore[arg-type]
     with pytest.raises(CalibrantError, match="one event per row"):
         cal.figures.classwise_curves(cal.Sketch.of(DATA.y_true == 1, P[:, 1]))
-    with pytest.raises(CalibrantError, match="lens"):
+    with pytest.raises(TypeError, match="lens"):
         cal.figures.classwise_curves(cal.Predictions(Y, P, classes=NAMES), lens="class:late")
     with pytest.raises(CalibrantError, match="'wald' is not available for 'loess'"):
         cal.figures.classwise_curves(cal.Predictions(Y, P, classes=NAMES), uncertainty="wald")

@@ -348,7 +348,6 @@ def test_results_are_plain_and_readable() -> None:
             "uncertainty: must be 'auto', 'clopper_pearson', 'jeffreys', 'wilson', 'standard_error', 'bootstrap', 'consistency', 'band' or None; got 'magic'",
         ),
         ({"interval": 95}, cal.errors.ArgumentError, "interval: must lie between 0 and 1; got 95"),
-        ({"n_bins": 5}, cal.errors.UnknownArgumentError, "n_bins: unexpected keyword of reliability_diagram; use bins"),
         (
             {"lens": "classwise"},
             cal.errors.LensError,

@@ -10,7 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.decision.areas import augrc, aurc
 from calibrant.decision.thresholds import choose_threshold
-from calibrant.errors import ArgumentError, InputTypeError, LensError, UnknownArgumentError
+from calibrant.errors import ArgumentError, InputTypeError, LensError
 from calibrant.figures.selective import risk_coverage_diagram
 from tests.calling import call
 
@@ -174,7 +174,6 @@ def test_a_model_without_errors_and_a_single_row() -> None:
         ({"confidence_level": 0.9}, ArgumentError, "confidence_level: requires a target; pass accuracy or coverage"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy: must lie between 0 and 1"),
         ({"points": 1}, ArgumentError, "points: must be an integer of at least 2; got 1"),
-        ({"confidences": [1]}, UnknownArgumentError, "did you mean 'confidence'"),
         (
             {"where": Y > 0, "loss": Y},
             ArgumentError,
@@ -204,10 +203,10 @@ def test_models_that_are_refused() -> None:
         match=r"y_prob: must contain one or more models with different names; for example \{'before': p, 'after': q\}",
     ):
         risk_coverage_diagram(Y, {1: P, "1": P})
-    with pytest.raises(InputTypeError, match="must be Predictions, a View or a Sketch"):
+    with pytest.raises(InputTypeError, match="must be Predictions; got tuple"):
         risk_coverage_diagram({"a": (Y, P)})
-    with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions; pass the Predictions alone"):
-        risk_coverage_diagram(cal.Predictions({"a": cal.Predictions(Y, P)}, counts=Y))
+    with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
+        risk_coverage_diagram({"a": cal.Predictions(Y, P)}, sample_weight=Y)
     with pytest.raises(ArgumentError, match="unknown model"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)})["b"]
     with pytest.raises(InputTypeError, match="ax: must be a matplotlib Axes"):

@@ -77,7 +77,6 @@ def test_the_picture(low: int, high: int, end: float) -> None:
         ({"bins": 0}, "bins"),
         ({"level": 2}, "level"),
         ({"horizon": 1e9}, "is observed until"),
-        ({"lens": "binary"}, "unexpected keyword"),
     ],
 )
 def test_bad_input(change: dict[str, Any], match: str) -> None:

@@ -183,7 +183,10 @@ def test_sure_rows_in_a_subpopulation() -> None:
 
 def test_what_is_missing_is_said() -> None:
     y, p, features = problem(60)
-    with pytest.raises(cal.errors.InputTypeError, match="groups: required by mcm; pass groups or features"):
+    with pytest.raises(
+        cal.errors.InputTypeError,
+        match=r"groups: required by mcm; pass Predictions\(\.\.\., groups=\.\.\.\) or Predictions",
+    ):
         cal.mcm(y, p)
     with pytest.raises(cal.errors.InputTypeError, match="features"):
         cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")

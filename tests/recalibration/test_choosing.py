@@ -395,16 +395,6 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
 
 def test_what_is_not_looked_at_is_refused() -> None:
     y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
-    with pytest.raises(cal.errors.ArgumentError, match=r"groups: .*GroupCalibration"):
-        cal.recalibrate(cal.Predictions(y, p, groups=y))
-    with pytest.raises(cal.errors.ArgumentError, match="features"):
-        cal.recalibrate(cal.Predictions(y, p, features=p[:, None]))
-    with pytest.raises(
-        cal.errors.UnknownArgumentError, match="random_state: unexpected keyword of recalibrate; use rng"
-    ):
-        cal.recalibrate(y, p, random_state=1)
-    with pytest.raises(cal.errors.UnknownArgumentError, match=r"cv: .*folds"):
-        cal.recalibrate(y, p, cv=3)
     with pytest.raises(
         cal.errors.InputTypeError,
         match=r"sample_weight: cannot be combined with Predictions; pass it to Predictions\(\.\.\.\) instead",

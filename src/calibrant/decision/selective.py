@@ -367,6 +367,7 @@ def coverage(
 
     Examples
     --------
+    >>> from calibrant import Predictions
     >>> from calibrant.decision.selective import coverage
     >>> coverage(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     0.5

@@ -247,6 +247,7 @@ def risk_coverage_diagram(
 
     Examples
     --------
+    >>> from calibrant import Predictions
     >>> from calibrant.figures.selective import risk_coverage_diagram
     >>> shown = risk_coverage_diagram(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), accuracy=0.9)
     >>> shown["model"].risk.round(3).tolist(), shown["model"].mark.threshold
