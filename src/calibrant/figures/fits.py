@@ -14,11 +14,12 @@ from ..binning.table import binomial_interval
 from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
+from ..inference.replicates import Bounds
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
 from ..util.results import Result
 from ..views.view import View
-from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
+from .uncertainty import BINOMIAL, Drawn, Resampler, band_bounds, bounds_of, standard_errors
 
 Floats = NDArray[np.float64]
 

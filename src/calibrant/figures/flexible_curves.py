@@ -16,6 +16,7 @@ from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
 from ..evaluation.clinical import closed_forms, statistics
 from ..inference.means import two_sided_quantile
+from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import number, percent
@@ -43,7 +44,7 @@ from .histograms import outcome_words
 from .labels import room_of, shortened
 from .models import is_small, legend_inside, single_point
 from .styling import LINES, plots, series_of
-from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
+from .uncertainty import FEWEST, Drawn, Resampler, bounds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

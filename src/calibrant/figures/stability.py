@@ -15,7 +15,8 @@ from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import PredictionSampler, RowSampler, many
+from ..inference.replicates import Replicates, many
+from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import generator, seed_of
 from ..input.convert import frozen, is_number
 from ..input.predictions import Predictions
@@ -525,9 +526,10 @@ def resampled(
 ) -> Floats:
     """The metric on bootstrap resamples: one row per resample, one column per share of rows and setting."""
 
+    bootstraps = [_bootstrap(source, share, count, seed) for share in shares] if count else []
+
     def values(b: int) -> list[float]:
-        rng = generator(seed, b)
-        parts = (_drawn(source, share, rng) for share in shares)
+        parts = (_drawn(source, bootstrap, b) for bootstrap in bootstraps)
         return [value_of(metric, part, plan, lens) for part in parts for plan in plans]
 
     return np.array(many(values, count), np.float64).reshape(count, len(shares) * len(plans))
@@ -553,11 +555,12 @@ def _simulated(
         plans = [_with_cells(metric, source, plan, keywords) for plan in plans]
 
     def simulated(b: int) -> list[float]:
-        rng = generator(seed, count + b)  # other numbers than those of the bootstrap
+        rng = generator(seed, count + b)  # other numbers than those of the bootstrap, and of the rows below
         values: list[float] = []
         for share in shares:
             # Given the scores the cells are fixed, so only a share of the rows is itself resampled.
-            part = source if len(plans) > 1 or share == 1 else _drawn(source, share, rng)
+            whole = len(plans) > 1 or share == 1
+            part = source if whole else _drawn(source, _bootstrap(source, share, count, seed), 2 * count + b)
             assert not isinstance(part, VectorView)
             sampler = RowSampler(part) if isinstance(part, View) else PredictionSampler(part)
             drawn = sampler.null(rng, True)
@@ -605,17 +608,22 @@ def _suggested(metric: Metric, over: str, settings: Sequence[Any], value: Floats
     return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
 
 
-def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:
-    """Resample a share of the rows with replacement; counts give the number of rows to resample from."""
+def _bootstrap(source: Source, share: float, count: int, seed: int) -> Replicates:
+    """Replicates of a share of the rows; counts give the number of rows to resample from."""
+    rows = source.weight if source.weight_kind == "counts" else None
+    total = source.n if rows is None else int(rows.sum())
+    return Replicates(source.n if rows is None else rows, count, seed, size=max(1, round(share * total)))
+
+
+def _drawn(source: Source, bootstrap: Replicates, number: int) -> Predictions | View:
+    """The rows of a replicate."""
     assert not isinstance(source, VectorView)
     weight: NDArray[Any] | None
     if source.weight_kind == "counts":
-        assert source.weight is not None
-        total = int(source.weight.sum())
-        counts = rng.multinomial(max(1, round(share * total)), source.weight / total)
+        counts = bootstrap.counts(number).astype(np.int64)
         rows, weight = np.flatnonzero(counts), frozen(counts[counts > 0])
     else:
-        rows = rng.integers(source.n, size=max(1, round(share * source.n)))
+        rows = bootstrap.rows(number)
         weight = None if source.weight is None else frozen(source.weight[rows])
     if isinstance(source, Predictions):
         part = source.take(rows)

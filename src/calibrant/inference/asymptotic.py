@@ -19,6 +19,7 @@ from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
 from .cells import DistinctSampler, has_few_scores
 from .metric_tests import ANY_SIDE, NULL_DRAWS, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
+from .replicates import draw_events
 from .seeds import generator
 from .verdicts import degrees_of_freedom
 
@@ -317,7 +318,8 @@ def _paths(asked: TestInput) -> tuple[Floats, Floats] | None:
     at = DistinctSampler(view)
     if asked.n_resamples * at.count > MOST_ENTRIES:
         return None
-    events = generator(asked.seed, 0).binomial(at.rows, at.score, (asked.n_resamples, at.count))
+    numbers = range(asked.n_resamples)
+    events = np.array([draw_events(at.score, generator(asked.seed, number), at.rows) for number in numbers])
     paths = np.zeros((asked.n_resamples, at.count + 1))
     np.cumsum(at.rows * at.score - events, axis=1, out=paths[:, 1:])
     return paths, np.append(0.0, np.cumsum(at.rows * at.score * (1 - at.score)))

@@ -21,7 +21,8 @@ from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.resolve import paired_models
 from ..views.selections import Selection, parse_selection
 from ..views.view import View
-from .resampling import PredictionSampler, RowSampler, choose_sampler, many, refuse_options_of_rows, view_keywords
+from .replicates import many
+from .resampling import PredictionSampler, RowSampler, choose_sampler, refuse_options_of_rows, view_keywords
 from .seeds import generator, seed_of
 
 Floats = NDArray[np.float64]

@@ -27,6 +27,7 @@ from .cells import CellSampler
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .pair_resampling import skce_draws
+from .replicates import many
 from .resampling import (
     PredictionSampler,
     RowSampler,
@@ -34,7 +35,6 @@ from .resampling import (
     choose_sampler,
     few_groups,
     given_in_vain,
-    many,
     not_used,
     refuse_options_of_rows,
     resample,

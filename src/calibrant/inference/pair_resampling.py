@@ -28,7 +28,8 @@ from ..metrics.kernel.pairs import (
 )
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .resampling import PredictionSampler, Sampler, many, multiplicities
+from .replicates import many
+from .resampling import PredictionSampler, Sampler, multiplicities
 
 Floats = NDArray[np.float64]
 

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
+from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.blocks import keep_freed_memory
 from ..util.cached import cached_property
-from ..util.progress import track
 from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event
 from ..views.resolve import are_kept
@@ -40,6 +38,7 @@ from .cells import (
     one_view,
     shared,
 )
+from .replicates import cumulative, draw_classes, draw_events, draw_rows, rows_by_code
 from .seeds import generator
 
 Array = NDArray[Any]
@@ -83,28 +82,6 @@ def not_used(names: tuple[str, ...], why: str) -> str:
 def few_groups(count: int) -> str:
     """A caveat for this number of clusters; empty if there are enough, or none."""
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
-
-
-def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
-    """``work(0) ... work(count - 1)``, in order, on `workers` threads.
-
-    What a metric warns of in a resample, such as an order of its rows, concerns the resample and not the data.
-    """
-
-    def quiet(number: int) -> Any:
-        with no_warnings():
-            return work(number)
-
-    keep_freed_memory()
-    if workers is None or workers <= 1 or count < 2:
-        return list(track(map(quiet, range(count)), "resamples", count))
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(workers)
-    try:
-        return list(track(pool.map(quiet, range(count)), "resamples", count))
-    finally:  # an interrupt does not wait for the others
-        pool.shutdown(cancel_futures=True)
 
 
 class Sampler(Protocol):
@@ -156,10 +133,10 @@ class RowSampler:
             rows = view.weights.astype(np.int64)
             if not fixed_design:
                 rows = rng.multinomial(self.total, self.share)
-            return self._counted(rows, rng.binomial(rows, view.score))
-        at: Any = slice(None) if fixed_design else rng.integers(view.n, size=view.n)
+            return self._counted(rows, draw_events(view.score, rng, rows))
+        at: Any = slice(None) if fixed_design else draw_rows(view.n, rng)
         score = view.raw_score[at]
-        outcome = (rng.random(view.n) < score).view(np.uint8)
+        outcome = draw_events(score, rng)
         return self._drawn(score, outcome, at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
@@ -234,7 +211,7 @@ class PredictionSampler:
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
         if not fixed_design:
-            p = p.take(rng.integers(p.n, size=p.n))
+            p = p.take(draw_rows(p.n, rng))
         return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
 
     @cached_property
@@ -242,7 +219,7 @@ class PredictionSampler:
         """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
-        return np.ascontiguousarray(_paths(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
+        return np.ascontiguousarray(cumulative(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
 
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
@@ -253,13 +230,7 @@ class PredictionSampler:
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        n = self.predictions.n
-        if self.clusters is not None:
-            groups = rng.integers(len(self.clusters), size=len(self.clusters))
-            return np.concatenate([self.clusters[g] for g in groups])
-        if self.strata is not None:
-            return np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in self.strata])
-        return rng.integers(n, size=n)
+        return draw_rows(self.predictions.n, rng, self.clusters, self.strata)
 
     def whole(self) -> Drawn:
         """The original data."""
@@ -319,17 +290,11 @@ class PredictionSampler:
         return Drawn(views)
 
 
-def _parts(codes: Array) -> list[Array]:
-    """The rows of each code, in increasing order of code."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
         raise GroupError("groups", "are required for cluster resampling", Use("groups"))
     check_one_grouping(p, "clusters")
-    parts = _parts(p.groups)
+    parts = rows_by_code(p.groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
     return parts
@@ -338,38 +303,14 @@ def _clusters(p: Predictions) -> list[Array]:
 def _strata(p: Predictions) -> list[Array]:
     if p.labels is None or p.labels.ndim > 1:
         raise ArgumentError("stratify", "requires one class for each row")
-    return _parts(p.labels)
-
-
-def _paths(probs: Array) -> Array:
-    path = np.cumsum(probs, axis=1, dtype=np.float64)
-    path /= path[:, -1:]
-    return path
+    return rows_by_code(p.labels)
 
 
 def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
-    """One label per row, simulated from its probabilities, in the form of the labels of the predictions.
-
-    `paths` are the cumulative probabilities, one line per class, where these are known.
-    """
+    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
     if p.kind == "multilabel" or p.probs.ndim == 1:
         return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
-    if p.k == 2:
-        return (rng.random(p.n) < p.probs[:, 1]).view(np.uint8)
-    aim = rng.random(p.n)
-    if paths is not None:
-        passed = np.empty(p.n, np.bool_)
-        classes: NDArray[Any] = np.zeros(p.n, np.uint8 if p.k <= 255 else np.intp)
-        for path in paths:
-            classes += np.less_equal(path, aim, out=passed)
-        return np.minimum(classes.astype(np.intp), p.k - 1)
-    labels = np.empty(p.n, np.intp)
-    step = max(1, (1 << 20) // p.k)
-    for start in range(0, p.n, step):
-        labels[start : start + step] = (_paths(p.probs[start : start + step]) <= aim[start : start + step, None]).sum(
-            axis=1
-        )
-    return np.minimum(labels, p.k - 1)
+    return draw_events(p.probs[:, 1], rng) if p.k == 2 else draw_classes(p.probs, rng, paths)
 
 
 def _written_out(p: Predictions) -> Predictions:

@@ -23,12 +23,12 @@ from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
+from .replicates import many
 from .resampling import (
     ROW_BY_ROW,
     Sampler,
     choose_sampler,
     given_in_vain,
-    many,
     refuse_options_of_rows,
     resample,
     value_of,

@@ -24,7 +24,8 @@ from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 from .cells import Draws
-from .resampling import PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
+from .replicates import many
+from .resampling import PredictionSampler, Sampler, multiplicities, simulated_labels, view_keywords
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
