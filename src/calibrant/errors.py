@@ -1,8 +1,8 @@
 """Errors and warnings.
 
 Each error holds the argument at fault, what is wrong with it, where, and what to do about it. The parts are attributes, so that a
-program can react to `error.argument` or `error.row` without parsing text, and so that the command line can render the same error
-with the names of its options and the lines of a file.
+program can react to `error.argument` or `error.row` without parsing text; the command line names its option in place of the argument,
+and the line of a file in place of the row.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 __all__ = [
@@ -48,167 +47,32 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """The name of another argument within a message."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Use:
-    """A remedy: pass an argument, with a value if one is given.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument.
-    value : object, optional
-        The value to pass. None stands for a value that the reader has to choose.
-    reason : str, default ""
-        When or how, such as ``"if these are logits"``.
-    """
-
-    argument: str
-    value: Any = None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Drop:
-    """A remedy: leave out an argument, with the value it has; `reason` as for `Use`."""
-
-    argument: str
-    value: Any = None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class InPython:
-    """A remedy in Python code, which other interfaces leave out."""
-
-    text: str
-
-
-PASS_ROWS = InPython("pass the rows instead of a sketch")
-Problem = str | tuple[str | Argument, ...]
-Alternative = str | Use | Drop | InPython
-Remedy = Alternative | tuple[Alternative, ...]
-
-
-class Wording:
-    """Names of arguments, values and rows as Python spells them; a subclass spells them for another interface."""
-
-    verb = "pass"
-    """The verb of a remedy that names an argument without a value, or switches it on."""
-
-    def name(self, argument: str) -> str | None:
-        """The name of an argument, or None where this interface does not have it."""
-        return argument
-
-    def given(self, argument: str, value: Any) -> str | None:
-        """An argument with its value, or None where this interface does not have it."""
-        return argument if value is None else f"{argument}={value!r}"
-
-    def row(self, row: int) -> str:
-        """The location of a row, counted from 0."""
-        return f"in row {row}"
-
-    def instead(self, argument: str) -> str:
-        """What to do about an argument where none of the remedies applies to this interface."""
-        return ""
-
-    def alternative(self, remedy: Alternative) -> tuple[str, str]:
-        """The verb of a remedy and the rest of it; both are empty where this interface does not have it."""
-        if isinstance(remedy, str):
-            return "", remedy
-        if isinstance(remedy, InPython):
-            return "", remedy.text
-        shown = self.given(remedy.argument, remedy.value)
-        if shown is None:
-            return "", ""
-        plain = remedy.value is None or remedy.value is True
-        verb = "drop" if isinstance(remedy, Drop) else self.verb if plain else "use"
-        return verb, f"{shown} {remedy.reason}".rstrip()
-
-
-PYTHON = Wording()
-
-
-def _renamed(remedy: Alternative, names: Mapping[str, str]) -> Alternative:
-    """A remedy in Python code with new names of variables."""
-    if not isinstance(remedy, InPython):
-        return remedy
-    new = {name: other for name, other in names.items() if other.isidentifier()}
-    return InPython(re.sub(r"[A-Za-z_]\w*", lambda found: new.get(found[0], found[0]), remedy.text))
-
-
-def _join(parts: Sequence[tuple[str, str]]) -> str:
-    """Alternatives as one clause; a verb is not repeated."""
-    spoken: list[str] = []
-    before = ""
-    for verb, rest in parts:
-        if rest:
-            spoken.append(f"{verb} {rest}" if verb and verb != before else rest)
-            before = verb
-    if len(spoken) < 2:
-        return "".join(spoken)
-    comma = "," if len(spoken) > 2 or any("," in part or " if " in part for part in spoken) else ""
-    return f"{', '.join(spoken[:-1])}{comma} or {spoken[-1]}"
+ROWS_INSTEAD = "pass the rows instead of a sketch"
+"""The remedy where a sketch cannot be used."""
 
 
 class _Message:
-    """The parts of an error or a warning, and their rendering."""
+    """The parts of an error or a warning; its text is ``argument: problem in row 3; remedy``."""
 
     args: tuple[Any, ...]
 
     def _set(
         self,
         argument: str,
-        problem: Problem,
-        remedy: Remedy,
+        problem: str,
+        remedy: str,
         row: int | None,
         column: int | str | None,
         count: int | None,
         source: str,
     ) -> None:
         self.argument = argument
+        self.problem = problem
+        self.remedy = remedy
         self.row = row
         self.column = column
         self.count = count
         self.source = source
-        self._problem = problem
-        self.remedies = tuple(remedy) if isinstance(remedy, tuple) else (remedy,)
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with the argument."""
-        return self._problem_in(PYTHON)
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it; empty where nothing can be suggested."""
-        return _join([PYTHON.alternative(remedy) for remedy in self.remedies])
-
-    def render(self, wording: Wording) -> str:
-        """The message with the names of an interface.
-
-        Parameters
-        ----------
-        wording : Wording
-            Names of arguments and rows.
-
-        Returns
-        -------
-        str
-            One line: argument, problem, location, remedy.
-        """
-        name = wording.name(self.argument) or self.argument
-        problem = f"{name}: {self._problem_in(wording)}" if name else self._problem_in(wording)
-        remedy = _join([wording.alternative(remedy) for remedy in self.remedies])
-        if not remedy and any(self.remedies):
-            remedy = wording.instead(self.argument)
-        return problem + self._place_in(wording) + (f"; {remedy}" if remedy else "")
 
     def replaced(self, names: Mapping[str, str] | None = None, **changes: Any) -> Self:
         """The same message with other parts.
@@ -216,7 +80,7 @@ class _Message:
         Parameters
         ----------
         names : mapping of str to str, optional
-            New names of arguments.
+            New names of arguments, also where problem and remedy mention them.
         **changes
             New values of `argument`, `problem`, `remedy`, `row`, `column`, `count` or `source`.
 
@@ -225,58 +89,38 @@ class _Message:
         CalibrantError
             Of the same class.
         """
-        new = {} if names is None else names
-        parts: dict[str, Any] = {
-            "argument": new.get(self.argument, self.argument),
-            "problem": self._problem
-            if isinstance(self._problem, str)
-            else tuple(Argument(new.get(p.name, p.name)) if isinstance(p, Argument) else p for p in self._problem),
-            "remedy": tuple(
-                replace(remedy, argument=new.get(remedy.argument, remedy.argument))
-                if isinstance(remedy, (Use, Drop))
-                else _renamed(remedy, new)
-                for remedy in self.remedies
-            ),
-            **{name: getattr(self, name) for name in ("row", "column", "count", "source")},
-        }
+        parts = {name: getattr(self, name) for name in PARTS}
+        for old, new in (names or {}).items():
+            for name in ("argument", "problem", "remedy"):
+                parts[name] = re.sub(rf"\b{old}\b", new, parts[name])
         parts.update(changes)
-        kind: Any = type(self)
-        return kind(parts.pop("argument"), parts.pop("problem"), parts.pop("remedy"), **parts)
+        return _rebuild(type(self), parts)
 
-    def _problem_in(self, wording: Wording) -> str:
-        if isinstance(self._problem, str):
-            return self._problem
-        return "".join(
-            part if isinstance(part, str) else wording.name(part.name) or part.name for part in self._problem
-        )
-
-    def _place_in(self, wording: Wording) -> str:
-        """Where: ``in row 130``, or ``, the first in row 130`` of several."""
+    def describe(self, row_name: Callable[[int], str] = "in row {}".format) -> str:
+        """The text without the argument and the remedy: the problem and where it is, such as ``, the first in row 130``."""
         if self.row is None:
-            return f" in {self.source}" if self.source else ""
-        place = wording.row(self.row)
+            return f"{self.problem} in {self.source}" if self.source else self.problem
+        place = row_name(self.row)
         if self.column is not None:
             place += f", column {self.column!r}"
         if self.source:
             place += f" of {self.source}"
-        return f", the first {place}" if self.count is not None and self.count > 1 else f" {place}"
+        several = self.count is not None and self.count > 1
+        return f"{self.problem}, the first {place}" if several else f"{self.problem} {place}"
+
+    def _text(self) -> str:
+        named = f"{self.argument}: " if self.argument else ""
+        return named + self.describe() + (f"; {self.remedy}" if self.remedy else "")
 
     def __reduce__(self) -> tuple[object, ...]:
-        parts = (self.argument, self._problem, self.remedies, self.row, self.column, self.count, self.source)
-        return (_rebuild, (type(self), *parts))
+        return _rebuild, (type(self), {name: getattr(self, name) for name in PARTS})
 
 
-def _rebuild(
-    kind: Any,
-    argument: str,
-    problem: Problem,
-    remedy: Remedy,
-    row: int | None,
-    column: int | str | None,
-    count: int | None,
-    source: str,
-) -> Any:
-    return kind(argument, problem, remedy, row=row, column=column, count=count, source=source)
+PARTS = ("argument", "problem", "remedy", "row", "column", "count", "source")
+
+
+def _rebuild(kind: Any, parts: Mapping[str, Any]) -> Any:
+    return kind(**parts)
 
 
 class CalibrantError(_Message, Exception):
@@ -286,10 +130,10 @@ class CalibrantError(_Message, Exception):
     ----------
     argument : str
         The argument, option, column or file at fault.
-    problem : str or tuple
-        What is wrong, in plain English. A tuple may contain `Argument` for the names of other arguments.
-    remedy : str, Use, Drop, InPython, or tuple of these, default ""
-        What to do about it; a tuple holds alternatives.
+    problem : str
+        What is wrong, in plain English.
+    remedy : str, default ""
+        What to do about it.
     row : int, optional
         The first offending row, counted from 0.
     column : int or str, optional
@@ -314,8 +158,8 @@ class CalibrantError(_Message, Exception):
     def __init__(
         self,
         argument: str,
-        problem: Problem,
-        remedy: Remedy = "",
+        problem: str,
+        remedy: str = "",
         *,
         row: int | None = None,
         column: int | str | None = None,
@@ -323,7 +167,7 @@ class CalibrantError(_Message, Exception):
         source: str = "",
     ) -> None:
         self._set(argument, problem, remedy, row, column, count, source)
-        super().__init__(self.render(PYTHON))
+        super().__init__(self._text())
 
 
 class InputError(CalibrantError, ValueError):
@@ -413,10 +257,10 @@ class CalibrantWarning(_Message, UserWarning):
     ----------
     argument : str
         The argument that the warning is about; a single parameter is the whole text.
-    problem : str or tuple, optional
+    problem : str, optional
         What is unusual, in plain English.
-    remedy : str, Use, Drop, InPython, or tuple of these, default ""
-        What to do about it; a tuple holds alternatives.
+    remedy : str, default ""
+        What to do about it.
     row : int, optional
         The first row concerned, counted from 0.
     column : int or str, optional
@@ -430,8 +274,8 @@ class CalibrantWarning(_Message, UserWarning):
     def __init__(
         self,
         argument: str,
-        problem: Problem | None = None,
-        remedy: Remedy = "",
+        problem: str | None = None,
+        remedy: str = "",
         *,
         row: int | None = None,
         column: int | str | None = None,
@@ -440,7 +284,7 @@ class CalibrantWarning(_Message, UserWarning):
     ) -> None:
         named, text = ("", argument) if problem is None else (argument, problem)
         self._set(named, text, remedy, row, column, count, source)
-        super().__init__(self.render(PYTHON))
+        super().__init__(self._text())
 
 
 class InputWarning(CalibrantWarning):

@@ -434,7 +434,7 @@ def _with_model(calibrator: Any, write: Any, keywords: Mapping[str, Any]) -> Any
         raise ArgumentError(
             "calibrator",
             f"{type(calibrator).__name__} requires {calibrator.needs}, which a model of MLflow receives only as params of its signature",
-            ("pass signature, with a params schema", "log the file of calibrant.save with mlflow.log_artifact"),
+            "pass signature, with a params schema, or log the file of calibrant.save with mlflow.log_artifact",
         )
     pyfunc = _imported("mlflow.pyfunc")
     with temporary_folder() as place:

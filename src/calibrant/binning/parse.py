@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InPython
+from ..errors import ArgumentError
 from ..views.view import View
 from .exact_sums import CheckedSums
 from .rules import (
@@ -138,12 +138,12 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
         raise ArgumentError(
             "binning",
             f"expected an instance, got the class {binning.__name__}",
-            InPython(f"call it: {binning.__name__}()"),
+            f"call it: {binning.__name__}()",
         )
     elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
         rule = binning
     elif isinstance(getattr(binning, "table", None), BinTable):
-        raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
+        raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", "pass its .table")
     else:
         raise unknown_binning(binning)
     refuse_two_numbers(rule, bins)
@@ -217,7 +217,7 @@ def check_written(bins: Any, binning: Any) -> None:
 def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
     shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
     return ArgumentError(
-        "bins", f"{what} cannot be combined with the binning {shown}", ("give a number of bins", Drop("binning"))
+        "bins", f"{what} cannot be combined with the binning {shown}", "give a number of bins or drop binning"
     )
 
 

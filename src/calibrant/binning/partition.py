@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError, ReversedClassesWarning, Use
+from ..errors import ArgumentError, InputTypeError, LensError, ReversedClassesWarning
 from ..input.convert import is_number
 from ..input.frames import ColumnNames, column_names
 from ..input.frames import class_names as frame_classes
@@ -84,15 +84,19 @@ def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_si
         for name, given in changed.items():
             own = getattr(chosen, name, None) if isinstance(chosen, KDTree) else None
             if own is None:
-                raise ArgumentError(name, "has no effect without a k-d tree, which divides whole vectors", Drop(name))
+                raise ArgumentError(
+                    name, "has no effect without a k-d tree, which divides whole vectors", f"drop {name}"
+                )
             if given != own:
-                raise ArgumentError(name, f"{given!r} conflicts with the tree, which has its own ({own!r})", Drop(name))
+                raise ArgumentError(
+                    name, f"{given!r} conflicts with the tree, which has its own ({own!r})", f"drop {name}"
+                )
         return chosen
     if not is_default(bins):
         raise LensError(
             "bins",
             f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {bins!r}",
-            (Use("gamma", None, "for its cells"), Use("binning", "simplex_grid", "for a grid")),
+            "pass gamma for its cells or use binning='simplex_grid' for a grid",
         )
     return KDTree(gamma, min_size)
 
@@ -313,14 +317,14 @@ class KDTree:
             raise LensError(
                 "binning",
                 f"the tree was fitted for {self.lens_!r} with {self.columns_} columns; got {view.lens!r} with {view.tree_columns}",
-                InPython(f"fit it with lens={view.lens!r}") if view.lens != self.lens_ else "fit it on such vectors",
+                f"fit it with lens={view.lens!r}" if view.lens != self.lens_ else "fit it on such vectors",
             )
         names = _classes_of(view)
         if self.classes_ is not None and names not in (None, self.classes_) and set(names or ()) == set(self.classes_):
             raise LensError(
                 "binning",
                 f"the tree was fitted on the classes {_listed(self.classes_)} in this order; got {_listed(names or ())}",
-                InPython("pass the columns in that order"),
+                "pass the columns in that order",
             )
         cell = np.zeros(view.n, np.intp)
         waiting = [(0, np.arange(view.n))] if self.nodes_ else []
@@ -469,7 +473,7 @@ def _unlabelled(y_prob: Any, lens: str | Lens, keywords: Mapping[str, Any]) -> V
             raise InputTypeError(
                 next(iter(keywords)),
                 f"cannot be combined with {type(y_prob).__name__}",
-                InPython("pass it to Predictions(...) instead"),
+                "pass it to Predictions(...) instead",
             )
         source = y_prob
     else:

@@ -14,7 +14,6 @@ from ..errors import (
     InputWarning,
     LensError,
     UndefinedMetricError,
-    Use,
     WeightsNotSupportedError,
     warn_caller,
 )
@@ -228,7 +227,7 @@ class EqualWidth(BinningRule):
             raise LensError(
                 "binning",
                 f"'1/K' is the smallest confidence in the predicted class, but scores of the lens {view.lens!r} start at {start:.4g}",
-                (f"use 'equal_width:{start:.4g}'" if start else "use 'equal_width'", Use("lens", "top_label")),
+                f"""{(f"use 'equal_width:{start:.4g}'" if start else "use 'equal_width'")} or use lens='top_label'""",
             )
         low = 1 / view.classes
         if low >= high:
@@ -240,7 +239,7 @@ class EqualWidth(BinningRule):
         # The largest of K probabilities is at least 1/K, up to the accepted deviation of their sum from 1.
         least = 0.0 if view.lens in ("top_label", "rank:1", "within_top:1") else low
         shown = f"the range ({low:g}, {high:g}) for {view.classes} classes excludes"
-        _check_inside(view, least, high, shown, Use("lens", "top_label"))
+        _check_inside(view, least, high, shown, "use lens='top_label'")
         return low, high
 
     def table(self, view: View) -> BinTable:
@@ -412,7 +411,7 @@ class EqualMass(BinningRule):
         count = check_bins(self.bins)
         if view.weight is not None and not (view.weight == 1).all():
             raise WeightsNotSupportedError(
-                "binning", "splitting ties is not supported with weights", Use("ties", "together")
+                "binning", "splitting ties is not supported with weights", "use ties='together'"
             )
         if self.split == "array_split":
             size, larger = divmod(view.n, count)
@@ -485,7 +484,7 @@ class Quantile(BinningRule):
         counted = view.weight_kind == "counts" and view.weight is not None
         if weight is not None and not counted:
             raise WeightsNotSupportedError(
-                "binning", "interpolated quantiles are not defined with sample_weight", Use("binning", "equal_mass")
+                "binning", "interpolated quantiles are not defined with sample_weight", "use binning='equal_mass'"
             )
         if self.edges == "midway":
             rows = view.prefix.weight if counted else view.prefix.end
@@ -598,13 +597,13 @@ class Levels(BinningRule):
             raise ArgumentError(
                 "bins",
                 f"'levels' is one bin per distinct score, and {len(levels):,} of {view.n:,} scores are distinct (at most {self.most:,})",
-                ("round the scores", "give a number of bins", Use("binning", "equal_mass")),
+                "round the scores, give a number of bins, or use binning='equal_mass'",
             )
         if view.has_mixed_cells is not None and view.has_mixed_cells():
             raise ArgumentError(
                 "bins",
                 "'levels' requires the distinct scores, and different scores share a cell of this sketch",
-                ("give a number of bins", "evaluate the rows"),
+                "give a number of bins, or evaluate the rows",
             )
         return len(levels)
 
@@ -615,7 +614,7 @@ class Levels(BinningRule):
         rows = view.total if view.weight_kind == "counts" else view.n
         if count > SPARSE_LEVELS and rows < 2 * count:
             problem = f"'levels' has {count:,} bins for {rows:,.0f} rows, so that the rate of most bins is that of one row, and their variance is unknown"
-            warn_caller(InputWarning("bins", problem, ("round the scores", "give a number of bins")))
+            warn_caller(InputWarning("bins", problem, "round the scores, or give a number of bins"))
         middle = (levels[:-1] + levels[1:]) / 2
         # Between adjacent floating-point numbers the middle is rounded to one of them; bins are closed on the right.
         return np.concatenate([[0.0], np.where(middle < levels[1:], middle, levels[:-1]), [1.0]])

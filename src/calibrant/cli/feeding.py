@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, LabelError, Use
+from ..errors import ArgumentError, LabelError
 from ..input.missing import Dropped
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
@@ -132,7 +132,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
     try:
         return read(file, **source)
     except LabelError as error:
-        if not any(isinstance(remedy, Use) and remedy.argument == "pos_label" for remedy in error.remedies):
+        if "pos_label" not in error.remedy:
             raise
         raise error.replaced(remedy="use --classes NEGATIVE,POSITIVE") from None
 

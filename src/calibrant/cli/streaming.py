@@ -138,7 +138,9 @@ def read_stream(file: str, stream: bool | None, columns: Columns, keywords: dict
     except GroupError as error:
         if error.row is not None or is_sketch(file):
             raise
-        raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
+        raise error.replaced(
+            remedy=f"use --no-stream, or {error.remedy}" if error.remedy else "use --no-stream"
+        ) from None
 
 
 def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
@@ -199,7 +201,7 @@ def _merge_sketches(files: tuple[str, ...], options: dict[str, Any]) -> Sketches
         try:
             total = total.merge(Sketches.read(file))
         except LensError as error:
-            raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedies) from None
+            raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedy) from None
     return total
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
-from typing import Any
 
-from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Use, Wording
+from ..errors import CalibrantError, CalibrantWarning
 from .places import place_of
 
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
@@ -38,22 +38,15 @@ OPTIONS = {
 }
 # Options that take no value, or other values than the argument.
 VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
-# Remedies where the library has only some in Python.
-INSTEAD = {
-    "y_true": "name another column with --label",
-    "y_prob": "name other columns",
-    "scores": "name other columns",
-    "sample_weight": "name another column",
-    "counts": "name another column",
-    "features": "metrics of features are available in Python only",
-    "proximity": "metrics of features are available in Python only",
-    "times": "name a column of years, or of labels such as 2026 Q1 or 2026-01",
-    "calibrator": "name a file that calibrant fit wrote",
-}
-LONGEST = 5
+# An argument with its value, and an argument that a remedy names after its verb or a problem as the other of two.
+ASSIGNMENT = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[[^]]*\]|[-\w.]+)""")
+MENTION = re.compile(r"\b(pass|drop|combined with|requires) ([a-z_]+)\b")
+# Code of Python: a call, an index, an attribute, or the name of a class.
+CODE = re.compile(r"\w\(|\w\[|\b[a-z_]+\.[a-zA-Z_]+\b|\b[A-Z][a-z]+[A-Z]\w+|\b(y_true|y_prob)\b")
+ALTERNATIVES = re.compile(r"(, or | or |, )")
 
 
-class OptionWording(Wording):
+class OptionWording:
     """The names of options of one command.
 
     Parameters
@@ -64,48 +57,50 @@ class OptionWording(Wording):
         The words on the command line, which decide between options that give the same argument.
     """
 
-    verb = "use"
-
     def __init__(self, options: Collection[str], typed: Sequence[str] = ()) -> None:
         self._options = options
-        self._typed = {word.partition("=")[0] for word in typed}
+        self.typed = {word.partition("=")[0] for word in typed}
 
     def name(self, argument: str) -> str | None:
         """The option that gives an argument."""
         if argument in self._options:
             return argument if argument.startswith("-") else argument.upper()  # positional
         known = (*OPTIONS.get(argument, ()), f"--{argument.replace('_', '-')}")
-        found = [option for option in known if option in self._options]
-        return next((option for option in found if option in self._typed), found[0] if found else None)
+        present = [option for option in known if option in self._options]
+        return next((option for option in present if option in self.typed), present[0] if present else None)
 
-    def given(self, argument: str, value: Any) -> str | None:
-        """An option with its value as it is typed."""
-        option = self.name(argument)
-        if option is None or value is False:
-            return None
-        return option if value is None or value is True or option in VALUELESS else f"{option} {_typed(value)}"
+    def render(self, message: CalibrantError | CalibrantWarning) -> str:
+        """An error or a warning as one line: option, problem, line of the file, and the remedies that the command has."""
+        name = self.name(message.argument) or message.argument
+        remedy = self._remedy(message.remedy)
+        text = (f"{name}: " if name else "") + self._translate(message.describe(place_of))
+        return " ".join((text + (f"; {remedy}" if remedy else "")).split())
 
-    def row(self, row: int) -> str:
-        """The line of the file where it is known."""
-        return place_of(row)
+    def _translate(self, text: str) -> str:
+        """Arguments as options; those that the command does not have stay."""
 
-    def instead(self, argument: str) -> str:
-        """A remedy for an argument where the library has only some in Python."""
-        return INSTEAD.get(argument, "")
+        def mention(match: re.Match[str]) -> str:
+            return f"{match[1]} {self.name(match[2]) or match[2]}"
 
-    def alternative(self, remedy: Alternative) -> tuple[str, str]:
-        """Remedies without those in Python code."""
-        if isinstance(remedy, Use) and remedy.argument == "missing" and self.name("missing") is None:
-            return "", "drop or fill these rows"
-        return ("", "") if isinstance(remedy, InPython) else super().alternative(remedy)
+        def assignment(match: re.Match[str]) -> str:
+            option = self.name(match[1])
+            if option is None:
+                return match[0]
+            value = match[2].strip("'\"[]").replace("', '", ",").replace(", ", ",")
+            return option if value == "True" or option in VALUELESS else f"{option} {value}"
 
+        return MENTION.sub(mention, ASSIGNMENT.sub(assignment, text))
 
-def _typed(value: Any) -> str:
-    """A value as it is typed after an option: the entries of a list with commas and without blanks."""
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    entries = [str(entry) for entry in value]
-    return ",".join(entries if len(entries) <= LONGEST else [*entries[:2], "...", entries[-1]])
+    def _remedy(self, remedy: str) -> str:
+        """The alternatives without those in Python code or with arguments that the command does not have."""
+        kept = ""
+        separator = ""
+        for place, part in enumerate(ALTERNATIVES.split(self._translate(remedy))):
+            if place % 2:
+                separator = part
+            elif not (ASSIGNMENT.search(part) or CODE.search(part)):
+                kept += (separator if kept else "use " if part.startswith("--") else "") + part
+        return re.sub(r"\bpass (--)", r"use \1", kept)
 
 
 _wording: ContextVar[OptionWording] = ContextVar("wording")
@@ -118,11 +113,11 @@ def set_wording(options: Collection[str], typed: Sequence[str]) -> None:
 
 def note_options(options: Sequence[str]) -> None:
     """Note options that were configured, as if they were typed."""
-    found = _wording.get(None)
-    if found is not None:
-        found._typed.update(options)
+    wording = _wording.get(None)
+    if wording is not None:
+        wording.typed.update(options)
 
 
 def in_options(message: CalibrantError | CalibrantWarning) -> str:
     """An error or a warning as one line, in the terms of the command that runs."""
-    return " ".join(message.render(_wording.get(OptionWording(()))).split())
+    return _wording.get(OptionWording(())).render(message)

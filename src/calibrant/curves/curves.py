@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, Use
+from ..errors import ArgumentError, UndefinedMetricError
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
 from ..util.sums import accurate_sum
@@ -44,13 +44,15 @@ SAME_RATE = 1e-12
 MOST_PASSES = 40
 # Up to so many rows a spline is fitted to every row, above that to batches of each tie group.
 SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
-FIRTH = Use("penalty", "firth", "where available"), "use an isotonic curve"
+FIRTH = "use penalty='firth' where available, or an isotonic curve"
 
 
 def _separated(groups: Groups) -> SeparatedError:
     if not (groups.events.any() and groups.others.any()):
         return SeparatedError(
-            "y_true", "all outcomes are equal, so the coefficients are infinite", (FIRTH[0], "evaluate more rows")
+            "y_true",
+            "all outcomes are equal, so the coefficients are infinite",
+            "use penalty='firth' where available, or evaluate more rows",
         )
     why = "a threshold separates the outcomes (every event scores above every non-event, or below), so the slope is infinite"
     return SeparatedError("y_true", why, FIRTH)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import Replicates
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
@@ -333,7 +333,7 @@ def _aurc(steps: Steps, rule: str) -> float:
 def _aurc_in_row_order(judged: Judged) -> float:
     if judged.weight_kind != "unit":
         raise WeightsNotSupportedError(
-            "sample_weight", "the rule 'torch_uncertainty' does not support weights", Drop("sample_weight")
+            "sample_weight", "the rule 'torch_uncertainty' does not support weights", "drop sample_weight"
         )
     n = len(judged.loss)
     if n < 2:

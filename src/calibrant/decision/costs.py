@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
@@ -204,7 +204,7 @@ def expected_cost(
     check_keywords(expected_cost, keywords)
     source = as_predictions(y_true, y_prob, keywords, where)
     if where is not None and policy is not None:
-        raise ArgumentError("where", ("cannot be combined with ", Argument("policy")), "select the rows of both first")
+        raise ArgumentError("where", "cannot be combined with policy", "select the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
     matrix = _matrix(cost, view.k)
     reject = None if reject is None else check_cost(reject, "reject")

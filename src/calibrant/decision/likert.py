@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..binning.parse import BINS, NAMED, bin_table, is_default
 from ..binning.partition import KDTree, cells_of
 from ..binning.rules import LEVELS
-from ..errors import Argument, ArgumentError, Drop
+from ..errors import ArgumentError
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.view import View
@@ -192,9 +192,7 @@ def likert_error(
     if not is_default(bins) and (
         isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
     ):
-        raise ArgumentError(
-            "bins", ("has no effect unless ", Argument("within"), f" is a binning; got {bins!r}"), Drop("bins")
-        )
+        raise ArgumentError("bins", f"has no effect unless within is a binning; got {bins!r}", "drop bins")
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(

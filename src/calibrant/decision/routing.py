@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError
+from ..errors import ArgumentError
 from ..input.convert import is_number
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
@@ -194,7 +194,7 @@ def review_routing(
     )
     volume, low = check_cost(volume, "volume"), -math.inf if review is None else _threshold(review, "review")
     if accept is not None and capacity is not None:
-        raise ArgumentError("capacity", ("cannot be combined with ", Argument("accept")), "give one of them")
+        raise ArgumentError("capacity", "cannot be combined with accept", "give one of them")
     grid = np.concatenate([[np.inf], judged.steps.threshold])
     grid = np.unique(np.concatenate([grid[grid >= low], [] if review is None else [low]]))[::-1]
     table = _routing_table(judged, claims, grid, low, volume, errors, costs)

@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
     ArgumentError,
-    Drop,
     InputError,
     InputTypeError,
     LensError,
     ShapeError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.convert import column, is_number, numbers
@@ -93,7 +90,7 @@ class Judged:
             raise WeightsNotSupportedError(
                 "sample_weight",
                 f"{who} does not support real weights",
-                (Drop("sample_weight"), Use("counts", None, "for integers")),
+                "drop sample_weight or pass counts for integers",
             )
 
 
@@ -111,7 +108,7 @@ def read_judged(
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError(
             "where",
-            ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
+            "cannot be combined with confidence or loss",
             "select the rows of all first",
         )
     view = one_view(function, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
@@ -119,7 +116,7 @@ def read_judged(
         raise LensError(
             "lens",
             "the view has the lens of the positive class instead of the top label",
-            Use("lens", "top_label"),
+            "use lens='top_label'",
         )
     kept = None if view.rows is None else view.rows.kept
     sure = view.score if confidence is None else finite_column(confidence, "confidence", view.n, kept)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
-from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
+from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
 from ..util.checks import check_fraction
 from ..util.results import Result, number
@@ -320,7 +320,7 @@ def choose_threshold(
         raise ArgumentError(
             "accuracy",
             f"exactly one target is required: accuracy, coverage or cost; got {' and '.join(goal) or 'none'}",
-            Use("accuracy", 0.95),
+            "use accuracy=0.95",
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
@@ -356,7 +356,7 @@ def _method(method: Any, kind: str) -> Method:
         raise ArgumentError(
             "method",
             f"must be {names} for a guarantee of {kind}; got {method!r}",
-            InPython("use 'fixed' for a threshold chosen beforehand") if "fixed" in known else "",
+            "use 'fixed' for a threshold chosen beforehand" if "fixed" in known else "",
         )
     return method
 
@@ -366,7 +366,7 @@ def _costs(cost: Any) -> tuple[float, float]:
         raise ArgumentError(
             "cost",
             f"must be the cost of an error and of a review; got {cost!r}",
-            InPython("for example {'error': 10, 'review': 1}"),
+            "for example {'error': 10, 'review': 1}",
         )
     return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
 
@@ -490,7 +490,7 @@ def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, meth
 def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: float) -> _Found:
     """The cheapest threshold on these rows, with a bound of its cost that holds simultaneously for the grid."""
     if not judged.counts_errors:
-        raise InputError("loss", ("must be 0 or 1 with ", Argument("cost")), Drop("loss"))
+        raise InputError("loss", "must be 0 or 1 with cost", "drop loss")
     grid = np.concatenate([[np.inf], grid])  # answering no row is an option
     rows, lost, _ = judged.steps.at(grid)
     n = judged.total

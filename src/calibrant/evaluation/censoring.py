@@ -14,10 +14,8 @@ from ..errors import (
     ArgumentError,
     InputError,
     InputTypeError,
-    InPython,
     ShapeError,
     UndefinedMetricError,
-    Use,
     WeightError,
 )
 from ..inference.means import two_sided_quantile
@@ -373,17 +371,14 @@ def _cause(event: Whole, cause: Any) -> int:
             raise InputError(
                 "event",
                 f"the codes are {', '.join(map(str, codes))}, without 0 for censoring",
-                (
-                    Use("cause", 1, "if no row is censored"),
-                    InPython(f"pass event == {codes[-1]} if {codes[0]} means censored"),
-                ),
+                f"use cause=1 if no row is censored, or pass event == {codes[-1]} if {codes[0]} means censored",
             )
         cause = 1
     if not is_number(cause) or cause != int(cause) or cause < 1:
         raise ArgumentError("cause", f"must be the code of an event, 1 or above; got {cause!r}")
     if int(cause) not in codes and any(codes):
         others = [code for code in codes if code]
-        remedy = (Use("cause", others[0]),) if len(others) == 1 else ()
+        remedy = f"use cause={others[0]!r}" if len(others) == 1 else ""
         raise ArgumentError("cause", f"no row has the event {int(cause)}, only {', '.join(map(str, others))}", remedy)
     return int(cause)
 

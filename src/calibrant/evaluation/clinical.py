@@ -22,7 +22,6 @@ from ..errors import (
     LensError,
     UndefinedMetricError,
     UnknownArgumentError,
-    Use,
 )
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
@@ -441,14 +440,12 @@ def one_event(
         raise LensError(
             "y_prob",
             f"{what} is about one event, and the predictions are {p.kind}",
-            Use("lens", "class:NAME", "for one of the classes")
-            if p.kind == "multiclass"
-            else "pass the risk of one event",
+            "use lens='class:NAME' for one of the classes" if p.kind == "multiclass" else "pass the risk of one event",
         )
     views = views_of(p, lens)
     view = views[0]
     if len(views) > 1 or not isinstance(view, View):
-        raise LensError("lens", "must select one event", Use("lens", "class:NAME"))
+        raise LensError("lens", "must select one event", "use lens='class:NAME'")
     if view.is_soft:
         raise LabelError("y_true", "soft labels have no events to count", "pass observed outcomes")
     return view

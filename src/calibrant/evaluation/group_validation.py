@@ -13,17 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
     ArgumentError,
     BoundaryScoresWarning,
     CalibrantError,
-    Drop,
     GroupError,
     InputError,
     InputTypeError,
-    InPython,
     UndefinedMetricError,
-    Use,
 )
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
@@ -497,7 +493,7 @@ def validate_by_period(
     (-0.006, 0.82)
     """
     if "groups" in keywords:
-        raise GroupError("groups", ("cannot be combined with ", Argument("times")), "use validate_by_group for groups")
+        raise GroupError("groups", "cannot be combined with times", "use validate_by_group for groups")
     check_choice(every, "every", EVERY)
     if isinstance(y_true, Predictions):
         p = _with_groups(y_true, y_prob, times, keywords, where)
@@ -562,9 +558,7 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
                 "pass one group per row",
             )
         if isinstance(y_true, Predictions):
-            raise InputTypeError(
-                "groups", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)")
-            )
+            raise InputTypeError("groups", "cannot be combined with Predictions", "pass Predictions(..., groups=...)")
         keywords["groups"] = groups
     p = as_predictions(y_true, y_prob, keywords, where)
     if p.groups is None:
@@ -581,7 +575,7 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
         values = values.astype(np.int64)
     if every is not None:
         if order is not None:
-            raise ArgumentError("order", ("cannot be combined with ", Argument("every")), "dates have an order")
+            raise ArgumentError("order", "cannot be combined with every", "dates have an order")
         length = MONTHS[every]
         found, code = np.unique(
             _dates(values, every).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True
@@ -590,7 +584,7 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
         return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
     listed = values.tolist()
     if values.dtype.kind == "M" or any(hasattr(value, "isoformat") for value in listed):
-        raise ArgumentError("times", DATES, Use("every", "year"))
+        raise ArgumentError("times", DATES, "use every='year'")
     missing = [row for row, value in enumerate(listed) if value is None or value != value]
     if missing:
         raise GroupError("times", "missing period", DROP, row=missing[0], count=len(missing))
@@ -606,12 +600,12 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
     try:
         ordered: list[Any] = sorted(set(listed))
     except TypeError:
-        raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
+        raise ArgumentError("times", "mixes types that have no order", "pass order") from None
     if values.dtype.kind not in "iuf":
         return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
     whole = values.dtype.kind in "iu"
     if whole and all(_is_compact_date(str(name)) for name in ordered):
-        raise ArgumentError("times", DATES, Use("every", "year"))
+        raise ArgumentError("times", DATES, "use every='year'")
     if whole and all(
         re.fullmatch(COMPACT_MONTH, str(name)) for name in ordered
     ):  # 202112 and 202201 are one month apart
@@ -623,14 +617,14 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
 def _chronological(names: set[str]) -> list[str]:
     """Return labels that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
     if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", name) or _is_compact_date(name) for name in names):
-        raise ArgumentError("times", DATES, Use("every", "year"))
+        raise ArgumentError("times", DATES, "use every='year'")
     if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in names):
         return sorted(names)
     counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in names}
     if len({found and found[1] for found in counted.values()}) == 1 and all(counted.values()):
         return sorted(names, key=lambda name: int(found[2]) if (found := counted[name]) else 0)
     example = ", ".join(map(repr, sorted(names)[:3]))
-    raise ArgumentError("times", f"the order in time of {example} is unknown", Use("order"))
+    raise ArgumentError("times", f"the order in time of {example} is unknown", "pass order")
 
 
 def _is_compact_date(text: str) -> bool:
@@ -661,13 +655,13 @@ def _day(value: Any, every: str) -> np.datetime64:
     if hasattr(value, "start_time"):  # a period of pandas
         first, last = ((end.year * 12 + end.month - 1) // MONTHS[every] for end in (value.start_time, value.end_time))
         if first < last:
-            raise ArgumentError("times", f"holds periods longer than a {every}", Drop("every"))
+            raise ArgumentError("times", f"holds periods longer than a {every}", "drop every")
         return np.datetime64(value.start_time.date().isoformat(), "D")
     if hasattr(value, "date") or hasattr(value, "isoformat"):
         return np.datetime64((value.date() if hasattr(value, "date") else value).isoformat(), "D")
     text = str(value)
     if re.fullmatch(r"\d{4}", text) and every != "year":
-        raise ArgumentError("times", f"holds years, which have no {every}", Use("every", "year"))
+        raise ArgumentError("times", f"holds years, which have no {every}", "use every='year'")
     if _is_compact_date(text) or re.fullmatch(COMPACT_MONTH, text):
         text = "-".join(filter(None, (text[:4], text[4:6], text[6:])))
     if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}.*)?)?", text):
@@ -751,9 +745,7 @@ def _validated(
         present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
-        raise GroupError(
-            argument, f"there is one {kind} only; pooling requires at least two", InPython("use clinical_summary")
-        )
+        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
     notes = _boundary_notes(p, lens, chosen, edge)
     with warnings.catch_warnings():
         if notes:  # all rows have warned already

@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 from ..binning.parse import as_default, check_written
 from ..binning.rules import LEVELS, few_levels
 from ..errors import (
-    PASS_ROWS,
-    Argument,
+    ROWS_INSTEAD,
     ArgumentError,
     CalibrantError,
-    Drop,
     GroupError,
     InputTypeError,
-    InPython,
     LensError,
-    Use,
 )
 from ..input.convert import frozen, is_frame, summing_to_one
 from ..input.grouping import groups_of
@@ -196,7 +192,7 @@ def evaluate(
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
         if calibrator is not None:
-            raise InputTypeError("calibrator", "cannot be applied to sketches", PASS_ROWS)
+            raise InputTypeError("calibrator", "cannot be applied to sketches", ROWS_INSTEAD)
         return _evaluate_sketches(y_true, chosen, given, infer, outcome)
     checked = read_grouped(y_true, y_prob, by, keywords)
     if infer is not None and infer.assess:
@@ -227,11 +223,11 @@ def read_grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) ->
     """Return checked predictions with the groups of `by`; Predictions with groups accept ``by="groups"``."""
     if by is not None:
         if "groups" in keywords:
-            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
+            raise GroupError("by", "cannot be combined with groups", "drop groups")
         own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
         if isinstance(y_true, (Predictions, View, VectorView)) and not own:
             problem = "cannot be combined with Predictions, which hold their groups"
-            raise GroupError("by", problem, InPython("pass Predictions(..., groups=...) and by='groups' here"))
+            raise GroupError("by", problem, "pass Predictions(..., groups=...) and by='groups' here")
         if isinstance(by, str) and not own and not is_frame(y_true):
             problem = f"{by!r} is the name of a column, and the first argument is not a frame"
             raise GroupError("by", problem, "pass one group per row")
@@ -298,11 +294,11 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     events = p.kind == "confidence" and len(calibrator.classes_) == 2
     if p.kind not in ("binary", "multiclass") and not events:
         raise ArgumentError(
-            "calibrator", f"requires class probabilities, and the predictions are {p.kind}", Drop("calibrator")
+            "calibrator", f"requires class probabilities, and the predictions are {p.kind}", "drop calibrator"
         )
     if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
-            "calibrator", "was fitted on logits, and these are probabilities", Use("input", "logit", "and pass logits")
+            "calibrator", "was fitted on logits, and these are probabilities", "use input='logit' and pass logits"
         )
     order = _order_for(calibrator, p)
     scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
@@ -334,7 +330,7 @@ def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:
     raise ArgumentError(
         "calibrator",
         f"{type(calibrator).__name__} requires its features, the columns {shown}",
-        InPython("evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)"),
+        "evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)",
     )
 
 
@@ -563,7 +559,7 @@ def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict
         id = catalogue[metric].id if dot else ""
         users = [m for m in chosen if m.id in (id, id or m.id)]
         if not dot and name in own:
-            raise ArgumentError("options", f"{name!r} is an argument of evaluate", Use(name, value))
+            raise ArgumentError("options", f"{name!r} is an argument of evaluate", f"use {name}={value!r}")
         if not any(name in m.options for m in users):
             known = sorted({option for m in users for option in m.options if option not in own})
             near = get_close_matches(name, known, 1)
@@ -629,7 +625,7 @@ class Inference(NamedTuple):
 
             for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
                 problem = "has no effect without intervals or p-values"
-                raise ArgumentError(word, problem, (Use("interval", 0.95), Use("assess", True)))
+                raise ArgumentError(word, problem, "use interval=0.95 or pass assess=True")
             return None
         least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
     CalibrantWarning,
     UndefinedMetricError,
-    Use,
     warn_caller,
 )
 from ..inference.replicates import many
@@ -396,11 +394,11 @@ def internal_validation(
     for keyword in given_in_vain(internal_validation, **unused):
         if cross:
             raise ArgumentError(keyword, "has no effect on cross-validation", "use folds and repeats")
-        raise ArgumentError(keyword, f"has no effect on method={method!r}", Use("method", "cross_validation"))
+        raise ArgumentError(keyword, f"has no effect on method={method!r}", "use method='cross_validation'")
     check_estimator(estimator)
     data = TrainingRows.read(X, y, groups, sample_weight, pos_label)
     if stratify and data.groups is not None:
-        raise ArgumentError("stratify", ("cannot be combined with ", Argument("groups")), "give one of them")
+        raise ArgumentError("stratify", "cannot be combined with groups", "give one of them")
     fit = fit_of(estimator, data)
     statistics = _statistics(metrics, data.k)
     fitted, probs = fit(np.arange(data.n))

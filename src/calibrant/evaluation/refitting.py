@@ -17,7 +17,6 @@ from ..errors import (
     InputTypeError,
     LabelError,
     ShapeError,
-    Use,
 )
 from ..inference.replicates import Replicates, rows_by_code
 from ..inference.seeds import generator
@@ -121,7 +120,7 @@ def _classes(labels: NDArray[Any], pos_label: Any) -> tuple[Any, ...]:
         place = positive_of(names)
     if place is None:
         raise LabelError(
-            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", Use("pos_label", names[1])
+            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", f"use pos_label={names[1]!r}"
         )
     return names[1 - place], names[place]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError, InPython
+from ..errors import ArgumentError, CalibrantError
 from ..metrics.registry import Metric, catalogue
 from ..util.results import Result, html_lines, html_table, number, percent, text_table
 from .confidence import ConfidenceDistribution
@@ -214,9 +214,7 @@ class Evaluation(Result):
                 if result.value is None:
                     raise CalibrantError(wanted, result.reason)
                 return result.value
-        raise ArgumentError(
-            "metric", f"{wanted!r} was not evaluated", InPython(f"call evaluate(..., metrics=[{wanted!r}])")
-        )
+        raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"call evaluate(..., metrics=[{wanted!r}])")
 
     def _fields(self) -> dict[str, Any]:
         derived = ("observed_expected", "direction", "event")

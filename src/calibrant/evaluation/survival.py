@@ -19,12 +19,10 @@ from ..errors import (
     CalibrantError,
     InputTypeError,
     InputWarning,
-    InPython,
     ProbabilityError,
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
-    Use,
     WeightError,
     warn_caller,
 )
@@ -405,11 +403,11 @@ def read_survival(
     named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
     if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
         if prob is None:
-            raise InputTypeError("prob", "is required with a frame", InPython("name the column of the risks"))
+            raise InputTypeError("prob", "is required with a frame", "name the column of the risks")
         frame, y_prob = y_prob, pick_columns(y_prob, prob, "prob")
         named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
     elif prob is not None:
-        raise InputTypeError("prob", "names a column, but y_prob is not a frame", InPython("drop it"))
+        raise InputTypeError("prob", "names a column, but y_prob is not a frame", "drop it")
     dropped = None
     if missing == "drop":
         # Weights of rows censored before the horizon are not used, and may be missing.
@@ -467,7 +465,7 @@ def _columns(values: Any, argument: str, horizons: int) -> Floats:
         raise ShapeError(
             argument,
             f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}",
-            InPython("pass one column for each horizon"),
+            "pass one column for each horizon",
         )
     return array
 
@@ -483,7 +481,7 @@ def hint_at_mistakes(found: Known, risk: Floats) -> None:
             InputWarning(
                 "y_prob",
                 f"the rows with high values have fewer events by {found.horizon:g}: these look like probabilities of survival",
-                InPython("pass 1 - y_prob if they are"),
+                "pass 1 - y_prob if they are",
             )
         )
 
@@ -502,12 +500,12 @@ def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
     some = f"{sure:,} of {int(used.sum()):,} risks at {found.horizon:g} are 0 or 1 (within 1e-12)"
     if edge == "drop":
         said = f"{some} and left out"
-        warn_caller(BoundaryScoresWarning("intercept and slope", said, Use("edge", "clip", "to keep them")))
+        warn_caller(BoundaryScoresWarning("intercept and slope", said, "use edge='clip' to keep them"))
         return [f"intercept and slope: {said}"]
     said = f"{some}; their log-odds are truncated at 1e-12, where a few rows can dominate the fit"
     warn_caller(
         BoundaryScoresWarning(
-            "intercept and slope", said, (InPython("limit the risks to a range inside (0, 1)"), Use("edge", "drop"))
+            "intercept and slope", said, "limit the risks to a range inside (0, 1), or use edge='drop'"
         )
     )
     drop = 'edge="drop" (on the command line --option edge=drop) leaves them out, as clinical_summary does'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InPython, UndefinedMetricError, Use
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
@@ -64,7 +64,7 @@ def draw_reliability(
     check_choice(counts, "counts", ("strip", "area", None))
     check_choice(scale, "scale", ("probability", "logit"))
     if scale == "logit" and diagram.kind in ("bars", "roof"):
-        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", Use("kind", "line"))
+        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", "use kind='line'")
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
     limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
     look = _look(ax, diagram, style, None, counts == "area")
@@ -90,7 +90,7 @@ def draw_overlay(
     """Several diagrams in one plot, distinguished by color, marker and dashes."""
     flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
     if flat:
-        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", Use("kind", "line"))
+        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", "use kind='line'")
     if len(diagrams) > len(COLORS):
         raise ArgumentError(
             "layout", f"'overlay' shows at most {len(COLORS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
@@ -116,7 +116,7 @@ def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any], name: 
     if diagram.kind in ("bars", "roof"):
         for word in ("linestyle", "linewidth"):
             if style.get(word) is not None:
-                raise ArgumentError(word, f"has no meaning for kind={diagram.kind!r}", Drop(word))
+                raise ArgumentError(word, f"has no meaning for kind={diagram.kind!r}", f"drop {word}")
     binned = diagram.kind == "line"
     return series_of(ax, style, [name], width=1.2 if binned else 1.5, marker=binned and not area)[0]
 
@@ -176,7 +176,7 @@ def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[
     """Single outcomes as faint jittered points, with a fixed seed."""
     if diagram.view is None:
         raise UndefinedMetricError(
-            "labels", "cannot be computed from bins alone", InPython("make the diagram with reliability_diagram()")
+            "labels", "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
         )
     view, rng = diagram.view, np.random.default_rng(0)
     chosen = np.arange(view.n)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, LensError
+from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import number
@@ -110,7 +110,7 @@ class EntropyDiagram(Diagram):
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
             if style.get("marker") is not None:
-                raise ArgumentError("marker", "has no meaning for bars", Drop("marker"))
+                raise ArgumentError("marker", "has no meaning for bars", "drop marker")
             looks = model_series(ax, style, self.models)
             for place, (height, look) in enumerate(zip(heights, looks, strict=True)):
                 ax.barh(place, height, 0.7, color=look.color, alpha=look.line.get("alpha"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError
+from ..errors import ArgumentError, InputTypeError
 from ..evaluation.group_validation import GroupValidation
 from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
@@ -359,7 +359,7 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     """
     if isinstance(validation, PooledEstimate):
         if metric is not None:
-            raise ArgumentError("metric", "applies to the result of validate_by_group", Drop("metric"))
+            raise ArgumentError("metric", "applies to the result of validate_by_group", "drop metric")
         return _of_pooled(validation)
     if not isinstance(validation, GroupValidation):
         raise InputTypeError(

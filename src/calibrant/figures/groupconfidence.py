@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -99,7 +99,7 @@ class GroupConfidenceDiagram(Diagram):
             legend_above(ax, lines=1)
             return ax
         for word in style:
-            raise ArgumentError(word, "has no meaning for a heat map", Drop(word))
+            raise ArgumentError(word, "has no meaning for a heat map", f"drop {word}")
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:

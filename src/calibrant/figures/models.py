@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
@@ -61,11 +61,11 @@ def read_models(
         return {name: source_of(who, part, None, where, {}) for name, part in parts.items()}
     if y_prob is not None or words:
         given = "y_prob" if y_prob is not None else next(iter(words))
-        raise InputTypeError(given, "cannot be combined with Predictions", InPython("pass the Predictions alone"))
+        raise InputTypeError(given, "cannot be combined with Predictions", "pass the Predictions alone")
     for name, source in models.items():
         if not isinstance(source, (Predictions, View, VectorView, Sketch, Sketches)):
             raise InputTypeError(
-                "y_true", f"{name!r} must be Predictions, a View or a Sketch", InPython("pass (y_true, {name: y_prob})")
+                "y_true", f"{name!r} must be Predictions, a View or a Sketch", "pass (y_true, {name: y_prob})"
             )
     return {str(name): source_of(who, source, None, where, {}) for name, source in models.items()}
 
@@ -174,7 +174,7 @@ def panels(ax: Any, count: int, *, columns: int, width: float, height: float, sh
         return grid_of_axes(None, count, columns=columns, width=width, height=height, share=share)
     given = [ax] if hasattr(ax, "add_patch") else list(ax)
     if len(given) != count:
-        raise ArgumentError("ax", f"expected {count} axes, one for each panel; got {len(given)}", Drop("ax"))
+        raise ArgumentError("ax", f"expected {count} axes, one for each panel; got {len(given)}", "drop ax")
     return [new_ax(one) for one in given]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, InPython
+from ..errors import ArgumentError, InputTypeError
 from ..inference.replicates import Replicates
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
@@ -152,7 +152,7 @@ class MurphyDiagram(Diagram):
         found = self.difference
         if found is None:
             raise ArgumentError(
-                "difference", "was not computed", InPython("call murphy_diagram(..., difference=(first, second))")
+                "difference", "was not computed", "call murphy_diagram(..., difference=(first, second))"
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
         (look,) = series_of(ax, style)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, Use
+from ..errors import ArgumentError, InputTypeError
 from ..evaluation.optimism import InternalValidation
 from ..util.results import number
 from .base import Diagram, finish, square
@@ -116,7 +116,7 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
             "validation", f"must be the result of internal_validation; got {type(validation).__name__}"
         )
     if validation.curve is None:
-        raise ArgumentError("validation", "has no curve", Use("curve", "lowess"))
+        raise ArgumentError("validation", "has no curve", "use curve='lowess'")
     curve = validation.curve
     event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
     return OptimismDiagram(curve.score, curve.apparent, curve.corrected, curve.mean_error, validation.method, event)

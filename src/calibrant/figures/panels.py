@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError
+from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
@@ -389,7 +389,7 @@ def _rows_and_options(
     own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
     if "lens" in own:
-        raise LensError("lens", "is determined by the classes", (Drop("lens"), InPython("use reliability_panels")))
+        raise LensError("lens", "is determined by the classes", "drop lens or use reliability_panels")
     return rows_of(who, y_true, y_prob, where, words, OWN_KEYWORDS), own
 
 
@@ -402,9 +402,7 @@ def rows_of(
         raise InputTypeError(
             "y_true",
             "views and sketches have one event per row",
-            InPython(
-                "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
-            ),
+            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels",
         )
     return source
 

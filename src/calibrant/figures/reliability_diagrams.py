@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..binning.table import BinTable
-from ..errors import InPython, UndefinedMetricError
+from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..inference.replicates import Bounds
 from ..metrics.decomposition import Decomposition, decompose
@@ -162,7 +162,7 @@ class ReliabilityDiagram(Diagram):
             return self.metrics[found.id]
         if self.view is None:
             raise UndefinedMetricError(
-                found.id, "cannot be computed from bins alone", InPython("make the diagram with reliability_diagram()")
+                found.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
             )
         return metric_value(found, self.view, *self.cut)
 

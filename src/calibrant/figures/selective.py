@@ -13,7 +13,7 @@ from ..binning.table import check_interval
 from ..decision.rows import Judged
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
-from ..errors import Argument, ArgumentError, Use
+from ..errors import ArgumentError
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -258,7 +258,7 @@ def risk_coverage_diagram(
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError(
             "where",
-            ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
+            "cannot be combined with confidence or loss",
             "select the rows of all first",
         )
     target = _target(accuracy, coverage, confidence_level)
@@ -274,12 +274,12 @@ def risk_coverage_diagram(
 
 def _target(accuracy: Any, coverage: Any, confidence_level: Any) -> str:
     if accuracy is not None and coverage is not None:
-        raise ArgumentError("accuracy", ("cannot be combined with ", Argument("coverage")), "give one of them")
+        raise ArgumentError("accuracy", "cannot be combined with coverage", "give one of them")
     given = accuracy if accuracy is not None else coverage
     if confidence_level is not None:
         check_fraction(confidence_level, "confidence_level")
         if given is None:
-            raise ArgumentError("confidence_level", "requires a target", (Use("accuracy"), Use("coverage")))
+            raise ArgumentError("confidence_level", "requires a target", "pass accuracy or coverage")
     if given is None:
         return ""
     word = "accuracy" if accuracy is not None else "coverage"

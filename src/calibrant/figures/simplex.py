@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import SimplexGrid
-from ..errors import ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
@@ -133,7 +133,7 @@ class SimplexDiagram(Diagram):
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
         for word in ("label", "marker"):
             if style.get(word) is not None:
-                raise ArgumentError(word, "has no meaning for arrows", Drop(word))
+                raise ArgumentError(word, "has no meaning for arrows", f"drop {word}")
         from matplotlib.colors import to_rgb
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE
@@ -366,7 +366,7 @@ def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Flo
         raise UndefinedMetricError(
             "simplex_diagram",
             f"no cell has a weight of at least {least:g}",
-            ("lower least or bins", Use("kind", "points")),
+            "lower least or bins or use kind='points'",
         )
     probs, outcome = (values[kept] / weight[kept, None] for values in sums)
     return probs, outcome, weight[kept]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..inference.replicates import Replicates, many
 from ..inference.resampling import PredictionSampler, RowSampler
@@ -373,7 +373,7 @@ def stability_diagram(
     if isinstance(source, VectorView) and n_resamples:
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
-        raise ArgumentError("lens", "is determined by the view", Drop("lens"))
+        raise ArgumentError("lens", "is determined by the view", "drop lens")
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
     try:
@@ -382,7 +382,7 @@ def stability_diagram(
         if not (over == error.argument == "bins" and "gamma" in chosen.options):
             raise
         problem = f"'bins' has no effect for {chosen.id} of whole vectors, which a k-d tree partitions"
-        raise ArgumentError("over", problem, Use("over", "gamma")) from None
+        raise ArgumentError("over", problem, "use over='gamma'") from None
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
@@ -421,7 +421,7 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
         known = [*metric.options, "fraction"]
         raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"choose one of {', '.join(known)}")
     if over in options:
-        raise ArgumentError(over, ("conflicts with ", Argument("over")), "give its settings in values")
+        raise ArgumentError(over, "conflicts with over", "give its settings in values")
     if values is None:
         if over not in USUAL:
             raise ArgumentError("values", f"are required to vary {over}", "give the settings to evaluate")
@@ -438,7 +438,7 @@ def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
     if tolerance == "interval":
         if n_resamples < 2:
             raise ArgumentError(
-                "tolerance", "'interval' requires resamples", (Use("n_resamples"), "give a number such as 0.1")
+                "tolerance", "'interval' requires resamples", "pass n_resamples or give a number such as 0.1"
             )
     elif not (is_number(tolerance) and 0 < tolerance < 1):
         raise ArgumentError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
-from ..errors import UndefinedMetricError, Use
+from ..errors import UndefinedMetricError
 from ..metrics.bin.debiased import group_moments
 from ..metrics.cumulative.cumulative import bridge_statistic, null_scale, rank_view
 from ..metrics.cumulative.distributions import bridge_survival, maximum_survival, range_survival, upper_quantile
@@ -125,7 +125,7 @@ def _ecd(asked: TestInput) -> TestOutcome:
     """Log loss minus expected log loss has mean 0; each row contributes the variance of its log-probability."""
     if _not_the_whole_sum(asked):
         raise UndefinedMetricError(
-            "ecd", "the asymptotic distribution is known only for the whole sum", Use("method", "consistency")
+            "ecd", "the asymptotic distribution is known only for the whole sum", "use method='consistency'"
         )
     view = vector_view(asked)
     variance = accurate_sum(_squares(view) * view.each_row(_log_variance))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, Use, WeightsNotSupportedError
+from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
@@ -221,7 +221,7 @@ def calibration_band(
     if not isinstance(view, View):
         raise LensError("lens", "requires one score per row", "use 'top_label'")
     if view.weight_kind == "importance":
-        raise WeightsNotSupportedError("calibration_band", "does not support real weights", Use("counts"))
+        raise WeightsNotSupportedError("calibration_band", "does not support real weights", "pass counts")
     score, rows, events, digits = _grouped(view, digits)
     if method == "clopper_pearson":
         high = _upper(rows, events, alpha)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import LARGEST_LOGIT, logit
-from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
+from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
 from ..util.sums import accurate_sum
@@ -101,7 +101,7 @@ def _sandwich(asked: Asked) -> Ends:
     """The same with a covariance that is robust to misspecification, and valid for importance weights and clusters."""
     fit = _regression(asked)
     if asked.options.get("penalty") == "firth":
-        raise ArgumentError("penalty", f"the {ROBUST} covariance requires maximum likelihood", Use("method", "wald"))
+        raise ArgumentError("penalty", f"the {ROBUST} covariance requires maximum likelihood", "use method='wald'")
     bread = np.linalg.inv(fit.information(fit.coefficients))
     spread = bread @ _summed_squares(asked, fit.scores()) @ bread
     return _around(asked, math.sqrt(float(spread[fit.place, fit.place])))
@@ -134,13 +134,13 @@ def _counted_rows(asked: Asked, method: str) -> None:
         raise ArgumentError(
             "method",
             f"{method!r} requires independent rows, so it has no cluster=True",
-            (Use("method", ROBUST), Use("method", "bootstrap")),
+            f"use method={ROBUST!r} or method='bootstrap'",
         )
     if asked.view.has_real_weights:
         raise WeightsNotSupportedError(
             "sample_weight",
             f"the {method!r} interval does not support real weights",
-            (Use("method", ROBUST), Use("method", "bootstrap")),
+            f"use method={ROBUST!r} or method='bootstrap'",
         )
 
 
@@ -148,7 +148,7 @@ def _profile(asked: Asked) -> Ends:
     """Values that a likelihood-ratio test does not reject, with the other coefficient estimated anew for each of them."""
     _counted_rows(asked, "profile")
     if asked.options.get("penalty") == "firth":
-        raise ArgumentError("penalty", "the profile likelihood requires maximum likelihood", Use("method", "wald"))
+        raise ArgumentError("penalty", "the profile likelihood requires maximum likelihood", "use method='wald'")
     from scipy.special import chdtri
 
     drop = float(chdtri(1, 1 - asked.level))
@@ -216,7 +216,7 @@ def _one_sided(asked: Asked, fit: Regression, drop: float) -> Ends:
     free = np.abs(fit.offset) < LARGEST_LOGIT
     if np.any(fit.outcome[free] != (value > 0)):
         raise UndefinedMetricError(
-            asked.metric.id, "is infinite because of scores of 0 or 1", Use("edge", "drop", "to leave them out")
+            asked.metric.id, "is infinite because of scores of 0 or 1", "use edge='drop' to leave them out"
         )
     free_rows = fit._replace(
         columns=fit.columns[free], offset=fit.offset[free], weight=fit.weight[free], outcome=fit.outcome[free]
@@ -279,7 +279,7 @@ def _ratio_exact(asked: Asked, expected: float, observed: float) -> Ends:
 
 
 def _no_events(asked: Asked) -> UndefinedMetricError:
-    return UndefinedMetricError(asked.metric.id, "no event was observed", Use("method", "exact"))
+    return UndefinedMetricError(asked.metric.id, "no event was observed", "use method='exact'")
 
 
 COEFFICIENT: dict[str, Callable[[Asked], Ends]] = {"wald": _wald, "profile": _profile, ROBUST: _sandwich}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.blocks import rows_per_block
@@ -102,9 +102,7 @@ class Comparison(Result):
                 return found
             if (found.second, found.first) == pair:
                 return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
-        raise ArgumentError(
-            "pair", f"{pair!r} was not compared", InPython(f"write result[a, b] with two of {list(self.values)}")
-        )
+        raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(found) for found in self.differences]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, Use
+from ..errors import ArgumentError, UndefinedMetricError
 from ..metrics.bin.debiased import debiased_cells
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.results import several
@@ -34,7 +34,7 @@ def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
         raise UndefinedMetricError(
             asked.metric.id,
             "this test requires one score per row",
-            (Use("lens", "top_label"), Use("method", "consistency")),
+            "use lens='top_label' or method='consistency'",
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
     return view, column.astype(np.float64), view.labels == view.score_column
@@ -191,7 +191,7 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
             "n_resamples",
             f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} bin widths, corrected "
             f"for their number, is {min(1.0, tests / (1 + asked.n_resamples)):.3g}",
-            (f"use at least {least}", Use("method", "adaptive_joint")) if tests > 1 else f"use at least {least}",
+            f"use at least {least} or use method='adaptive_joint'" if tests > 1 else f"use at least {least}",
         )
 
 

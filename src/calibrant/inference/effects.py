@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedMetricError, Use
+from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import maximum_survival, range_survival, upper_quantile
@@ -76,11 +76,9 @@ class Plan:
 def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[Warp, str]:
     """The stated alternative and its description."""
     if sum(given is not None for given in (deviation, mu, warp)) != 1:
-        raise ArgumentError("deviation", "exactly one of deviation, mu and warp is required", Use("deviation", 0.02))
+        raise ArgumentError("deviation", "exactly one of deviation, mu and warp is required", "use deviation=0.02")
     if strength is not None and not isinstance(warp, str):
-        raise ArgumentError(
-            "strength", "requires the name of a warp", InPython("for example warp='temperature', strength=1.5")
-        )
+        raise ArgumentError("strength", "requires the name of a warp", "for example warp='temperature', strength=1.5")
     if deviation is not None:
         if not (is_number(deviation) and -1 <= deviation <= 1):
             raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
@@ -154,7 +152,7 @@ def plan_of(case: Case, method: str) -> Plan | None:
         return None
     if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
         raise ArgumentError(
-            "alternative", f"must be 'greater' for {case.name}; got {case.alternative!r}", Drop("alternative")
+            "alternative", f"must be 'greater' for {case.name}; got {case.alternative!r}", "drop alternative"
         )
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
         raise UndefinedMetricError(case.name, "every score is 0 or 1, so the statistic has no variance")

@@ -21,7 +21,7 @@ from ..curves.logistic_regression import (
     rates_seen,
     separating_side,
 )
-from ..errors import UndefinedMetricError, Use, WeightsNotSupportedError
+from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
 from ..metrics.cumulative.subpopulations import partitions_of
 from ..metrics.kernel.anchors import AnchorTest, anchor_tests
@@ -209,7 +209,7 @@ def _wald(asked: TestInput, robust: bool) -> TestOutcome:
         raise UndefinedMetricError(
             asked.metric.id,
             "a threshold separates the outcomes, so the coefficients are infinite",
-            (Use("method", "lr"), Use("method", "score")),
+            "use method='lr' or method='score'",
         ) from None
     covariance = fit.covariance
     if robust:  # with the factor of `interval`, as in survey sampling
@@ -261,7 +261,7 @@ def _sbct(asked: TestInput) -> TestOutcome:
         raise UndefinedMetricError(
             "sbct",
             "the asymptotic distribution is known only for the likelihood ratio",
-            (Use("method", "consistency"), Use("statistic", "lr")),
+            "use method='consistency' or statistic='lr'",
         )
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(asked.view.score)))))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
-from ..errors import Argument, ArgumentError, InputTypeError, InPython, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
@@ -219,14 +219,12 @@ def grade_tests(
         if edges is not None or "groups" in keywords:
             raise ArgumentError(
                 "grades",
-                ("cannot be combined with ", Argument("edges"), " or ", Argument("groups")),
+                "cannot be combined with edges or groups",
                 "give one of them",
             )
         keywords["groups"] = grades
     if isinstance(y_true, Predictions) and grades is not None:
-        raise InputTypeError(
-            "grades", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)")
-        )
+        raise InputTypeError("grades", "cannot be combined with Predictions", "pass Predictions(..., groups=...)")
     view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
@@ -273,7 +271,7 @@ def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
 
 def _given(view: View) -> tuple[Places, list[Any]]:
     if view.rows is None or view.rows.groups is None:
-        raise InputTypeError("grades", "is missing", ("pass the grade of each row", Use("edges")))
+        raise InputTypeError("grades", "is missing", "pass the grade of each row or pass edges")
     names = view.rows._predictions.group_names
     return view.rows.groups.astype(np.intp), list(names)
 

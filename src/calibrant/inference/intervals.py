@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
 from ..binning.table import binomial_interval
-from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
+from ..errors import ArgumentError, GroupError, UndefinedMetricError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
@@ -374,9 +374,11 @@ def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any
     known = [] if view.has_real_weights else [name for name in ("exact", "profile") if name in own]
     if known and method in ("auto", *known):
         return known[0] if method == "auto" else method
-    remedies = tuple(Use("method", name, "for a one-sided interval") for name in known)
+    methods = " or ".join(f"method={name!r}" for name in known)
     raise UndefinedMetricError(
-        metric.id, "is infinite, so it has no interval", remedies or "check for scores of 0 or 1"
+        metric.id,
+        "is infinite, so it has no interval",
+        f"use {methods} for a one-sided interval" if known else "check for scores of 0 or 1",
     )
 
 
@@ -384,7 +386,7 @@ def _groups_of(view: Any) -> NDArray[Any]:
     """The group of each row of a view."""
     groups = None if view.rows is None else view.rows.groups
     if groups is None:
-        raise GroupError("groups", "are required for cluster=True", Use("groups"))
+        raise GroupError("groups", "are required for cluster=True", "pass groups")
     check_one_grouping(view.rows, "clusters")
     if len(np.unique(groups)) < 2:
         raise GroupError("groups", "cluster=True requires at least two groups; all rows are in one")
@@ -452,9 +454,9 @@ def _ratio(asked: Asked) -> Ends:
     if mean == 0:
         raise UndefinedMetricError(asked.metric.id, "no event is expected, so it has no interval")
     if view.effective_size <= 1:
-        raise UndefinedMetricError(asked.metric.id, "has no standard error with one row", Use("method", "exact"))
+        raise UndefinedMetricError(asked.metric.id, "has no standard error with one row", "use method='exact'")
     if asked.value == 0:  # no row deviates from a ratio of 0, so that its variance would be 0
-        raise UndefinedMetricError(asked.metric.id, "no event was observed", Use("method", "exact"))
+        raise UndefinedMetricError(asked.metric.id, "no event was observed", "use method='exact'")
     ratio = 1 / asked.value if inverse else asked.value
     rows = (view.outcome - view.score * ratio) / mean
     difference = catalogue["calibration_in_the_large"]
@@ -470,7 +472,7 @@ def _proportion(asked: Asked) -> Ends:
     """Limits of a binomial proportion (Clopper and Pearson 1934), with the effective number of rows for weights (Korn and Graubard 1998)."""
     if asked.clusters is not None:
         problem = "'exact' requires independent rows, so it has no cluster=True"
-        raise ArgumentError("method", problem, Use("method", "bootstrap"))
+        raise ArgumentError("method", problem, "use method='bootstrap'")
     rows = np.array(asked.view.effective_size)
     low, high = binomial_interval(asked.value * rows, rows, 1 - asked.level, "clopper_pearson")
     return float(low), float(high)
@@ -512,7 +514,7 @@ def _sampler(
             raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
         return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
-        raise ArgumentError("stratify", ("cannot be combined with ", Argument("cluster")), "give one of them")
+        raise ArgumentError("stratify", "cannot be combined with cluster", "give one of them")
     if not isinstance(source, Predictions):
         raise ArgumentError("y_true", "cluster and stratified resampling require rows", "pass labels and scores")
     return PredictionSampler(source, cluster=cluster, stratify=stratify)
@@ -539,7 +541,7 @@ def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> flo
     values_of_rest = ((weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out())
     weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
     if not np.isfinite(values).all():
-        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", Use("method", "percentile"))
+        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", "use method='percentile'")
     off = float(weight @ values) / weight.sum() - values
     spread = float(weight @ off**2)
     return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0

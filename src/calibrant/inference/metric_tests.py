@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Use
+from ..errors import ArgumentError
 from ..metrics.registry import OWN_TESTS, Metric
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
@@ -91,7 +91,7 @@ class OwnTest:
             raise ArgumentError(
                 "alternative",
                 f"must be {self.sides[0]!r} for {asked.metric.id} with {self.method!r}; got {asked.alternative!r}",
-                Use("method", "consistency"),
+                "use method='consistency'",
             )
         found = self.run(asked)
         why = self.off(asked)

@@ -14,7 +14,6 @@ from ..errors import (
     BoundaryScoresWarning,
     InputTypeError,
     UndefinedMetricError,
-    Use,
     warn_caller,
 )
 from ..input.predictions import Predictions
@@ -319,11 +318,11 @@ class _Data:
         sure = ((probs < CLIP) | (probs > 1 - CLIP)).any(axis=1)
         if edge == "drop" and sure.any():
             said = f"{np.count_nonzero(sure):,} of {view.n:,} rows have a probability within {CLIP:g} of 0 or 1 and are left out"
-            warn_caller(BoundaryScoresWarning("multinomial_recalibration", said, Use("edge", "clip", "to keep them")))
+            warn_caller(BoundaryScoresWarning("multinomial_recalibration", said, "use edge='clip' to keep them"))
             probs, labels, weight = probs[~sure], labels[~sure], weight[~sure]
             if not len(probs):
                 sure_of_one = bool((view.block(0, view.n).probs > 1 - CLIP).any(axis=1).all())
-                remedy = "pass probabilities" if sure_of_one else Use("edge", "clip")
+                remedy = "pass probabilities" if sure_of_one else "use edge='clip'"
                 raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", remedy)
         elif (probs > 1 - CLIP).any(axis=1).all():
             raise UndefinedMetricError(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InputTypeError, InPython
+from ..errors import ArgumentError, InputError, InputTypeError
 from ..util.checks import check_fraction
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
         raise ArgumentError(
             "method",
             f"{method!r} corrects each p-value and does not combine them",
-            InPython(f"use assess_many(correction={method!r})"),
+            f"use assess_many(correction={method!r})",
         )
     if method not in ("bonferroni", "fisher", "cauchy"):
         raise ArgumentError("method", f"must be 'bonferroni', 'fisher' or 'cauchy'; got {method!r}")

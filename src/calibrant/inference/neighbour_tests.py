@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UndefinedMetricError, Use
+from ..errors import UndefinedMetricError
 from ..metrics.kernel.local import TILE, _drawn_labels, _vectors
 from ..metrics.kernel.neighbours import (
     MAX_TREE_COLUMNS,
@@ -63,7 +63,7 @@ def _question(asked: TestInput) -> Question:
         raise UndefinedMetricError(
             "ecmmd",
             "this test requires the derandomised form",
-            (Use("derandomised", True), Use("method", "consistency")),
+            "pass derandomised=True or use method='consistency'",
         )
     size = int(view.total)
     wanted = max(5, round(math.sqrt(size))) if options["neighbours"] is None else options["neighbours"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UndefinedMetricError, Use
+from ..errors import UndefinedMetricError
 from ..metrics.kernel.embeddings import _given_locations
 from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
@@ -133,7 +133,7 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
         raise UndefinedMetricError(
             "skce_uq",
             f"the bootstrap of all pairs of {size:,} predictions would take too long",
-            ("use skce_ul or fewer resamples", Use("method", "distribution_free")),
+            "use skce_ul or fewer resamples or use method='distribution_free'",
         )
     every, _ = bootstrap_sums(terms, kernel, terms.rows[None, :])
     all_pairs, own = float(every[0]), float(terms.rows @ terms.own)
@@ -353,7 +353,7 @@ def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
     refuse_importance(view, "ucme", "use method='chi_square'")
     at = _locations(asked, view)
     if view.total < 2:
-        raise UndefinedMetricError("ucme", "requires at least two rows", Use("method", "chi_square"))
+        raise UndefinedMetricError("ucme", "requires at least two rows", "use method='chi_square'")
     count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
     drift, square = np.zeros(count), np.zeros((count, count))
     for start in range(0, view.n, step):
@@ -367,7 +367,7 @@ def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
     spread = (square / view.total - np.outer(drift, drift)) / (view.total - 1)
     outside = drift - spread @ (np.linalg.pinv(spread, rcond=NO_VARIANCE, hermitian=True) @ drift)
     if (np.diag(square) <= 0).all() or np.linalg.norm(outside) > 1e-6 * np.linalg.norm(drift):
-        raise UndefinedMetricError("ucme", "too few rows differ to estimate the variance", Use("method", "chi_square"))
+        raise UndefinedMetricError("ucme", "too few rows differ to estimate the variance", "use method='chi_square'")
     return _embedding_found(asked, drift, spread)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, ShapeError, UndefinedMetricError, Use
+from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, percent, pvalue_text
 from ..views.keywords import checks_keywords
@@ -270,11 +270,9 @@ def pool_estimates(
     check_choice(transform, "transform", TRANSFORMS)
     check_fraction(level, "level")
     if method == "fixed" and interval != "normal":
-        raise ArgumentError(
-            "interval", f"{interval!r} requires random effects", (Use("method", "reml"), Drop("interval"))
-        )
+        raise ArgumentError("interval", f"{interval!r} requires random effects", "use method='reml' or drop interval")
     if method == "fixed" and prediction_df is not None:
-        raise ArgumentError("prediction_df", "a fixed effect has no prediction interval", Use("method", "reml"))
+        raise ArgumentError("prediction_df", "a fixed effect has no prediction interval", "use method='reml'")
     k = len(y)
     fit = _fit(y, v, np.ones((k, 1)), method, interval, level)
     base = _weighted(y, v, np.ones((k, 1)), 0.0)
@@ -342,7 +340,7 @@ def _checked(
         raise ShapeError("covariate", f"expected {len(y)} values, one for each estimate; got {len(x)}")
     if len(y) < 3 or (x == x[0]).all():
         raise UndefinedMetricError(
-            "covariate", "a trend requires three estimates and two distinct values", Drop("covariate")
+            "covariate", "a trend requires three estimates and two distinct values", "drop covariate"
         )
     return y, s**2, labels, x
 

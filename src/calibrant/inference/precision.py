@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
+from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import Result, number
@@ -318,7 +318,7 @@ def precision_sample_size(
     check_choice(convention, "convention", ("exact", "pmvalsampsize"))
     check_fraction(level, "level")
     if threshold is None and net_benefit_width != 0.2 and net_benefit_width is not None:
-        raise ArgumentError("net_benefit_width", ("requires ", Argument("threshold")), Use("threshold", 0.1))
+        raise ArgumentError("net_benefit_width", "requires threshold", "use threshold=0.1")
     given: dict[str, Any] = {
         "oe_width": oe_width,
         "slope_width": slope_width,
@@ -482,7 +482,7 @@ def _study(
         if value is not None and not (is_number(value) and 0 <= value <= 1):
             raise ArgumentError(argument, f"must lie in [0, 1]; got {value!r}", "for example 0.8")
         if value is not None and threshold is None:
-            raise ArgumentError(argument, ("requires ", Argument("threshold")), Use("threshold", 0.1))
+            raise ArgumentError(argument, "requires threshold", "use threshold=0.1")
     if (sensitivity is None) != (specificity is None):
         missing = "specificity" if specificity is None else "sensitivity"
         raise ArgumentError(missing, "is missing", "give sensitivity and specificity, or neither")
@@ -521,7 +521,7 @@ def _linear_predictor(
 ) -> tuple[Floats, Floats, str]:
     """Nodes of the distribution of the linear predictor in increasing order, their shares, and a description."""
     if scores is not None and normal is not None:
-        raise ArgumentError("linear_predictor", ("cannot be combined with ", Argument("scores")), "give one of them")
+        raise ArgumentError("linear_predictor", "cannot be combined with scores", "give one of them")
     if isinstance(scores, tuple):
         a, b, *more = _distribution(scores)
         if more:
@@ -558,7 +558,7 @@ def _linear_predictor(
             missing = "prevalence" if prevalence is None else "auroc"
             raise ArgumentError(
                 "scores",
-                ("is missing, and so is ", Argument(missing)),
+                f"is missing, and so is {missing}",
                 "give the distribution of the risks, or prevalence and auroc",
             )
         spread = 2 * normal_quantile(auroc) ** 2

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -53,7 +53,7 @@ FEW_CLUSTERS = (
     "hypothesis in 16% of data sets with 5 groups, 11% with 8 and 8% with 12"
 )
 # Options of metrics with one value per row, and alternatives that are resampled with the rows.
-OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", None, "for one partition")}
+OPTIONS_OF_ROWS = {"proximity": "pass features", "partitions": "pass groups for one partition"}
 
 # Cumulative probabilities are kept up to this many entries, 32 MB, and otherwise computed for each simulation.
 MOST_PATHS = 1 << 22
@@ -292,7 +292,7 @@ class PredictionSampler:
 
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
-        raise GroupError("groups", "are required for cluster resampling", Use("groups"))
+        raise GroupError("groups", "are required for cluster resampling", "pass groups")
     check_one_grouping(p, "clusters")
     parts = rows_by_code(p.groups)
     if len(parts) < 2:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PASS_ROWS, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ROWS_INSTEAD, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
@@ -436,7 +436,9 @@ def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: d
 
 def _ordered(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     if isinstance(y_true, Sketch):
-        raise ArgumentError("y_true", f"{who} requires the order of the rows, which a sketch does not keep", PASS_ROWS)
+        raise ArgumentError(
+            "y_true", f"{who} requires the order of the rows, which a sketch does not keep", ROWS_INSTEAD
+        )
     view = one_view(y_true, y_prob, lens, where, keywords, who)
     if view.weight is not None and (view.weight != 1).any():
         raise WeightsNotSupportedError(who, "does not support weights", "drop the weights")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
@@ -371,7 +371,7 @@ def _asked(
     views = metric.views(source, **view_keywords(metric, options))
     if metric.id == "mean_confidence":
         problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
-        raise ArgumentError("metric", problem, ("use 'esce'", "use 'accuracy'"))
+        raise ArgumentError("metric", problem, "use 'esce' or 'accuracy'")
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
@@ -407,7 +407,7 @@ def _own(asked: TestInput, method: str) -> OwnTest:
     if not has_one_event(asked.views):
         count = str(len(asked.views)) if len(asked.views) > 1 else "one for each class"
         problem = f"{method!r} is the distribution for one event, and this lens has {count}"
-        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", single_event(asked.views))))
+        raise ArgumentError("method", problem, f"use 'consistency' or use lens={single_event(asked.views)!r}")
     return tests[method]
 
 

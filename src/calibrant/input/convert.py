@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, InputError, InputTypeError, InPython, ShapeError
+from ..errors import ColumnError, InputError, InputTypeError, ShapeError
 
 Array = NDArray[Any]
 # Text that stands for a missing value, besides blanks.
@@ -22,8 +22,8 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 
 
 
 # Remedies for text among numbers, by its form.
-FRAME_FIRST = InPython("pass a frame as the first argument to name columns with label and prob")
-PAIR = InPython("pass (y_true, y_prob), or a frame with label and prob")
+FRAME_FIRST = "pass a frame as the first argument to name columns with label and prob"
+PAIR = "pass (y_true, y_prob), or a frame with label and prob"
 TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
@@ -45,13 +45,13 @@ def column(value: Any, argument: str) -> Column:
         raise ShapeError(
             argument,
             f"expected one entry per row, got the single value {_short(array)}",
-            InPython("pass a list or an array"),
+            "pass a list or an array",
         )
     if array.ndim > 2:
         raise ShapeError(
             argument,
             f"expected at most 2 dimensions, got {array.ndim} (shape {array.shape})",
-            InPython("move the classes to the last axis and reshape to (-1, K)"),
+            "move the classes to the last axis and reshape to (-1, K)",
         )
     if array.shape[0] == 0:
         raise ShapeError(argument, "is empty; at least one row is required", "check the filter or file it came from")
@@ -71,9 +71,7 @@ def numbers(array: Array, argument: str) -> Array:
     elif kind in "US":
         raise _text_for_numbers(array, argument)
     elif kind not in "biuf":
-        raise InputTypeError(
-            argument, f"expected real numbers, got dtype {array.dtype}", InPython("convert it to float first")
-        )
+        raise InputTypeError(argument, f"expected real numbers, got dtype {array.dtype}", "convert it to float first")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
@@ -99,16 +97,16 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:
-        raise InputTypeError(argument, "is missing (None)", InPython("pass a list, array, column or tensor"))
+        raise InputTypeError(argument, "is missing (None)", "pass a list, array, column or tensor")
     if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
         raise InputTypeError(
             argument,
             f"expected a list, array, column or tensor, got {type(value).__name__}",
             FRAME_FIRST
             if isinstance(value, str)
-            else InPython("call it and pass what it returns")
+            else "call it and pass what it returns"
             if callable(value)
-            else InPython("pass its values as a list, in the order of the rows"),
+            else "pass its values as a list, in the order of the rows",
         )
     found = _from_frame_library(value, argument)
     if found is None and hasattr(value, "__array__"):
@@ -121,7 +119,7 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
         raise InputTypeError(
             argument,
             f"expected a list, array, column or tensor, got {type(value).__name__}",
-            InPython("convert it to a list or a dense array first"),
+            "convert it to a list or a dense array first",
         )
     return found, found.dtype.name
 
@@ -192,9 +190,7 @@ def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
             tensor = tensor.float()
         return np.asarray(tensor.numpy()), precision
     except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
-        raise InputTypeError(
-            argument, f"the tensor cannot be read: {error}", InPython("pass a dense tensor with data")
-        ) from None
+        raise InputTypeError(argument, f"the tensor cannot be read: {error}", "pass a dense tensor with data") from None
 
 
 def _from_frame_library(value: Any, argument: str, *, nulls: bool = False) -> Array | None:
@@ -248,7 +244,7 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         raise InputTypeError(
             argument,
             f"expected numbers, got {type(entry).__name__}",
-            InPython("convert it to float first"),
+            "convert it to float first",
             row=row,
         )
     return array.astype(np.float64)
@@ -260,7 +256,7 @@ def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
     place = next(place for place, entry in enumerate(array.flat) if isinstance(entry, (str, bytes)))
     place = place if found is None else found
     row = int(np.unravel_index(place, array.shape)[0])
-    remedy: str | InPython = InPython("convert it with float() or read the column as numeric")
+    remedy = "convert it with float() or read the column as numeric"
     if found is not None:
         remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
     return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[place])}", remedy, row=row)

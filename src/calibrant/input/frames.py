@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, Drop, InputError, InPython, LabelError, Use
+from ..errors import ArgumentError, InputError, LabelError
 from .convert import is_frame, is_hashable, is_number
 
 # Suffix of the columns that a calibrator writes.
@@ -171,7 +171,7 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
         if given != names and all(map(is_hashable, given)) and set(given) == set(names):
             raise ArgumentError(
-                "classes", f"the columns of the probabilities are in another order: {list(names)}", Drop("classes")
+                "classes", f"the columns of the probabilities are in another order: {list(names)}", "drop classes"
             )
         return classes
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
@@ -187,10 +187,7 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         raise LabelError(
             "y_true",
             f"the labels could be names or positions of the columns {list(names)}, which differ",
-            (
-                Use("classes", None, "if they are names"),
-                InPython("pass y_prob.to_numpy() if they are positions, from 0"),
-            ),
+            "pass classes if they are names, or pass y_prob.to_numpy() if they are positions, from 0",
         )
     return names
 
@@ -230,11 +227,8 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
         if own.is_unique and index.is_unique and own.isin(index).all():
             raise InputError(
                 name,
-                ("has the same index as ", Argument("y_true"), " in another order, but rows are matched by position"),
-                (
-                    InPython(f"pass {name}.loc[y_true.index]"),
-                    InPython(f"{name}.to_numpy() if the index has no meaning"),
-                ),
+                "has the same index as y_true in another order, but rows are matched by position",
+                f"pass {name}.loc[y_true.index], or {name}.to_numpy() if the index has no meaning",
             )
 
 

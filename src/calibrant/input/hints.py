@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Drop,
     HardPredictionsWarning,
-    InPython,
     ProbabilitiesAsLogitsWarning,
     ReversedClassesWarning,
-    Use,
     warn_caller,
 )
 
@@ -48,12 +45,7 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
                 ProbabilitiesAsLogitsWarning(
                     "y_prob",
                     LIKE_PROBABILITIES,
-                    (
-                        Drop("input", "logit"),
-                        InPython(
-                            "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()"
-                        ),
-                    ),
+                    "drop input='logit', or for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()",
                 )
             )
             return
@@ -62,7 +54,7 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
             HardPredictionsWarning(
                 "y_prob",
                 "every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities",
-                InPython("pass the output of predict_proba"),
+                "pass the output of predict_proba",
             )
         )
         return
@@ -75,7 +67,7 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
                     "y_prob",
                     f"accuracy is {accuracy:.1%} at a mean confidence of {confidence:.1%}, so the classes look "
                     f"{'reversed' if p.k == 2 else 'permuted'}",
-                    ("check which class each column belongs to", Use("pos_label"))
+                    "check which class each column belongs to or pass pos_label"
                     if p.k == 2
                     else "check that the columns are in the order of the classes",
                 )

@@ -9,25 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
-    Drop,
     InputTypeError,
-    InPython,
     LabelError,
-    Remedy,
     ShapeError,
     SwappedArgumentsError,
-    Use,
 )
 from ..util.blocks import map_blocks, rows_per_block
 from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
 
 Array = NDArray[Any]
 
-SOFT = Use("soft", True, "if the labels are class proportions")
-POSITIVE_ALONE = (Drop("pos_label"), InPython("pass the column of the positive class alone"))
-SWAP = InPython("pass (y_true, y_prob): labels first, probabilities second")
-PER_CLASS = InPython("pass one 0/1 column per class")
+SOFT = "pass soft=True if the labels are class proportions"
+POSITIVE_ALONE = "drop pos_label or pass the column of the positive class alone"
+SWAP = "pass (y_true, y_prob): labels first, probabilities second"
+PER_CLASS = "pass one 0/1 column per class"
 UNLABELLED = "drop the rows without a label"
 
 
@@ -97,9 +92,9 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
         raise LabelError(
             "y_true",
             f"text labels require the names of the classes; got {_short(y[0])}",
-            (Use("pos_label", None, "to name the positive class"), Use("classes", None, "with the positive class last"))
+            "pass pos_label to name the positive class or classes with the positive class last"
             if k == 2
-            else Use("classes", None, "in the order of the columns"),
+            else "pass classes in the order of the columns",
             row=0,
         )
     else:
@@ -134,10 +129,10 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
     y = numbers(came.array, "y_true")
     if y.ndim == 1 and not one_dimensional:
         raise ShapeError(
-            "y_true", "soft labels must have one column per class; got one dimension", InPython(f"pass shape (N, {k})")
+            "y_true", "soft labels must have one column per class; got one dimension", f"pass shape (N, {k})"
         )
     if y.ndim == 2 and y.shape[1] != k:
-        raise ShapeError("y_true", f"has {_columns(y)} for {k} classes", InPython(f"pass shape (N, {k})"))
+        raise ShapeError("y_true", f"has {_columns(y)} for {k} classes", f"pass shape (N, {k})")
     y = y.astype(np.float64)
     bad = ~((y >= 0) & (y <= 1))
     if bad.any():
@@ -146,7 +141,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
         raise LabelError(
             "y_true",
             f"soft labels must be in [0, 1]; got {float(y[tuple(where)])!r}",
-            Drop("soft", True, "if these are class indices"),
+            "drop soft=True if these are class indices",
             row=row,
         )
     if y.ndim == 1 or multilabel:
@@ -173,13 +168,13 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
         raise LabelError(
             "pos_label",
             "applies to one column of scores; got several",
-            POSITIVE_ALONE if probs.shape[1] == 2 else Drop("pos_label"),
+            POSITIVE_ALONE if probs.shape[1] == 2 else "drop pos_label",
         )
     if y.ndim != 1:
         raise ShapeError(
             "y_true",
-            (Argument("pos_label"), f" requires one label per row; got shape {y.shape}"),
-            Drop("pos_label", None, "for one-hot rows"),
+            f"pos_label requires one label per row; got shape {y.shape}",
+            "drop pos_label for one-hot rows",
         )
     if classes is not None and pos_label not in classes:
         raise LabelError(
@@ -201,7 +196,7 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
         raise LabelError(
             "pos_label",
             f"{pos_label!r} does not occur among the labels; the first label is {_short(others[0])}",
-            ("check its spelling and type", Use("classes")),
+            "check its spelling and type or pass classes",
         )
     allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
     stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
@@ -260,11 +255,11 @@ def _unique_objects(y: Array) -> tuple[list[Any], Array]:
     return list(seen), inverse
 
 
-def _near(key: Any, classes: tuple[Any, ...]) -> Remedy:
+def _near(key: Any, classes: tuple[Any, ...]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(str(key), [str(name) for name in classes], 1)
-    return f"did you mean {near[0]!r}?" if near else (Use("classes", None, "with this class as well"), "drop the row")
+    return f"did you mean {near[0]!r}?" if near else "pass classes with this class as well or drop the row"
 
 
 def _list(classes: tuple[Any, ...]) -> str:
@@ -275,7 +270,7 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     if probs.ndim == 1 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
         raise _swapped()
     if y.shape[1] != k:
-        remedy = InPython("pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class")
+        remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
         if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
             raise SwappedArgumentsError(
                 "y_true",
@@ -294,7 +289,7 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
             f"a one-hot row must have a single 1; got {entries}",
             UNLABELLED
             if np.isnan(y[row]).any()
-            else (SOFT, Use("multilabel", True, "if a row can have several classes")),
+            else f"{SOFT}, or pass multilabel=True if a row can have several classes",
             row=row,
         )
     return np.asarray(y.argmax(axis=1))
@@ -337,7 +332,6 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
     if signed:
         rule += ", not all three"
     shown = int(value) if value == np.floor(value) and np.isfinite(value) else value
-    remedy: Remedy
     if fractional:
         remedy = SOFT
     elif k == 2 and probs.ndim == 1:
@@ -345,12 +339,13 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
         remedy = (
             "for more than two classes, one column of probabilities per class is required"
             if several
-            else Use("pos_label", None, "to name the positive class")
+            else "pass pos_label to name the positive class"
         )
     elif values.min() == 1 and values.max() == k:
-        remedy = InPython("pass y_true - 1"), Use("classes", range(1, k + 1), "if they are counted from 1")
+        from_one = list(range(1, k + 1)) if k <= 10 else f"[1, ..., {k}]"
+        remedy = f"pass y_true - 1, or use classes={from_one} if they are counted from 1"
     else:
-        remedy = Use("classes", None, "if these are names")
+        remedy = "pass classes if these are names"
     return LabelError("y_true", f"{rule}; got {shown}", remedy, row=row)
 
 

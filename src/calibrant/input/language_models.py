@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, Use, warn_caller
+from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, warn_caller
 from .predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -447,7 +447,7 @@ def _normalized(questions: Sequence[_Question], length_norm: LengthNorm) -> list
     missing = next((one for one in questions if one.texts is None), None)
     if missing is not None:
         problem = f"{missing.place} does not log the text of each choice, whose length is required"
-        raise ArgumentError("length_norm", problem, Use("length_norm", "none"))
+        raise ArgumentError("length_norm", problem, "use length_norm='none'")
     # The harness counts the choice without the delimiter before it, which may be a space or nothing.
     for strip in (lambda text: text.removeprefix(" "), str.lstrip, str):
         probs = []
@@ -455,7 +455,7 @@ def _normalized(questions: Sequence[_Question], length_norm: LengthNorm) -> list
             texts = [strip(text) for text in one.texts or ()]
             sizes = [len(text if length_norm == "characters" else text.encode()) for text in texts]
             if not all(sizes):
-                raise ArgumentError("length_norm", f"{one.place} has an empty choice", Use("length_norm", "none"))
+                raise ArgumentError("length_norm", f"{one.place} has an empty choice", "use length_norm='none'")
             probs.append(_softmax(one.scores / np.array(sizes)))
         logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
         answers = _answers(questions, [int(p.argmax()) for p in probs], logged, "auto", None)
@@ -504,7 +504,7 @@ def _answers(
             differ = next(i for i in rows if tried[0][i] != tried[1][i])
             if tried[0][differ] is not None and tried[1][differ] is not None and name is not None:
                 problem = f"{questions[differ].place}: {questions[differ].target!r} is the index of a choice and the text of another"
-                raise ArgumentError("target", problem, (Use("target", "index"), Use("target", "text")))
+                raise ArgumentError("target", problem, "use target='index' or target='text'")
         if wrong[best] and name is not None:
             first = questions[wrong[best][0]]
             problem = (
@@ -724,7 +724,7 @@ def openai_table(
         raise ColumnError("path", f"{records[0][0]}: {answers[0]} ({fields})", remedy)
     if bad and failed == "raise":
         problem = f"{len(bad):,} of {len(records):,} responses cannot be used; the first, {records[bad[0]][0]}: {answers[bad[0]]}"
-        raise InputError("path", problem, Use("failed", "drop"))
+        raise InputError("path", problem, "use failed='drop'")
     if bad:
         warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
     kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]

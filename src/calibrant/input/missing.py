@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
     CalibrantError,
     GroupError,
     InputError,
     InputTypeError,
     LabelError,
     ProbabilityError,
-    Remedy,
     ShapeError,
-    Use,
     WeightError,
 )
 from .convert import _as_array, _from_frame_library, _native, as_entries, is_missing, is_missing_text, missing_values
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 Bools = NDArray[np.bool_]
 
-DROP: Remedy = Use("missing", "drop", "to drop these rows")
+DROP = "use missing='drop' to drop these rows"
 ERRORS: dict[str, type[InputError]] = {
     "y_true": LabelError,
     "y_prob": ProbabilityError,
@@ -345,17 +342,12 @@ def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError 
     count = sum(columns.values())
     row = min(int(np.argmax(mask)) for _, mask in found.values())
     (name, (argument, _)), *others = found.items()
-    problem: tuple[str | Argument, ...] = (missing_values(count),)
+    problem = missing_values(count)
     if others:
-        listed = [
-            (Argument(name) if name == each[0] else name, f" {columns[name]:,}, ") for name, each in found.items()
-        ]
-        problem = (f"{missing_values(count)} (", *(part for pair in listed[:8] for part in pair))
-        end = problem[-1]
-        assert isinstance(end, str)
-        problem = (*problem[:-1], f"{end[:-2]}, ...)" if len(listed) > 8 else f"{end[:-2]})")
+        listed = [f"{name} {number:,}" for name, number in columns.items()]
+        problem += f" ({', '.join(listed[:8])}{', ...' if len(listed) > 8 else ''})"
     elif name != argument:
-        problem = (f"{missing_values(count)} in column {name!r}",)
+        problem += f" in column {name!r}"
     same = error is not None and error.argument.partition(" ")[0] == argument
     kind: Any = type(error) if same else ERRORS.get(argument, InputError)
     column = error.column if same and error is not None and error.row == row and not others else None

@@ -9,19 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
-    Drop,
     InputError,
     InputTypeError,
-    InPython,
     LabelError,
     LensError,
     ProbabilityError,
     ShapeError,
     SwappedArgumentsError,
-    Use,
 )
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
@@ -261,10 +257,7 @@ class Predictions:
                     raise LabelError(
                         "y_true",
                         "is an ordered categorical, and whether the columns of y_prob have its order or the alphabetical one is unknown",
-                        (
-                            Use("classes", list(named), "if they have the order of the categories"),
-                            Use("classes", sorted(named), "if they are alphabetical, as those of scikit-learn"),
-                        ),
+                        f"use classes={list(named)!r} if they have the order of the categories, or classes={sorted(named)!r} if they are alphabetical, as those of scikit-learn",
                     )
                 classes = named
         self.logits: Array | None = None
@@ -484,10 +477,7 @@ class Predictions:
             raise LensError(
                 "classes",
                 f"{what!r} requires the order of the classes, and the order of the columns ({names}) may be arbitrary",
-                (
-                    "list the columns in increasing order of the classes",
-                    InPython("pass labels of an ordered categorical type"),
-                ),
+                "list the columns in increasing order of the classes or pass labels of an ordered categorical type",
             )
         if order == tuple(range(self.k)) or self.probs.ndim == 1:
             return self
@@ -599,14 +589,14 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
     if not is_frame(frame):
         raise InputTypeError(
             "label",
-            ("and ", Argument("prob"), " are names of columns, and the first argument is not a frame"),
-            InPython("pass a frame first, or two arrays"),
+            "and prob are names of columns, and the first argument is not a frame",
+            "pass a frame first, or two arrays",
         )
     if y_prob is not None:
         raise InputTypeError(
             "y_prob",
-            ("cannot be combined with ", Argument("label"), " and ", Argument("prob")),
-            InPython("pass the frame alone"),
+            "cannot be combined with label and prob",
+            "pass the frame alone",
         )
     if label is None or prob is None:
         missing = "label" if label is None else "prob"
@@ -625,11 +615,11 @@ def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: An
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
     if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
-        raise InputTypeError("y_true", "cannot be combined with Predictions", InPython("pass the Predictions alone"))
+        raise InputTypeError("y_true", "cannot be combined with Predictions", "pass the Predictions alone")
     if y_prob is None:
         if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be an import cycle
             raise InputTypeError(
-                "y_true", "a sketch keeps no rows, which are required here", InPython("pass labels and probabilities")
+                "y_true", "a sketch keeps no rows, which are required here", "pass labels and probabilities"
             )
         raise InputTypeError("y_prob", "is missing", PAIR)
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
@@ -639,8 +629,8 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
         transposed = probs.array.ndim == 2 and probs.array.shape[1] == rows
         raise ShapeError(
             "y_prob",
-            (f"has {others} rows and ", Argument("y_true"), f" has {rows}"),
-            InPython("pass y_prob.T: it has one column per row") if transposed else remedy,
+            f"has {others} rows and y_true has {rows}",
+            "pass y_prob.T: it has one column per row" if transposed else remedy,
         )
     if labels.array.dtype.kind == "f" and is_text(probs.array):
         raise SwappedArgumentsError(
@@ -655,13 +645,13 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
         raise ShapeError(
             "y_prob",
             f"confidence is one number per row; got {probs.shape[1]} columns",
-            (InPython("pass y_prob.max(axis=1)"), Drop("input", "confidence")),
+            "pass y_prob.max(axis=1) or drop input='confidence'",
         )
     if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
         raise ShapeError(
             "y_prob",
             "has a single column, which could be that of either class",
-            InPython("pass y_prob[:, 0] if it is the probability of the positive class"),
+            "pass y_prob[:, 0] if it is the probability of the positive class",
         )
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")
@@ -669,7 +659,7 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
         raise ShapeError(
             "y_prob",
             "multilabel predictions must have one column per class; got one dimension",
-            Drop("multilabel", True),
+            "drop multilabel=True",
         )
     if (
         probs.ndim == 1
@@ -740,7 +730,7 @@ def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
         negative = (np.isfinite(probs) & (probs < 0)).any(axis=1)
         if negative.any():
             row = int(np.argmax(negative))
-            raise ProbabilityError("y_prob", "cannot rescale negative entries", Use("clip", True, "as well"), row=row)
+            raise ProbabilityError("y_prob", "cannot rescale negative entries", "pass clip=True as well", row=row)
         finite = np.isfinite(sums)
         probs[finite] /= sums[finite, None]
     return probs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProbabilityError, Remedy, Use
+from ..errors import ProbabilityError
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
@@ -224,11 +224,7 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     raise ProbabilityError(
         "y_prob",
         f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
-        (
-            Use("normalize", True, "to rescale"),
-            Use("multilabel", True, "if the columns are independent"),
-            Use("input", "logit", "if these are logits"),
-        ),
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
         row=row,
     )
 
@@ -241,13 +237,12 @@ def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
         return ProbabilityError(
             "y_prob", missing_values(count), "drop or fill these rows", row=row, column=column, count=count
         )
-    remedy: Remedy
     if -1e-3 <= value <= 1 + 1e-3:
-        remedy = Use("clip", True, "if this is rounding error")
+        remedy = "pass clip=True if this is rounding error"
     elif np.isinf(value):
-        remedy = "drop or correct the row", Use("input", "logit", "if these are logits")
+        remedy = "drop or correct the row, or use input='logit' if these are logits"
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:
-        remedy = Use("input", "logit", "if these are logits")
+        remedy = "use input='logit' if these are logits"
     return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

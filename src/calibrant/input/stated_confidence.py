@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, ShapeError, Use
+from ..errors import ArgumentError, InputError, ShapeError
 from .convert import is_number
 
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -135,7 +135,7 @@ def _check_read(listed: list[Any], read: list[tuple[float | None, str]], argumen
     what = f"are not numbers: {common}" if common else "are missing"
     remedy: Any = ("assign a number to each word", "drop these rows") if common else "drop these rows"
     if argument == "values" and common:
-        remedy = (Use("words", None, "with a probability for each"), "drop these rows")
+        remedy = "pass words with a probability for each or drop these rows"
     raise InputError(argument, f"{len(bad):,} of {len(listed):,} confidences {what}", remedy, row=bad[0])
 
 
@@ -167,5 +167,5 @@ def _on_scale(
         problem = f"confidences range from {low:g} to {high:g}, on a scale of 10 or of 100"
     remedy: Any = "divide them by the largest value of the scale"
     if argument == "values":
-        remedy = (Use("scale", 100), Use("scale", 10)) if high > 1 else Use("scale", 1)
+        remedy = "use scale=100 or scale=10" if high > 1 else "use scale=1"
     raise InputError(argument, f"the scale is ambiguous: {problem}", remedy)

@@ -91,7 +91,7 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
         raise InputError(
             "y_true",
             f"{int(missing[missing > 0].sum()):,} of {int(is_event.sum()):,} events have no row with label 0 and {what}, such as that of row {first}",
-            ("pass keys", "drop join_events if the labels are joined") if keys is None else "check the keys",
+            "pass keys, or drop join_events if the labels are joined" if keys is None else "check the keys",
         )
     # The last rows with label 0 of each number are removed, as many as it has events.
     order = np.argsort(number[~is_event], kind="stable")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, GroupError, InputError, InputTypeError, InPython, Remedy, ShapeError, Use, WeightError
+from ..errors import GroupError, InputError, InputTypeError, ShapeError, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
 
 Array = NDArray[Any]
@@ -29,9 +29,7 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
     if sample_weight is None and counts is None:
         return None, "unit"
     if sample_weight is not None and counts is not None:
-        raise WeightError(
-            "sample_weight", ("cannot be combined with ", Argument("counts")), "multiply them, or drop one"
-        )
+        raise WeightError("sample_weight", "cannot be combined with counts", "multiply them, or drop one")
     name = "counts" if sample_weight is None else "sample_weight"
     weight = numbers(column(counts if sample_weight is None else sample_weight, name).array, name)
     if weight.shape != (n,):
@@ -44,7 +42,7 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
         row = int(np.argmax(bad))
         rule = "counts must be non-negative integers" if name == "counts" else "weights must be finite and non-negative"
         fraction = name == "counts" and weight[row] > 0
-        remedy: Remedy = Use("sample_weight", None, "for real weights") if fraction else "drop or correct the row"
+        remedy = "pass sample_weight for real weights" if fraction else "drop or correct the row"
         raise WeightError(name, f"{rule}; got {weight[row].item()}", remedy, row=row)
     if not weight.any():
         kind = "count" if name == "counts" else "weight"
@@ -54,7 +52,7 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
             raise WeightError(
                 name,
                 f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}",
-                Use("sample_weight", None, "where only ratios matter"),
+                "pass sample_weight where only ratios matter",
             )
         return weight.astype(np.int64), "counts"
     weight = weight.astype(np.float64)
@@ -114,7 +112,7 @@ def group_values(groups: Any, n: int) -> Array:
         raise ShapeError(
             "groups",
             f"expected one group for each of {n} rows, got shape {values.shape}",
-            InPython('pass a dict of columns, {"region": region, ...}') if several else "",
+            'pass a dict of columns, {"region": region, ...}' if several else "",
         )
     if values.dtype.kind in "mM":
         hole = np.isnat(values)

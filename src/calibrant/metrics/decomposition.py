@@ -16,11 +16,9 @@ from ..errors import (
     ArgumentError,
     InputError,
     InputTypeError,
-    InPython,
     LensError,
     ShapeError,
     UndefinedMetricError,
-    Use,
 )
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
@@ -220,7 +218,7 @@ def decompose(
             )
     binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
     if binned and method == "corp":
-        raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", Use("method", "murphy"))
+        raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
     whole = isinstance(binning, (KDTree, SimplexGrid))
     usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
     view = _one_view(y_true, y_prob, lens, usual, where, keywords)
@@ -258,9 +256,7 @@ def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, 
     found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
     whole = score(view, **options)
     if math.isinf(whole) and math.isinf(found.value):
-        raise UndefinedMetricError(
-            "within", f"{score.id} is infinite with and without bins", InPython("pass bins=None")
-        )
+        raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "pass bins=None")
     return replace(found, within=whole - found.value)
 
 

@@ -17,7 +17,6 @@ from ..errors import (
     InputTypeError,
     LensError,
     UndefinedMetricError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.convert import is_number
@@ -518,7 +517,7 @@ def _sample(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: di
     """Return the rows of one binary event with their features; rows with counts are expanded."""
     predictions = as_predictions(y_true, y_prob, keywords, where)
     if predictions.features is None:
-        raise InputTypeError("features", "required by grouping_loss", Use("features"))
+        raise InputTypeError("features", "required by grouping_loss", "pass features")
     views = views_of(predictions, lens)
     view = views[0]
     if len(views) > 1 or not isinstance(view, View):

@@ -12,7 +12,7 @@ from ..binning.parse import NAMED, are_edges, several_bins
 from ..binning.rules import Edges, EqualWidth
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, InPython, Use, warn_caller
+from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
 from ..views.view import FixedRest, VectorView, View
 
 Array = NDArray[Any]
@@ -43,13 +43,11 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None, effect
     if edge == "drop":
         wrong = int(np.count_nonzero(np.abs(view.outcome - view.score)[rows] > 0.5))  # type: ignore[union-attr]
         problem += f" and are left out, {wrong:,} of them with the other outcome"
-        warn_caller(BoundaryScoresWarning(who, problem, Use("edge", "clip", "to keep them")))
+        warn_caller(BoundaryScoresWarning(who, problem, "use edge='clip' to keep them"))
         return
-    remedies = (
-        InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
-        "drop these rows" if edge is None else Use("edge", "drop", "to leave these rows out"),
-    )
-    warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedies))
+    leave_out = "drop these rows" if edge is None else "use edge='drop' to leave these rows out"
+    remedy = f"clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6), or {leave_out}"
+    warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedy))
 
 
 def refuse_dropped() -> None:
@@ -111,10 +109,7 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
             "y_prob",
             f"{count:,} of {len(scores):,} scores in {scores.dtype} lie on a bin edge up to rounding (such as {edge:g}, stored as "
             f"{float(place):.9g}), so rounding decides their bin",
-            (
-                InPython("pass rounded float64 scores, y_prob.astype('float64').round(6)"),
-                InPython("use edges between the scores, bins=[0, ..., 1]"),
-            ),
+            "pass rounded float64 scores, y_prob.astype('float64').round(6), or use edges between the scores, bins=[0, ..., 1]",
         )
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, ShapeError, Use
+from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_positive
@@ -149,10 +149,8 @@ def learn_matrix(
     """
     check_positive(shrinkage, "shrinkage")
     if (ratings is None) == (worse is None):
-        given = (
-            "requires ratings or comparisons" if ratings is None else ("cannot be combined with ", Argument("worse"))
-        )
-        raise ArgumentError("ratings", given, (Use("ratings"), Use("worse")) if ratings is None else "give one of them")
+        given = "requires ratings or comparisons" if ratings is None else "cannot be combined with worse"
+        raise ArgumentError("ratings", given, "pass ratings or worse" if ratings is None else "give one of them")
     predictions = as_predictions(y_true, y_prob, keywords)
     [view] = views_of(predictions, "canonical")
     assert isinstance(view, VectorView)

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_with_sums, several_bins
 from ..errors import (
-    PASS_ROWS,
+    ROWS_INSTEAD,
     AmbiguousMetricError,
     ArgumentError,
     InputTypeError,
-    InPython,
     LensError,
     UndefinedMetricError,
     UnknownArgumentError,
     UnknownMetricError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
@@ -418,7 +416,7 @@ class Metric(Facts):
         array([0.01, 0.36, 0.04, 0.01])
         """
         if isinstance(y_true, Summary):
-            raise InputTypeError("y_true", "contributions of rows cannot be computed from a sketch", PASS_ROWS)
+            raise InputTypeError("y_true", "contributions of rows cannot be computed from a sketch", ROWS_INSTEAD)
         if not self.is_row_mean:
             raise self._no_row_mean()
         # Weights do not change the contribution of a row, and without them every row has one.
@@ -486,7 +484,7 @@ class Metric(Facts):
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
-                raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
+                raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", ROWS_INSTEAD)
             if drops:
                 refuse_dropped()
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
@@ -503,9 +501,9 @@ class Metric(Facts):
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
-            raise LensError("lens", f"sketches keep {self.id} of whole rows only; got {lens!r}", PASS_ROWS)
+            raise LensError("lens", f"sketches keep {self.id} of whole rows only; got {lens!r}", ROWS_INSTEAD)
         if options != self.options:
-            raise InputTypeError("y_true", f"sketches keep {self.id} with default options only", PASS_ROWS)
+            raise InputTypeError("y_true", f"sketches keep {self.id} with default options only", ROWS_INSTEAD)
         return row_metric(sketches, self.id)
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
@@ -530,7 +528,7 @@ class Metric(Facts):
             raise WeightsNotSupportedError(
                 "sample_weight",
                 f"{self.id} does not support real weights",
-                Use("counts", None, "for integer counts"),
+                "pass counts for integer counts",
             )
         reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
         if reads:
@@ -547,7 +545,7 @@ class Metric(Facts):
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                raise InputTypeError(need, f"required by {self.id}", tuple(map(Use, enough)))
+                raise InputTypeError(need, f"required by {self.id}", "pass " + " or ".join(enough))
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         bins = options.get("bins")
@@ -645,7 +643,7 @@ class Metric(Facts):
         except UndefinedMetricError as error:
             if error.argument == self.id:
                 raise
-            raise UndefinedMetricError(self.id, f"is undefined: {error.problem}", error.remedies) from None
+            raise UndefinedMetricError(self.id, f"is undefined: {error.problem}", error.remedy) from None
 
     @property
     def reference(self) -> str:
@@ -803,7 +801,7 @@ class Catalogue(Mapping[str, Metric]):
         if optional is not None:
             id, option = optional
             raise UnknownMetricError(
-                "metric", f"{name!r} is an option of {id}, not a metric", InPython(f"use {id} with {option}")
+                "metric", f"{name!r} is an option of {id}, not a metric", f"use {id} with {option}"
             )
         found = named(name, self._metrics.values())
         if len(found) == 1:

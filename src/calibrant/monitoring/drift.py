@@ -20,7 +20,6 @@ from ..errors import (
     LensError,
     UndefinedMetricError,
     UnknownArgumentError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..inference.seeds import generator, seed_of
@@ -339,7 +338,7 @@ def as_sample(source: Any, argument: str, who: str) -> Sample:
     elif isinstance(source, (Sketch, View)):
         view = source.view() if isinstance(source, Sketch) else source
         if view.weight_kind == "importance" and not (view.weights == 1).all():
-            raise WeightsNotSupportedError("sample_weight", f"{who} does not support real weights", Use("counts"))
+            raise WeightsNotSupportedError("sample_weight", f"{who} does not support real weights", "pass counts")
         sample = Sample.of(view.score, view.weight, lens=view.lens, gridded=isinstance(source, Sketch))
     else:
         sample = Sample.of(_read_scores(source, argument))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from ..inference.replicates import Replicates
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
@@ -398,7 +398,7 @@ def estimate_accuracy(
         return AccuracyEstimate(method, sample.mean, error, accuracy, sample.size)
     if labelled is None or accuracy is None:
         raise ArgumentError(
-            "reference", f"is required by {method!r}", ("pass labelled rows", Use("method", "average_confidence"))
+            "reference", f"is required by {method!r}", "pass labelled rows or use method='average_confidence'"
         )
     if method == "doc":
         estimate = accuracy - (labelled.mean(labelled.score) - sample.mean)
@@ -438,7 +438,7 @@ def _labelled(source: Any, argument: str) -> View:
 
 
 def _raise_binary(argument: str) -> None:
-    raise LensError(argument, "has the lens of the positive class instead of the top label", Use("lens", "top_label"))
+    raise LensError(argument, "has the lens of the positive class instead of the top label", "use lens='top_label'")
 
 
 def _table(view: View) -> tuple[Floats, Floats, float]:

@@ -13,14 +13,11 @@ import numpy as np
 
 from ..errors import (
     ArgumentError,
-    Drop,
     FileError,
     GroupError,
     InputError,
     InputTypeError,
-    InPython,
     LensError,
-    Use,
 )
 from ..input.convert import column
 from ..input.predictions import Predictions
@@ -571,7 +568,9 @@ class Monitor:
 
     def _require_time(self, argument: str = "when") -> None:
         if not self.settings.rule.by_time:
-            raise ArgumentError(argument, "applies to windows of time, and these are counted in rows", Drop(argument))
+            raise ArgumentError(
+                argument, "applies to windows of time, and these are counted in rows", f"drop {argument}"
+            )
 
     def _pass_time(self, db: Transaction, when: Any) -> None:
         self._require_time()
@@ -650,7 +649,7 @@ class Monitor:
                 if self.settings.rule.name(found.place) == window:
                     part = db.part(found.place, group_key(group), self.settings.lens)
                     return part.outcomes if labelled else part.scores
-        raise ArgumentError("window", f"unknown window {window!r}", InPython("see status().windows"))
+        raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
 
     def _reference_of(self, stream: str) -> Baseline:
         """Reference data of a stream; without scores if they do not contain the group."""
@@ -813,8 +812,8 @@ def _check_ahead(rows: Arrivals, now: Any, max_ahead: str | None) -> None:
         row = int(np.argmax(ahead))
         words = WindowRule(allowed, None).words
         problem = f"{time_text(int(rows.time[row]))} is more than {words} after the current time ({time_text(moment)})"
-        remedies = ("correct the time", "drop the row", Use("max_ahead", reason="if the time is right"))
-        raise InputError("when", problem, remedies, row=row, count=int(ahead.sum()))
+        remedy = "correct the time, drop the row, or pass max_ahead if the time is right"
+        raise InputError("when", problem, remedy, row=row, count=int(ahead.sum()))
 
 
 def _set_back(db: Transaction, rule: WindowRule) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputError, InputTypeError, InPython, ShapeError
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..input.convert import column, is_frame, is_missing, numbers
 from ..input.frames import column_names
 from ..sketches.sketch import Sketch
@@ -86,7 +86,7 @@ def _checked(name: str, values: Any, n: int) -> Floats:
     array = np.asarray(values.data) if masked is not None else column(values, "ood").array
     if array.ndim != 1 or len(array) != n:
         problem = f"expected one number for each of {n} rows of {name!r}; got shape {array.shape}"
-        raise ShapeError("ood", problem, InPython('pass several scores as {"energy": ..., "distance": ...}'))
+        raise ShapeError("ood", problem, 'pass several scores as {"energy": ..., "distance": ...}')
     hole = np.zeros(n, bool) if masked is None else masked
     if array.dtype.kind == "O":
         hole = hole | np.array([is_missing(value) for value in array.tolist()], bool)
@@ -110,7 +110,7 @@ def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
         return np.zeros((n, len(names)))
     if not names:
         raise ArgumentError(
-            "ood", "this monitor was created without out-of-distribution scores", (Drop("ood"), "create a new monitor")
+            "ood", "this monitor was created without out-of-distribution scores", "drop ood or create a new monitor"
         )
     single = not isinstance(ood, Mapping) and not is_frame(ood)
     found = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)

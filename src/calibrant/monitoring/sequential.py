@@ -22,7 +22,6 @@ from ..errors import (
     InputTypeError,
     LensError,
     UndefinedMetricError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.convert import is_number
@@ -78,7 +77,7 @@ def as_counted(window: Any, argument: str = "window") -> Counted:
     if view.is_soft:
         raise UndefinedMetricError("eprocess", "is not defined for soft labels")
     if view.weight_kind == "importance" and not (view.weights == 1).all():
-        raise WeightsNotSupportedError("sample_weight", "sequential tests do not support real weights", Use("counts"))
+        raise WeightsNotSupportedError("sample_weight", "sequential tests do not support real weights", "pass counts")
     if view.n == 0:
         return Counted(np.empty(0), np.empty(0), np.empty(0))
     ties = view.ties

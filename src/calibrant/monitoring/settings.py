@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import Argument, ArgumentError, LensError
+from ..errors import ArgumentError, LensError
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from .changepoint import check_detector
@@ -62,7 +62,7 @@ class Settings:
         if self.missing == "negative" and self.horizon is None:
             raise ArgumentError(
                 "missing",
-                ("'negative' requires ", Argument("horizon")),
+                "'negative' requires horizon",
                 "give the time after which a missing label means no event",
             )
         if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, cast
 
-from ..errors import FileError, InPython
+from ..errors import FileError
 from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
 from .queries import Stream, Transaction
@@ -131,7 +131,7 @@ class Store:
         """Open an existing database; a file after an integrity check unless it is large."""
         store = cls(path)
         database = store.database
-        create = ("create it with `calibrant monitor init`", InPython("Monitor.create"))
+        create = "create it with `calibrant monitor init` or Monitor.create"
         if isinstance(database, Sqlite) and not database.path.exists():
             raise FileError(str(path), "no such file", create)
         if isinstance(database, Sqlite) and database.path.is_dir():

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPython, ShapeError, Use
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..input.convert import as_entries
 from ..util.checks import check_whole
 
@@ -27,10 +27,7 @@ MONDAY = 4 * UNITS["d"]
 # Years 1 to 9999, as in Python's datetime.
 EARLIEST, LATEST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND
 WRITTEN = "write times as 2026-01-31 or 2026-01-31T12:00:00Z"
-FORM = (
-    "give datetimes such as 2026-01-31T12:00",
-    InPython("convert numbers of seconds with np.array(x, 'datetime64[s]')"),
-)
+FORM = "give datetimes such as 2026-01-31T12:00, or convert numbers of seconds with np.array(x, 'datetime64[s]')"
 
 
 def read_duration(text: Any, argument: str) -> int:
@@ -83,10 +80,10 @@ class WindowRule:
         if (every is None) == (rows is None):
             problem = "is required unless " if every is None else "cannot be combined with "
             more = " is given" if every is None else ""
-            raise ArgumentError("every", (problem, Argument("rows"), more), "give one of them")
+            raise ArgumentError("every", f"{problem}rows{more}", "give one of them")
         business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
         if holidays is not None and not business:
-            raise ArgumentError("holidays", "apply to windows of business days", Use("every", "business-day"))
+            raise ArgumentError("holidays", "apply to windows of business days", "use every='business-day'")
         if every is None:
             if time_zone is not None:
                 raise ArgumentError("time_zone", "applies to windows of days, and these are counted in rows")

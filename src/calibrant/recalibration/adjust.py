@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from ..curves import curves
-from ..errors import Argument, ArgumentError, Use, warn_caller
+from ..errors import ArgumentError, warn_caller
 from ..input.convert import column
 from ..input.predictions import Predictions
 from ..util.results import Result
@@ -362,7 +362,7 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if self.offset is not None and self.target is not None:
-            raise ArgumentError("offset", ("cannot be combined with ", Argument("target")), "give one of them")
+            raise ArgumentError("offset", "cannot be combined with target", "give one of them")
 
     def _fit(self, data: TrainingData) -> None:
         if self.offset is not None:
@@ -372,7 +372,7 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
         target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
         if self.target is None and (absent := self._absent(data)):
             problem = f"{absent}, and no finite offset gives a mean probability of 0"
-            raise ArgumentError("y", problem, Use("target", None, "with a positive proportion for every class"))
+            raise ArgumentError("y", problem, "pass target with a positive proportion for every class")
         if (target <= 0).any():
             raise ArgumentError(
                 "target", "is 0 for a class, which no finite offset achieves", "give every class a positive proportion"

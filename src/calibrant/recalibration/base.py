@@ -14,13 +14,10 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
-    InPython,
     InSampleWarning,
     NotFittedError,
-    Remedy,
     ShapeError,
     UnknownArgumentError,
-    Use,
     warn_caller,
 )
 from ..input.frames import check_same_rows
@@ -326,11 +323,7 @@ class Calibrator:
                         type(self).__name__,
                         f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, which is clipped "
                         "there; a few such rows can dominate the fit",
-                        (
-                            InPython("clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6)"),
-                            Use("input", "logit", "with logits"),
-                            "drop these rows",
-                        ),
+                        "clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6), use input='logit' with logits, or drop these rows",
                     )
                 )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
@@ -408,7 +401,7 @@ class Calibrator:
         """
         return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
 
-    def _check_inner(self, inner: Calibrator, remedy: Remedy = "") -> None:
+    def _check_inner(self, inner: Calibrator, remedy: str = "") -> None:
         """Raise if a calibrator inside this one needs more than the scores, which this one does not pass on."""
         if inner.needs:
             problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
@@ -492,11 +485,11 @@ class Calibrator:
             raise error.replaced(remedy=self._intended(self.input)) from None
         return self.input
 
-    def _intended(self, value: Any) -> Remedy:
+    def _intended(self, value: Any) -> str:
         """The parameter that a value passed by position was meant for: `input` is the first."""
         for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
             if name != "input" and isinstance(value, str) and value in choices:
-                return Use(name, value)
+                return f"use {name}={value!r}"
         others = [name for name in self._parameter_names() if name != "input"]
         return f"input is the first parameter; pass others by keyword, such as {others[0]}" if others else ""
 

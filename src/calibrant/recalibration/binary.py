@@ -11,7 +11,7 @@ import numpy as np
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError, InPython, Remedy, Use, warn_caller
+from ..errors import ArgumentError, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
@@ -67,9 +67,9 @@ class ScoreCalibrator(CountingCalibrator):
         except SeparatedError as error:
             if not why:
                 raise
-            remedy: Remedy = ("fit on rows of both outcomes", *error.remedies)
+            remedy = f"fit on rows of both outcomes, or {error.remedy}"
             if data.k > 2 and self.multiclass != "top_versus_all":
-                remedy = "drop the class", Use("multiclass", "pooled"), InPython("TemperatureScaling")
+                remedy = "drop the class, use multiclass='pooled', or TemperatureScaling"
             problem = f"{why}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, remedy) from None
         if why:
@@ -107,7 +107,7 @@ class ScoreCalibrator(CountingCalibrator):
         rows = np.flatnonzero((labels == a) | (labels == b))
         if not (len(rows) or partial):
             raise ArgumentError(
-                "y", f"has no row of class {a} or {b}", (Use("multiclass", "one_vs_rest"), Use("multiclass", "pooled"))
+                "y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest' or multiclass='pooled'"
             )
         return rows
 
@@ -289,7 +289,7 @@ def likeliest(curve: Callable[[View], Found], view: View) -> Found:
     try:
         return curve(view)
     except SeparatedError as error:
-        remedy = InPython('use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration')
+        remedy = 'use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration'
         raise SeparatedError("y", error.problem, remedy) from None
 
 

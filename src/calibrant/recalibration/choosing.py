@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
     CalibrantWarning,
-    Drop,
     InputWarning,
-    InPython,
-    Remedy,
     UndefinedMetricError,
 )
 from ..inference.means import two_sided_quantile
@@ -47,12 +43,9 @@ FLOOR = 1e-12
 # Prefix of the names of safe counterparts.
 SAFE = "safe_"
 # Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
-NOT_USED: dict[str, Remedy] = {
-    "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
-    "features": (
-        InPython("use PlattScalingWithFeatures().fit(scores, y, features=features)"),
-        Drop("features"),
-    ),
+NOT_USED = {
+    "groups": "use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group",
+    "features": "use PlattScalingWithFeatures().fit(scores, y, features=features), or drop features",
 }
 
 
@@ -305,7 +298,7 @@ def recalibrated(
     if safe is not None:
         check_fraction(safe, "safe", 0.05)
     if safe is not None and lens is not None:
-        raise ArgumentError("safe", ("cannot be combined with ", Argument("lens")), "use one of them")
+        raise ArgumentError("safe", "cannot be combined with lens", "use one of them")
     p, names = _read(y_true, y_prob, keywords, folds)
     target = None if lens is None else read_target(lens)
     whole = TrainingData(p)
@@ -398,10 +391,10 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.needs:
             problem = f"{type(method).__name__} requires {method.needs}, which are not passed on"
-            raise ArgumentError("method", problem, InPython(f"use its fit(scores, y, {method.needs}={method.needs})"))
+            raise ArgumentError("method", problem, f"use its fit(scores, y, {method.needs}={method.needs})")
         if method.input != input:
             problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
-            raise ArgumentError("method", problem, InPython("use the same input for both"))
+            raise ArgumentError("method", problem, "use the same input for both")
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
@@ -412,10 +405,8 @@ def _refuse_safe(calibrators: Mapping[str, Calibrator]) -> None:
     """Raise for a calibrator with a level of its own, which would be selected in place of one with the level `safe`."""
     for name, calibrator in calibrators.items():
         if isinstance(calibrator, SafeCalibration):
-            problem = ("has a level of its own and cannot be combined with ", Argument("safe"))
-            raise ArgumentError(
-                "method", (f"{name} ", *problem), ("name the method that is to be made safe", Drop("safe"))
-            )
+            problem = "has a level of its own and cannot be combined with safe"
+            raise ArgumentError("method", f"{name} {problem}", "name the method that is to be made safe or drop safe")
 
 
 def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:

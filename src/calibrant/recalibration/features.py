@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, logit, quantiles, separating_side
-from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
 from ..input.weights import WeightKind
@@ -380,11 +380,11 @@ def _check_slope(odds: Floats, outcome: Floats, weight: Array | None, kind: Weig
     """Raise unless the slope of the log-odds is finite and identified without a penalty."""
     if odds.min() == odds.max():
         raise UndefinedMetricError(
-            "scores", "are constant, so the slope is not identified", Use("shrink_slope", True, "to penalize it")
+            "scores", "are constant, so the slope is not identified", "pass shrink_slope=True to penalize it"
         )
     if separating_side(_ties(odds, outcome, weight, kind), 1):
         problem = "a threshold of the score separates the outcomes, so the slope is infinite"
-        raise SeparatedError("y", problem, Use("shrink_slope", True, "to penalize it"))
+        raise SeparatedError("y", problem, "pass shrink_slope=True to penalize it")
 
 
 def _penalized(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:

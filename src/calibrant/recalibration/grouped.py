@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, Use, warn_caller
+from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups, read_weights
@@ -214,7 +214,7 @@ class GroupCalibration(GroupedCalibrator):
         if self.unseen == "error" and (place == UNKNOWN).any():
             row = int(np.argmax(place == UNKNOWN))
             problem = f"groups must be among those fitted; got {name_at(groups, row)!r}"
-            raise GroupError("groups", problem, Use("unseen", "together"), row=row)
+            raise GroupError("groups", problem, "use unseen='together'", row=row)
         out = np.empty((data.n, data.k))
         for code, calibrator in [*enumerate(self.calibrators_), (UNKNOWN, self.together_)]:
             rows = place == code

@@ -118,7 +118,7 @@ class IntraOrderPreserving(CountingCalibrator):
         try:
             slopes = np.maximum(likeliest_slopes(view, knots), LEAST_SLOPE)
         except UndefinedMetricError as error:
-            raise UndefinedMetricError("IntraOrderPreserving", error.problem, error.remedies) from None
+            raise UndefinedMetricError("IntraOrderPreserving", error.problem, error.remedy) from None
         self.heights_ = np.append(0.0, np.cumsum(slopes * np.diff(knots)))
 
     def _predict(self, data: Scores) -> Floats:

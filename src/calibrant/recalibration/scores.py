@@ -17,14 +17,10 @@ from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import (
     CalibrantError,
     ColumnError,
-    Drop,
-    InPython,
     LabelError,
-    Remedy,
     SwappedArgumentsError,
-    Use,
 )
-from ..input.convert import FRAME_FIRST, PAIR, column, is_frame
+from ..input.convert import column, is_frame
 from ..input.frames import class_names, classes_of_columns, column_names, positive_last
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
@@ -44,9 +40,10 @@ FAR_BEYOND = 2.0
 MOST_SHUFFLED = 1 << 22
 BY_NUMBER = "pass class indices, from 0"
 # Arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
-REMEDIES: dict[str, Remedy] = {
+REMEDIES = {
+    "with label and prob": "pass a list, array, column or tensor",
     "missing": "drop or fill these rows",
-    "normalize": ("divide each row by its sum", Use("input", "logit", "for the calibrator if these are logits")),
+    "normalize": "divide each row by its sum, or use input='logit' for the calibrator if these are logits",
     "clip": "clip them to [0, 1] if this is rounding error",
     "soft": BY_NUMBER,
     "classes": BY_NUMBER,
@@ -371,14 +368,11 @@ def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
         raise SwappedArgumentsError(
             y_prob,
             f"looks swapped with {y_true}, which contains fractions instead of labels",
-            InPython(f"pass ({y_prob}, {y_true}): scores first, labels second"),
+            f"pass ({y_prob}, {y_true}): scores first, labels second",
         ) from None
     except CalibrantError as error:
         here = error.replaced({"y_prob": y_prob, "y_true": y_true})
-        named = [remedy.argument for remedy in here.remedies if isinstance(remedy, (Use, Drop))]
-        remedy = next((REMEDIES[name] for name in REMEDIES if name in named), here.remedies)
-        if FRAME_FIRST in error.remedies or PAIR in error.remedies:
-            remedy = InPython("pass a list, array, column or tensor")
+        remedy = next((text for name, text in REMEDIES.items() if name in error.remedy), here.remedy)
         raise here.replaced(remedy=remedy) from None
 
 
@@ -412,7 +406,7 @@ def in_order(scores: Any, known: list[Any]) -> Any:
     raise ColumnError(
         "scores",
         f"the columns are {list(column_names(scores) or ())}, and the calibrator was fitted on the classes {known}",
-        InPython("name the columns after the classes, or pass an array in their order"),
+        "name the columns after the classes, or pass an array in their order",
     )
 
 
@@ -469,14 +463,14 @@ def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels:
         raise LabelError(
             "y",
             f"the scores do not name the class they belong to, and the labels are text; got {first!r}",
-            InPython(f"pass y == {first!r} if the scores are the probability of {first!r}"),
+            f"pass y == {first!r} if the scores are the probability of {first!r}",
             row=0,
         )
     if columns is not None and columns != tuple(range(len(columns))):
         raise LabelError(
             "y",
             f"labels must be among the columns {list(columns)}; got {first!r}",
-            InPython("name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name"),
+            "name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name",
             row=0,
         )
 

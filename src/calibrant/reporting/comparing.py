@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import Argument, ArgumentError, CalibrantError, InPython, ShapeError, Use
+from ..errors import ArgumentError, CalibrantError, ShapeError
 from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
 from ..inference.multiplicity import adjust
@@ -372,16 +372,14 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
     if calibrator is not None:
         if kind != "before-after":
             raise ArgumentError(
-                "calibrator", "applies to a comparison of before and after only", Use("kind", "before-after")
+                "calibrator", "applies to a comparison of before and after only", "use kind='before-after'"
             )
         before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **keywords)
         return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
         if wrong:
-            raise ArgumentError(
-                "y_true", f"the entry {wrong[0]!r} must be Predictions", InPython("pass y_prob by name as well")
-            )
+            raise ArgumentError("y_true", f"the entry {wrong[0]!r} must be Predictions", "pass y_prob by name as well")
         return {str(name): part for name, part in y_true.items()}
     if not isinstance(y_prob, Mapping):
         raise ArgumentError(
@@ -390,7 +388,7 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
     if kind != "periods":
         return paired_models(y_true, y_prob, keywords)
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
-        raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
+        raise ArgumentError("y_true", "must have the same names as y_prob, in the same order")
     return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
 
 
@@ -446,7 +444,7 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
             raise ShapeError(
                 "y_prob",
                 f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
-                Use("kind", "periods", "for different rows"),
+                "use kind='periods' for different rows",
             )
         for mine, theirs, what in (
             (one.labels, other.labels, "labels"),
@@ -457,7 +455,7 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
                 raise ArgumentError(
                     "y_true",
                     f"the {what} of {first!r} and {name!r} differ; models are compared on the same rows in the same order",
-                    Use("kind", "periods", "for different rows"),
+                    "use kind='periods' for different rows",
                 )
 
 

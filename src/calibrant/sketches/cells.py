@@ -18,7 +18,6 @@ from ..errors import (
     LabelError,
     ProbabilityError,
     ShapeError,
-    Use,
     WeightError,
 )
 from ..input.convert import _native, is_frame, missing_values
@@ -292,7 +291,7 @@ def _faults(cell: Counts, rows: Counts, spec: _Spec, missing: str) -> Dropped | 
             problem = f"{wrong:,} {'row has' if wrong == 1 else 'rows have'} {FAULTS[bit]} in {columns!r}"
             if bit == 8:
                 problem += f"; the classes are {', '.join(map(str, spec.classes))}"
-            remedy: Any = Use("classes") if bit == 8 else "correct the rows, or exclude them by a condition"
+            remedy: Any = "pass classes" if bit == 8 else "correct the rows, or exclude them by a condition"
             raise kind(role, problem, remedy)
     n = int(count[(fault & every_missing) > 0].sum())
     dropped = Dropped(int(rows.sum()), n, absent)
@@ -398,10 +397,10 @@ def _classes(spec: _Spec, columns: Mapping[str, Any], good: Any) -> tuple[Any, .
     if not others:
         others = set(filter(None, [opposite_of(str(positive))]))
         if not others:
-            raise LabelError("label", f"all labels are {positive!r}", Use("classes", None, "with both labels"))
+            raise LabelError("label", f"all labels are {positive!r}", "pass classes with both labels")
     if len(others) > 1:
         listed = ", ".join(repr(name) for name in sorted(others)[:3])
-        raise LabelError("label", f"has further labels besides {positive!r}: {listed}", Use("classes"))
+        raise LabelError("label", f"has further labels besides {positive!r}: {listed}", "pass classes")
     other = others.pop()
     names = names_as_written([str(positive), other])
     return names[other], names[str(positive)]

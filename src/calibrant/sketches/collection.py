@@ -11,15 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import (
-    PASS_ROWS,
+    ROWS_INSTEAD,
     ArgumentError,
     FileError,
     GroupError,
     InputTypeError,
-    InPython,
     LensError,
     UndefinedMetricError,
-    Use,
 )
 from ..input.convert import is_number
 from ..input.predictions import Predictions
@@ -163,7 +161,7 @@ class Sketches(Summary):
             raise LensError(
                 "y_prob",
                 "multilabel predictions are not supported",
-                InPython("make one Sketch for each class, with lens='class:NAME'"),
+                "make one Sketch for each class, with lens='class:NAME'",
             )
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
@@ -320,10 +318,7 @@ class Sketches(Summary):
                 raise LensError(
                     "lens",
                     "these sketches have no cumulative probabilities",
-                    (
-                        Use("lenses", ["ordinal"], "to make them"),
-                        "evaluate the rows (on the command line with --no-stream)",
-                    ),
+                    "use lenses=['ordinal'] to make them or evaluate the rows (on the command line with --no-stream)",
                 )
             return [self.sketch(name) for name in cuts]
         return [self.sketch(lens)]
@@ -616,7 +611,7 @@ class Sketches(Summary):
         try:
             return cls.from_bytes(read_limited(path, MOST_BYTES), str(path))
         except ArgumentError as error:
-            raise FileError(str(path), error.problem, error.remedies) from None
+            raise FileError(str(path), error.problem, error.remedy) from None
 
     def __len__(self) -> int:
         return self.n
@@ -719,10 +714,10 @@ def _in_order(name: Any) -> tuple[bool, float, str]:
 def row_metric(sketches: Sketches, metric: str) -> float:
     """A metric of whole rows, from their sums."""
     if metric not in ("brier", "root_brier", "nll", "ecd"):
-        raise InputTypeError("y_true", f"{metric} cannot be computed from a sketch", PASS_ROWS)
+        raise InputTypeError("y_true", f"{metric} cannot be computed from a sketch", ROWS_INSTEAD)
     kept = sketches.scores
     if kept is None or not kept.rows:
-        raise UndefinedMetricError(metric, "these sketches do not contain the sums of whole rows", Use("scores", True))
+        raise UndefinedMetricError(metric, "these sketches do not contain the sums of whole rows", "pass scores=True")
     if metric in ("nll", "ecd"):
         return kept.nll if metric == "nll" else kept.ecd
     value = max(kept.brier, 0.0) / (2 if sketches.kind == "binary" else 1)

@@ -72,6 +72,6 @@ def well_formed(name: str) -> Iterator[None]:
     try:
         yield
     except CalibrantError as error:
-        raise FileError(name, error.problem, error.remedies) from error
+        raise FileError(name, error.problem, error.remedy) from error
     except (KeyError, TypeError, ValueError, StopIteration, OverflowError, RecursionError, zlib.error) as error:
         raise FileError(name, f"have unexpected content ({type(error).__name__})", "write them again") from error

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from ..binning.exact_sums import REST_BITS, BinSums, CellSums
 from ..binning.parse import is_found_in_rows
 from ..errors import (
-    PASS_ROWS,
+    ROWS_INSTEAD,
     ArgumentError,
     CalibrantWarning,
     InputTypeError,
     LensError,
     UndefinedMetricError,
-    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
@@ -190,7 +189,7 @@ class Sketch(Summary):
             raise UndefinedMetricError("Sketch", "is not defined for soft labels")
         if view.weight_kind == "importance" and not (view.weights == 1).all():
             raise WeightsNotSupportedError(
-                "sample_weight", "sketches do not support real weights", Use("counts", None, "for integer counts")
+                "sample_weight", "sketches do not support real weights", "pass counts for integer counts"
             )
         if view.weight_kind == "counts":
             assert view.weight is not None
@@ -317,7 +316,9 @@ class Sketch(Summary):
             If `lens` is not that of the sketch.
         """
         if lens not in ("auto", self.lens):
-            raise LensError("lens", f"the sketch has {self.lens!r}; got {lens!r}", (Use("lens", self.lens), PASS_ROWS))
+            raise LensError(
+                "lens", f"the sketch has {self.lens!r}; got {lens!r}", f"use lens={self.lens!r} or {ROWS_INSTEAD}"
+            )
         return self._view
 
     def predictions(self) -> Predictions:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
-from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError, Use
+from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError
 from ..input.convert import SUM_TOLERANCE
 from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
@@ -236,7 +236,7 @@ def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: 
         raise ShapeError("prob", problem, "name the column of the positive class only")
     k = max(2, len(probs))
     if len(probs) > 1 and input == "confidence":
-        raise ShapeError("prob", "a confidence has one column", Use("input", "prob"))
+        raise ShapeError("prob", "a confidence has one column", "use input='prob'")
     given = None if classes is None else tuple(classes)
     if given is not None and (len(given) != k or len({str(name) for name in given}) != k):
         raise ArgumentError("classes", f"must be {k} different labels; got {list(given)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, Drop, LabelError, Use
+from ..errors import ArgumentError, LabelError
 from ..figures.reliability_diagrams import ReliabilityDiagram
 from ..figures.styling import SHORT
 from ..input.convert import is_frame
@@ -26,7 +26,7 @@ def _place_of(pos_label: Any, classes: Any) -> int:
         return 1
     if len(classes) != 2:
         raise ArgumentError(
-            "pos_label", f"requires two classes; the estimator has {len(classes)}", Use("lens", f"class:{pos_label}")
+            "pos_label", f"requires two classes; the estimator has {len(classes)}", f"use lens={f'class:{pos_label}'!r}"
         )
     names = classes.tolist()
     if pos_label not in names:
@@ -150,7 +150,7 @@ class ReliabilityDisplay:
         """
         for word in ("classes", "input"):
             if word in keywords:
-                raise ArgumentError(word, "is determined by the estimator", Drop(word))
+                raise ArgumentError(word, "is determined by the estimator", f"drop {word}")
         drawing = _drawing_keywords("from_estimator", keywords)
         check_classifier(estimator)
         classes = np.asarray(estimator.classes_)

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from ..errors import ArgumentError, Drop, LabelError, UndefinedMetricError, Use, warn_caller
+from ..errors import ArgumentError, LabelError, UndefinedMetricError, warn_caller
 from ..input.convert import column
 from ..input.weights import read_weights
 from ..recalibration.base import Calibrator
@@ -307,9 +307,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if isinstance(self.cv, str) and self.cv != "prefit":
             raise ArgumentError("cv", f"must be a number of folds, a splitter or 'prefit'; got {self.cv!r}")
         if isinstance(self.cv, str) and self.ensemble is True:
-            raise ArgumentError(
-                "ensemble", "requires folds, and cv='prefit' has none", (Use("ensemble", False), Use("cv", 5))
-            )
+            raise ArgumentError("ensemble", "requires folds, and cv='prefit' has none", "use ensemble=False or cv=5")
         if self.convention == "calibrant":
             if isinstance(self.method, Calibrator):
                 self.method._check_params()
@@ -325,7 +323,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ArgumentError(
                 "method",
                 f"{shown!r} is not a method of scikit-learn",
-                ("choose one of sigmoid, isotonic, temperature", Use("convention", "calibrant")),
+                "choose one of sigmoid, isotonic, temperature, or use convention='calibrant'",
             )
         return _Plan(THEIRS[self.method], "raw")
 
@@ -354,7 +352,9 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         given = {word: value for word, value in fit_params.items() if word != "groups"}
         if fixed and fit_params and isinstance(self.cv, str):
             word = next(iter(fit_params))
-            raise ArgumentError(word, "has no effect with cv='prefit': the classifier is already fitted", Drop(word))
+            raise ArgumentError(
+                word, "has no effect with cv='prefit': the classifier is already fitted", f"drop {word}"
+            )
         splitting = {"groups": fit_params["groups"]} if "groups" in fit_params else {}
         return given if fixed else given | _weight_keywords(estimator, sample_weight), splitting
 
@@ -455,10 +455,7 @@ def _labels(y: Any) -> Any:
         raise LabelError(
             "y",
             f"multilabel and one-hot labels are not supported: y should be a 1d array, got an array of shape {shape} instead",
-            (
-                "pass the class of each row",
-                "fit one model per label, as sklearn.multioutput.MultiOutputClassifier does",
-            ),
+            "pass the class of each row, or fit one model per label, as sklearn.multioutput.MultiOutputClassifier does",
         )
     return column_or_1d(y, warn=True)
 
@@ -494,7 +491,7 @@ def _check_splits(
     once = bool((tested == 1).all())
     if not (once or ensemble):
         raise ArgumentError(
-            "cv", "each row must be a test row of exactly one fold", (Use("ensemble", True), "use another splitter")
+            "cv", "each row must be a test row of exactly one fold", "pass ensemble=True or use another splitter"
         )
     present, counts = np.unique(codes, return_counts=True)
     if counted and ensemble and once and counts.min() < len(splits):
@@ -502,11 +499,7 @@ def _check_splits(
         raise ArgumentError(
             "cv",
             f"{len(splits)} folds require {len(splits)} rows of each class; class {name!r} has {counts.min()}",
-            (
-                "use fewer folds",
-                Use("ensemble", False),
-                "pass cv=None, the default of scikit-learn, which does not require them",
-            ),
+            "use fewer folds, use ensemble=False, or pass cv=None, the default of scikit-learn, which does not require them",
         )
     for number, (train, _) in enumerate(splits, 1):
         if not fixed and len(np.unique(codes[train])) < 2:
@@ -576,7 +569,7 @@ def _joined(
         raise ArgumentError(
             "cv",
             "a class is missing from the training rows of a fold, so that its decision values are missing",
-            ("use a splitter that mixes the classes", Use("ensemble", True)),
+            "use a splitter that mixes the classes or pass ensemble=True",
         )
     first, rows = fitted[0].values, sum(len(test) for _, test in splits)
     out = np.zeros((rows, *first.shape[1:]) if whole else (rows, k), first.dtype)
@@ -598,7 +591,7 @@ def _pair_of_fold(
         raise ArgumentError(
             "cv",
             f"the test rows of fold {number} do not suffice for a calibrator ({error.problem})",
-            ("use fewer folds", "use a splitter that mixes the classes", Use("ensemble", False)),
+            "use fewer folds, use a splitter that mixes the classes, or use ensemble=False",
         ) from error
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ArgumentError, LabelError, Use
+from ..errors import ArgumentError, LabelError
 from ..input.convert import column
 from ..input.labels import class_names, encode_labels
 
@@ -50,7 +50,7 @@ def _method(model: Any, classes: int, wanted: str | None) -> str:
         raise ArgumentError(
             "method",
             f"requires probabilities, and {type(model).__name__} has only a decision function",
-            Use("input", "logit", "for the calibrator"),
+            "use input='logit' for the calibrator",
         )
     if probabilities and not (wanted in ("logit", "raw") and margins):
         return "predict_proba"
@@ -86,7 +86,7 @@ def _read(values: Any, method: str, classes: int, wanted: str | None, positive: 
 
 def _pairs(problem: str) -> ArgumentError:
     return ArgumentError(
-        "estimator", f"{problem}; one score for each class is required", Use("decision_function_shape", "ovr")
+        "estimator", f"{problem}; one score for each class is required", "use decision_function_shape='ovr'"
     )
 
 

@@ -15,14 +15,12 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     ColumnError,
-    Drop,
     GroupError,
     InputTypeError,
     LabelError,
     MissingDependencyError,
     ProbabilityError,
     ShapeError,
-    Use,
     WeightError,
 )
 from ..input.convert import _no_column, match_columns
@@ -153,19 +151,19 @@ def sketch(
     _check_plan(df, columns, plan)
     problem = not_in_sql(df, columns, plan)
     if engine == "sql" and problem:
-        raise ArgumentError("engine", f"'sql' {problem}", Use("engine", "arrow"))
+        raise ArgumentError("engine", f"'sql' {problem}", "use engine='arrow'")
     # With counts, the sums of SQL may overflow.
     if problem is None and (engine == "sql" or (engine == "auto" and not scores and by is None and counts is None)):
         try:
             return grouped(df, columns, plan)
         except (LabelError, ProbabilityError, GroupError, WeightError) as error:
             if engine == "sql":
-                changes: dict[str, Any] = {"remedy": "drop or fill these rows"} if DROP in error.remedies else {}
+                changes: dict[str, Any] = {"remedy": "drop or fill these rows"} if error.remedy == DROP else {}
                 raise error.replaced(argument=columns.shown(error.argument), **changes) from None
             # The other engine names the row and the partition.
         except InputTypeError as error:  # sums of too many rows
             if engine == "sql":
-                raise error.replaced(remedy=Use("engine", "arrow")) from None
+                raise error.replaced(remedy="use engine='arrow'") from None
     chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, (_, name) in enumerate(columns.roles)))
     partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)
@@ -378,7 +376,7 @@ def _check_types(df: Any, columns: Columns, named: bool) -> None:
             raise LabelError(
                 f"label (column {name!r})",
                 "text labels require the names of the classes",
-                Use("classes", None, "in the order of the probabilities"),
+                "pass classes in the order of the probabilities",
             )
         allowed = {"prob": (*REAL, *WHOLE), "counts": (*REAL, *WHOLE), "label": (*REAL, *WHOLE, *TEXT, "boolean")}
         if word in allowed.get(argument, (*WHOLE, *TEXT, "float", "double", "boolean", "date")):
@@ -456,7 +454,7 @@ def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:
     if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
             raise ArgumentError("by", f"is required by {type(calibrator).__name__}", "name the column of groups")
-        raise ArgumentError("by", f"is not supported by {type(calibrator).__name__}", Drop("by"))
+        raise ArgumentError("by", f"is not supported by {type(calibrator).__name__}", "drop by")
     if columns.spread and len(columns.prob) != len(calibrator.classes_):
         raise ShapeError(
             "prob", f"has {len(columns.prob)} columns; the calibrator was fitted on {len(calibrator.classes_)} classes"

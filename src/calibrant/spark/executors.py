@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from .. import errors
 from ..errors import (
     CalibrantError,
-    Drop,
     GroupError,
-    InPython,
     LabelError,
     ProbabilityError,
     ShapeError,
-    Use,
     WeightError,
 )
 from ..input.convert import missing_values
@@ -275,7 +272,7 @@ def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
         row = int(np.argmin(good))
         rule = "0 and 1" if k == 2 else f"integers from 0 to {k - 1}"
         problem = f"labels must be {rule}; got {labels[row].item()}"
-        raise LabelError("y_true", problem, Use("classes", None, "in the order of the probabilities"), row=row)
+        raise LabelError("y_true", problem, "pass classes in the order of the probabilities", row=row)
     return whole.astype(np.int64, copy=False)
 
 
@@ -335,14 +332,9 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
     found = error.replaced(arguments)
     column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
-    kept = [
-        remedy
-        for remedy in found.remedies
-        if not isinstance(remedy, InPython) and not (isinstance(remedy, (Use, Drop)) and remedy.argument in UNAVAILABLE)
-    ]
     return found.replaced(
         argument=columns.shown(found.argument),
-        remedy=tuple(kept),
+        remedy="" if any(name in found.remedy for name in UNAVAILABLE) else found.remedy,
         row=None if found.row is None else before + found.row,
         column=column,
         count=None,

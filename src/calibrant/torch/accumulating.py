@@ -25,7 +25,6 @@ from ..errors import (
     MissingDependencyError,
     ProbabilityError,
     UndefinedMetricError,
-    Use,
 )
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch
@@ -584,7 +583,7 @@ class SketchMetric(MetricBase):
             raise ProbabilityError(
                 "preds",
                 f"{faults[0]} rows contain NaN or an entry above 1",
-                Use("validate_args", True, "to locate them"),
+                "pass validate_args=True to locate them",
             )
         if any(faults[1:]):
             raise fault_error(faults, int(self.first_fault), self.input)

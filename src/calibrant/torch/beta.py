@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError, Use
+from ..errors import ArgumentError
 from ..recalibration.binary import BetaCalibration, _view
 from .modules import CountingModule, Input, documents_module
 from .rows import TrainingRows, absent_classes, host
@@ -97,7 +97,7 @@ class BetaModule(CountingModule):
             raise ArgumentError(
                 "calibrator",
                 f"the module supports one_vs_rest only; got {calibrator.multiclass!r}",
-                Use("multiclass", "one_vs_rest", "for the calibrator"),
+                "use multiclass='one_vs_rest' for the calibrator",
             )
         return super()._like(calibrator)
 
@@ -166,6 +166,6 @@ def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
         absent = absent_classes(rows)
         if absent:
             problem = f"{absent}, so only one outcome occurs and the coefficients are infinite"
-            raise SeparatedError("labels", problem, ("fit on rows of every class", REMEDY)) from None
+            raise SeparatedError("labels", problem, f"fit on rows of every class, or {REMEDY}") from None
         raise SeparatedError("labels", f"of class {c}: {error.problem}", REMEDY) from None
     return curve.a, curve.b, curve.c

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputTypeError, MissingDependencyError, ShapeError, Use
+from ..errors import InputTypeError, MissingDependencyError, ShapeError
 from ..util.files import write_atomic
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
@@ -139,7 +139,7 @@ def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> An
         raise ShapeError(
             "example",
             f"a dynamic batch size requires at least two rows; got {counts[0]}",
-            ("pass two rows", Use("dynamic_batch", False)),
+            "pass two rows or use dynamic_batch=False",
         )
     rows = torch.export.Dim("rows")
 

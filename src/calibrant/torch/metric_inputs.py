@@ -17,9 +17,7 @@ from ..errors import (
     LabelError,
     LensError,
     ProbabilityError,
-    Remedy,
     ShapeError,
-    Use,
 )
 from ..util.checks import check_whole
 from .sketching import NEVER, Block, Plan
@@ -104,9 +102,7 @@ def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) ->
     names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
     for name in names:
         if name not in known:
-            remedy: Remedy = (
-                (Use("lens", "binary"), Use("num_classes", None, "for several classes")) if num_classes is None else ""
-            )
+            remedy = "use lens='binary' or pass num_classes for several classes" if num_classes is None else ""
             raise LensError("lenses", f"must be of {', '.join(known)}; got {name!r}", remedy)
     if not names:
         raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
@@ -132,13 +128,11 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
         problem += ", on another process or from merge_state"
     place: dict[str, Any] = {"row": _row(first), "count": total}
     if label:
-        return LabelError("target", problem, Use("ignore_index", None, "to skip rows"), **place)
+        return LabelError("target", problem, "pass ignore_index to skip rows", **place)
     if group:
-        return GroupError("groups", problem, Use("num_groups", None, "to set their number"), **place)
-    remedy: Remedy = (
-        "check the output of the model"
-        if input == "logit" or nan == total
-        else Use("input", "logit", "if these are logits")
+        return GroupError("groups", problem, "pass num_groups to set their number", **place)
+    remedy = (
+        "check the output of the model" if input == "logit" or nan == total else "use input='logit' if these are logits"
     )
     return ProbabilityError("preds", problem, remedy, **place)
 

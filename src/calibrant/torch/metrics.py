@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..binning.peer_edges import MOST_TORCH_BINS
 from ..binning.rules import Edges
-from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError, UnknownArgumentError, Use
+from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError, UnknownArgumentError
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch, cell_view
@@ -178,7 +178,7 @@ class CalibrationMetric(SketchMetric):
 
     def _check_groups(self) -> None:
         if self.num_groups is None or self.num_labels is not None:
-            raise ArgumentError("what", "'groups' requires groups", Use("num_groups"))
+            raise ArgumentError("what", "'groups' requires groups", "pass num_groups")
 
     def _tensor(self, value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=self.sums.device)
@@ -296,7 +296,7 @@ def check_task(task: str | None, num_classes: Any, num_labels: Any) -> None:
         if task == needed and number is None:
             raise ArgumentError(name, f"required by task={task!r}")
         if task not in (None, needed) and number is not None:
-            raise ArgumentError(name, f"cannot be combined with task={task!r}", Use("task", needed))
+            raise ArgumentError(name, f"cannot be combined with task={task!r}", f"use task={needed!r}")
 
 
 @documents_keywords(taken=_OWN_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)

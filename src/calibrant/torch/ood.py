@@ -16,10 +16,8 @@ from ..errors import (
     InputError,
     InputTypeError,
     ProbabilityError,
-    Remedy,
     ShapeError,
     UndefinedMetricError,
-    Use,
 )
 from ..util.checks import check_choice, check_positive
 from ..views.keywords import documents_keywords
@@ -287,13 +285,13 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
             raise ProbabilityError(
                 argument,
                 "rows must be probabilities that sum to 1",
-                Use("input", "logit", "if these are logits"),
+                "use input='logit' if these are logits",
                 row=_first_row(~fine),
             )
     return torch.log(numbers)
 
 
-def _check_rows(fine: Tensor, argument: str, problem: str, remedy: Remedy = "") -> None:
+def _check_rows(fine: Tensor, argument: str, problem: str, remedy: str = "") -> None:
     if not bool(fine.all()):
         raise InputError(argument, problem, remedy, row=_first_row(~fine))
 
@@ -479,7 +477,7 @@ class OodKnn(scores.OodKnn):
         if not self.normalise:
             return f
         length = torch.linalg.vector_norm(f, dim=1)
-        _check_rows(length > 0, "features", "features of length 0 cannot be normalised", Use("normalise", False))
+        _check_rows(length > 0, "features", "features of length 0 cannot be normalised", "use normalise=False")
         return f / length[:, None]
 
     @torch.no_grad()

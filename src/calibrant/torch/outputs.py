@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, Drop, InputError, InputTypeError
+from ..errors import ArgumentError, InputError, InputTypeError
 
 Output = int | str | Callable[[Any], Tensor] | None
 Unpack = Callable[[Any], tuple[Any, Any]] | None
@@ -55,7 +55,7 @@ def _at(given: Any, output: int | str) -> Any:
             "output",
             f"the model returned a single tensor of shape {tuple(given.shape)}; got {output!r}"
             + ("" if isinstance(output, str) else ", which would select one of its rows"),
-            (Drop("output"), "pass a function"),
+            "drop output or pass a function",
         )
     if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
         return getattr(given, output)

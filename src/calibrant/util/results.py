@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import ArgumentError, MissingDependencyError, Use
+from ..errors import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,7 +201,7 @@ def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[
         raise ArgumentError(
             "path",
             f"the format of {os.fspath(path)!r} is unknown",
-            (f"end it in {_either(f'.{name}' for name in known)}", Use("format")),
+            f"end it in {_either(f'.{name}' for name in known)} or pass format",
         )
     return found
 

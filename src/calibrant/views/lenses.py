@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InPython, LensError
+from ..errors import LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
@@ -146,9 +146,7 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
     from difflib import get_close_matches
 
     if name in ("class_groups", "class_hierarchy"):
-        raise LensError(
-            "lens", f"{name!r} requires a mapping", InPython(f"pass the lens itself: calibrant.{name}({{...}})")
-        )
+        raise LensError("lens", f"{name!r} requires a mapping", f"pass the lens itself: calibrant.{name}({{...}})")
     near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
     raise LensError("lens", f"unknown lens {lens!r}", f"did you mean {near[0]!r}?" if near else hint)
 
@@ -715,7 +713,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
         raise LensError(
             "lens",
             "'class_groups' requires one level; this mapping is nested",
-            InPython("use class_hierarchy(mapping), which gives one lens per level"),
+            "use class_hierarchy(mapping), which gives one lens per level",
         )
     name = "class_groups:" + ",".join(map(str, mapping))
 

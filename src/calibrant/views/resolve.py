@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Argument, ArgumentError, CalibrantError, Drop, InputTypeError, InPython, LensError, Use
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions, checked_by
 from ..util.checks import weight_per_class
@@ -38,9 +38,7 @@ def resolve(
         return as_predictions(y_true, y_prob, keywords or {}, where, check)
     if y_prob is not None or keywords or where is not None:
         kind = _kind(y_true)
-        raise InputTypeError(
-            "y_true", f"a {kind} cannot be combined with other arguments", InPython(f"pass the {kind} alone")
-        )
+        raise InputTypeError("y_true", f"a {kind} cannot be combined with other arguments", f"pass the {kind} alone")
     return y_true
 
 
@@ -53,16 +51,14 @@ def as_predictions(
 ) -> Predictions:
     """Return checked predictions of the rows that `where` selects, for functions that need the rows."""
     if isinstance(y_true, (View, VectorView, Summary)):
-        raise InputTypeError(
-            "y_true", f"expected rows, got a {_kind(y_true)}", InPython("pass labels and probabilities")
-        )
+        raise InputTypeError("y_true", f"expected rows, got a {_kind(y_true)}", "pass labels and probabilities")
     if isinstance(y_true, Predictions):
         if y_prob is not None or keywords:
             given = "y_prob" if y_prob is not None else next(iter(keywords))
             raise InputTypeError(
                 given,
                 "cannot be combined with Predictions",
-                InPython("pass it to Predictions(...) instead"),
+                "pass it to Predictions(...) instead",
             )
         predictions = y_true
     elif check is not None:
@@ -100,7 +96,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
         return source.views(lens)
     if not isinstance(source, Predictions):
         if lens not in (usual, "auto", source.lens):
-            raise LensError("lens", "is determined by the view", Drop("lens"))
+            raise LensError("lens", "is determined by the view", "drop lens")
         return [source]
     parsed = parse_lens(lens, source)
     if isinstance(lens, Lens):
@@ -134,14 +130,14 @@ def combine_values(values: list[float], views: list[AnyView], how: Any, class_we
     if len(values) == 1:
         if class_weight is not None:
             raise ArgumentError(
-                "class_weight", "requires several classes; this lens has one event", Use("lens", "classwise")
+                "class_weight", "requires several classes; this lens has one event", "use lens='classwise'"
             )
         return values[0]
     weight = np.ones(len(values))
     if class_weight is not None:
         weight = weight_per_class(class_weight, len(values))
         if how not in ("mean", "sum"):
-            raise ArgumentError("class_weight", ("requires ", Argument("combine"), f" 'mean' or 'sum'; got {how!r}"))
+            raise ArgumentError("class_weight", f"requires combine 'mean' or 'sum'; got {how!r}")
     if how == "max":
         return max(values)
     if how == "prevalence":

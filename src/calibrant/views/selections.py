@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InPython, LensError, ShapeError, Use
+from ..errors import ArgumentError, LensError, ShapeError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from .lenses import class_, parse_lens
@@ -70,7 +70,7 @@ def _check_selection(other: Any) -> None:
         raise LensError(
             "where",
             f"& and | combine selections; got {type(other).__name__}",
-            InPython("wrap a mask with select.mask(...)"),
+            "wrap a mask with select.mask(...)",
         )
 
 
@@ -236,20 +236,18 @@ class Selections:
 
         def mask(p: Predictions) -> Array:
             if of in (None, "top") and p.kind == "multilabel":
-                raise LensError(
-                    "where", "multilabel predictions have no top class", Use("of", None, "to name the class")
-                )
+                raise LensError("where", "multilabel predictions have no top class", "pass of to name the class")
             if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
                 raise ArgumentError(
                     "low",
                     f"{low!r} selects every row, since the larger of two probabilities is at least 0.5",
-                    Use("of", 1, "for the probability of the positive class"),
+                    "use of=1 for the probability of the positive class",
                 )
             if of not in (None, "top") and p.kind == "confidence":
                 raise LensError(
                     "where",
                     f"the confidence of class {of!r} is unknown; only that of the top label is given",
-                    Use("of", "top"),
+                    "use of='top'",
                 )
             if of in (None, "top"):
                 lens = parse_lens("auto" if of is None else "top_label", p)
@@ -289,7 +287,7 @@ class Selections:
 
         def mask(p: Predictions) -> Array:
             if p.groups is None:
-                raise LensError("where", "select.group requires groups", Use("groups", None, "with one group per row"))
+                raise LensError("where", "select.group requires groups", "pass groups with one group per row")
             from ..input.grouping import groupings_of
 
             chosen = np.zeros(p.n, bool)
@@ -338,7 +336,7 @@ class Selections:
             raise LensError(
                 "where",
                 f"must be one boolean per row; got shape {chosen.shape} of {chosen.dtype}",
-                InPython("for example age > 60"),
+                "for example age > 60",
             )
 
         def mask(p: Predictions) -> Array:

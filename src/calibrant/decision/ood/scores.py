@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError, Use
+from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
@@ -404,9 +404,7 @@ def _factor(off: Floats, shrinkage: str) -> Floats:
 
 def singular_covariance() -> UndefinedMetricError:
     """The error for features some of whose combinations do not vary."""
-    return UndefinedMetricError(
-        "OodMahalanobis", "the covariance of the features is singular", Use("shrinkage", "auto")
-    )
+    return UndefinedMetricError("OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'")
 
 
 def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
@@ -514,7 +512,7 @@ class OodKnn:
         length = np.linalg.norm(f, axis=1)
         if (length == 0).any():
             row = int(np.argmax(length == 0))
-            raise InputError("features", "a vector of length 0 cannot be normalised", Use("normalise", False), row=row)
+            raise InputError("features", "a vector of length 0 cannot be normalised", "use normalise=False", row=row)
         return np.asarray(f / length[:, None])
 
     def _kth_distance(self, f: Any, k: int) -> Any:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, InPython
+from ...errors import ArgumentError
 from .warps import Beta, Warp, sign_changes
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ class Population:
                 return found
             last, count = found, 2 * count
         raise ArgumentError(
-            "warp", "is not smooth enough to integrate", InPython("give its kinks: function(curve, bends=(0.5,))")
+            "warp", "is not smooth enough to integrate", "give its kinks: function(curve, bends=(0.5,))"
         )
 
     def mean(self, integrand: Integrand) -> float:

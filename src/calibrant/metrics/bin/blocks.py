@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default, is_found_in_rows
-from ...errors import ArgumentError, UndefinedMetricError, Use
+from ...errors import ArgumentError, UndefinedMetricError
 from ...util import kernels
 from ...util.checks import check_whole
 from ...util.kernels import compiled
@@ -33,7 +33,7 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
             raise ArgumentError(
                 "bins",
                 f"has no effect with 'pava', which determines its own blocks; got {bins!r}",
-                Use("binning", None, "as well"),
+                "pass binning as well",
             )
         score, trials, successes, weight = _pooled(
             view, check_whole(min_block, "min_block", 0), check_whole(max_block, "max_block")

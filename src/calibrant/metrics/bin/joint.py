@@ -14,7 +14,7 @@ from ...binning.parse import Bins
 from ...binning.partition import auto_binning, cells_of
 from ...binning.searches import SEARCHES
 from ...binning.table import BinTable
-from ...errors import ArgumentError, Drop, UndefinedMetricError, Use
+from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric
@@ -271,7 +271,7 @@ def _score_column(view: VectorView) -> int:
         raise ArgumentError(
             "distance",
             f"'interval' requires one score per row, and {view.lens!r} has several",
-            Use("lens", "top_label"),
+            "use lens='top_label'",
         )
     return view.score_column
 
@@ -296,7 +296,7 @@ def _check_used(distance: str, **given: Any) -> None:
     for name, value in given.items():
         if value is not None and distance != OWNERS[name]:
             problem = f"requires the distance {OWNERS[name]!r}; got {distance!r}"
-            raise ArgumentError(name, problem, (Use("distance", OWNERS[name]), Drop(name)))
+            raise ArgumentError(name, problem, f"use distance={OWNERS[name]!r} or drop {name}")
 
 
 def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
@@ -329,7 +329,7 @@ def _mahalanobis(gap: Floats, matrix: Any, indefinite: bool) -> Floats:
         raise ArgumentError(
             "matrix",
             f"is not positive semi-definite: its least eigenvalue is {least:.3g}",
-            Use("indefinite", True, "to use it nevertheless"),
+            "pass indefinite=True to use it nevertheless",
         )
     squared = np.einsum("ij,jk,ik->i", gap, values, gap)
     if (squared < -1e-12).any():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.partition import bin_of_ranks
-from ...errors import InputTypeError, UndefinedMetricError, Use
+from ...errors import InputTypeError, UndefinedMetricError
 from ...util.checks import check_whole
 from ...views.view import View
 from ..kernel.neighbours import standardised
@@ -75,7 +75,7 @@ def mcm(
     rate = view.mean(view.outcome)
     if min(rate, 1 - rate) <= 0:
         raise UndefinedMetricError(
-            "mcm", "all outcomes are equal, so the relative scale is undefined", Use("scale", "absolute")
+            "mcm", "all outcomes are equal, so the relative scale is undefined", "use scale='absolute'"
         )
     return value / min(rate, 1 - rate)
 
@@ -144,7 +144,7 @@ def partitions_of(
     check_whole(min_size, "min_size")
     depth = None if depth is None else check_whole(depth, "depth")
     if subpopulations != "auto" and view.rows.features is None:
-        raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", Use("features"))
+        raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", "pass features")
     if groups is not None:
         yield groups, 0
     if subpopulations == "auto" and groups is not None:

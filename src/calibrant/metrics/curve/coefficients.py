@@ -19,7 +19,7 @@ from ...curves.logistic_regression import (
     rates_seen,
     rows_of,
 )
-from ...errors import UndefinedMetricError, Use, WeightsNotSupportedError
+from ...errors import UndefinedMetricError, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
@@ -201,7 +201,7 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
         word = "counts" if view.weight_kind == "counts" else "sample_weight"
-        raise WeightsNotSupportedError(word, "the covariance 'HAC' does not support weights", Use("covariance", "HC0"))
+        raise WeightsNotSupportedError(word, "the covariance 'HAC' does not support weights", "use covariance='HC0'")
     ordered = slice(None) if covariance == "HAC" else view.order
     score, outcome = view.score[ordered], view.outcome[ordered]
     weight = view.weights[ordered] * (view.effective_size / view.total)

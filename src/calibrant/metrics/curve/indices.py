@@ -19,7 +19,7 @@ from ...curves.local_regression import (
     tie_groups,
     weighted_quantile,
 )
-from ...errors import ArgumentError, UndefinedMetricError, Use
+from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
 from ...views.view import VectorView, View
@@ -78,7 +78,7 @@ def _fitted(
     if not delta >= 0:
         raise ArgumentError("delta", f"must not be negative; got {delta!r}")
     if exact and smoother == "loess" and surface == "interpolate":
-        raise ArgumentError("exact", "has no effect on the interpolated surface", Use("surface", "direct"))
+        raise ArgumentError("exact", "has no effect on the interpolated surface", "use surface='direct'")
     if len(groups.score) == 1:
         return groups.rate
     if smoother == "loess":

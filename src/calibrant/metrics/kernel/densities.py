@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError, Use
+from ...errors import ArgumentError, UndefinedMetricError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -125,7 +125,7 @@ def bkde(
     """Mean distance between each score and the leave-one-out Beta kernel regression of the outcomes."""
     exponent, factor = _exponent(norm), check_positive(scale, "scale")
     if debiased is not None and exponent != 2:
-        raise ArgumentError("debiased", "applies to squared distances only", Use("norm", 2))
+        raise ArgumentError("debiased", "applies to squared distances only", "use norm=2")
     if debiased is not None and view.is_soft:
         raise UndefinedMetricError("debiased", "is not defined for soft labels")
     check_company(view, 2 if debiased is None else 3)

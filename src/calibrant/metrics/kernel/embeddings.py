@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, CalibrantWarning, UndefinedMetricError, Use, warn_caller
+from ...errors import ArgumentError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
@@ -235,7 +235,7 @@ def _warn_of_order(view: VectorView) -> None:
                 CalibrantWarning(
                     "skce_ul",
                     f"the rows are sorted by {name}, so only similar rows are compared",
-                    Use("rng", 0, "to shuffle them"),
+                    "use rng=0 to shuffle them",
                 )
             )
     if view.k > MANY_CLASSES:
@@ -243,7 +243,7 @@ def _warn_of_order(view: VectorView) -> None:
             CalibrantWarning(
                 "skce_ul",
                 f"the estimate from pairs of rows has a large variance for {view.k} classes",
-                ("use skce_uq", Use("lens", "top_k:5")),
+                "use skce_uq or use lens='top_k:5'",
             )
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_cells
-from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, Use, WeightsNotSupportedError
+from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
@@ -178,7 +178,7 @@ def ecmmd(
     position = probs
     if space == "features":
         if view.rows is None or view.rows.features is None:
-            raise InputTypeError("features", "required by ecmmd in the space 'features'", Use("features"))
+            raise InputTypeError("features", "required by ecmmd in the space 'features'", "pass features")
         position = view.rows.features
     if not position.shape[1]:
         position = np.zeros((view.n, 1))

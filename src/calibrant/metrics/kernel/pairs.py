@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, Use
+from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
@@ -174,7 +174,7 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
         raise ArgumentError(
             "distance",
             "'tv' in a gaussian kernel is not positive definite",
-            (Use("distance", "l2"), Use("kernel", "exponential")),
+            "use distance='l2' or kernel='exponential'",
         )
     two = cloud.points.shape[1] == 1
     # For two classes both columns have the same differences.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import ArgumentError, ColumnError, Use
+from ...errors import ArgumentError, ColumnError
 from ...input.convert import match_columns
 from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, positive_last
 from ...input.grouping import plain_columns
@@ -129,7 +129,7 @@ def find_columns(
         usual = usual_labels(existing, columns)
         if len(usual) > 1 and labelled:
             problem = f"could be any of the columns {', '.join(usual)}"
-            raise ColumnError(f"{dashes}label", problem, Use("label", usual[0], "or another"))
+            raise ColumnError(f"{dashes}label", problem, f"use label={usual[0]!r} or another")
         label = usual[0] if usual else None if labelled else ""
         if label is None:
             raise ColumnError(
@@ -200,7 +200,7 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
         found = found or [lower[name] for name in PREDICTION_NAMES if name in lower]
         if len(found) > 1:
             problem = f"could be any of the columns {', '.join(found)}"
-            raise ColumnError(f"{dashes}prob", problem, Use("prob", found[0], "or another"))
+            raise ColumnError(f"{dashes}prob", problem, f"use prob={found[0]!r} or another")
     if not found and len(otherwise) > len(others):
         return _usual_scores(list(otherwise), existing, dashes)
     several = f"{dashes}probs " if dashes else ""

@@ -14,15 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import (
-    Argument,
     ArgumentError,
     CalibrantError,
     ColumnError,
-    Drop,
     FileError,
     InputTypeError,
-    InPython,
-    Use,
 )
 from ...input.convert import is_frame, is_missing_text
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
@@ -215,7 +211,7 @@ class Rows:
         """The error for files without rows, or without selected ones."""
         name = self.shown or original_of(self.paths[0])
         if self.where is not None:
-            return FileError(name, ("has no rows that satisfy ", Argument(self.argument)), "relax the condition")
+            return FileError(name, f"has no rows that satisfy {self.argument}", "relax the condition")
         return FileError(name, "has no rows", "check the program that wrote it")
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
@@ -329,7 +325,7 @@ def _names_of(source: Any) -> list[str]:
         return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
     except TypeError:
         problem = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
-        raise InputTypeError("source", problem, InPython("use Sketches.of for rows in memory")) from None
+        raise InputTypeError("source", problem, "use Sketches.of for rows in memory") from None
 
 
 @contextmanager
@@ -363,7 +359,7 @@ def open_rows(
     connection = connect()
     try:
         if table is not None and kind != "duckdb":
-            raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
+            raise ArgumentError("table", "applies to DuckDB databases only", "drop table")
         rows = Rows(connection, shown, kind, tuple(paths), "", {}, None, argument)
         try:
             sql = (
@@ -595,7 +591,7 @@ def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
     if table is None or table not in held:
         problem = ("has several tables" if held else "has no table") if table is None else f"has no table {table!r}"
         tables = f"; the tables are {', '.join(held[:20])}" if held else ""
-        raise FileError(paths[0], problem + tables, Use("table") if held else "")
+        raise FileError(paths[0], problem + tables, "pass table" if held else "")
     return f"data.{quoted(table)}"
 
 
@@ -614,7 +610,7 @@ def common_kind(paths: list[str], format: str | None) -> str:
             check_kind(name)
         if kind not in {*READERS, "duckdb"}:
             raise FileError(
-                original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", Use("format")
+                original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", "pass format"
             )
         if kind != kinds[0]:
             problem = f"is {kind}, and {original_of(paths[0])} is {kinds[0]}"

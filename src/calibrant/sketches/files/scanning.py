@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError, Use
+from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError
 from ...input.predictions import Predictions
 from ...util.progress import allow_bars, loop
 from ..collection import ALL, GroupSums, Sketches, default_lenses
@@ -284,7 +284,7 @@ def _sum_in_sql(rows: Rows, scores: Scores, kind: str, lenses: tuple[str, ...], 
     """Compute the sketches in SQL: a check for invalid rows, and one query per lens."""
     for lens in lenses:
         if lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} requires whole rows", Use("engine", "arrow"))
+            raise ArgumentError("lenses", f"{lens!r} requires whole rows", "use engine='arrow'")
     bad = rows.connection.execute(f"SELECT count(*) FROM {scores.columns()} WHERE {bad_rows(scores)}").fetchone()[0]  # noqa: S608
     if bad:
         raise ProbabilityError("prob", f"{bad:,} rows have an invalid probability, label or group")
@@ -293,6 +293,6 @@ def _sum_in_sql(rows: Rows, scores: Scores, kind: str, lenses: tuple[str, ...], 
     sizes |= set() if sketches.scores is None else {sketches.scores.rows}
     if len(sizes) > 1:
         raise ArgumentError(
-            "where", "selects other rows each time it is evaluated", Use("engine", "arrow", "to evaluate it once")
+            "where", "selects other rows each time it is evaluated", "use engine='arrow' to evaluate it once"
         )
     return sketches

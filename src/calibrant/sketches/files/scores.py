@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import ArgumentError, CalibrantError, GroupError, LabelError, ProbabilityError, Use
+from ...errors import ArgumentError, CalibrantError, GroupError, LabelError, ProbabilityError
 from ...input.convert import SUM_TOLERANCE, is_missing_text, missing_values, rounding_of
 from ...input.expressions import lossless, quoted
 from ...input.frames import as_booleans, class_names, opposite_of, positive_of
@@ -226,7 +226,7 @@ def drop_missing(rows: Rows, scores: Scores) -> tuple[Scores, Dropped | None]:
     return scores._replace(table=table), dropped
 
 
-SKIP = Use("where", None, "to select the other rows")
+SKIP = "pass where to select the other rows"
 
 
 def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
@@ -260,7 +260,7 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
             return _missing_error(rows, scores, where)
         known = ", ".join(map(str, scores.classes[:10]))
         problem = f"labels must be among the classes {known}; got {label_text[:40]!r}"
-        return LabelError("label", problem, Use("classes"), **where)
+        return LabelError("label", problem, "pass classes", **where)
     problem = f"each row must sum to 1; got a sum of {sum(values):g}"
     return ProbabilityError("prob", problem, "rescale the rows first", **where)
 

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from ...errors import (
     ArgumentError,
-    Drop,
     InputTypeError,
     LabelError,
     LensError,
@@ -419,7 +418,7 @@ def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
                 "for class indices, call .long()",
             )
         if ignore_index >= 0:
-            raise ArgumentError("ignore_index", "is not supported for soft targets", Drop("ignore_index"))
+            raise ArgumentError("ignore_index", "is not supported for soft targets", "drop ignore_index")
         return True
     expected = input.shape[:1] + input.shape[2:]
     if target.shape != expected:

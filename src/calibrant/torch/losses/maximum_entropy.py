@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ...errors import ArgumentError, Drop
+from ...errors import ArgumentError
 from ...util.checks import check_choice
 from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
 from .focal import _focal
@@ -95,7 +95,7 @@ def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[flo
         raise ArgumentError(
             "class_share",
             f"must be {classes} numbers above 0 that sum to 1; got {class_share!r}",
-            Drop("class_share", None, "for equal proportions"),
+            "drop class_share for equal proportions",
         )
     return share
 
