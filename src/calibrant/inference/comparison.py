@@ -21,6 +21,7 @@ from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.resolve import paired_models
 from ..views.selections import Selection, parse_selection
 from ..views.view import View
+from .cells import value_of_resample
 from .replicates import many
 from .resampling import PredictionSampler, RowSampler, choose_sampler, refuse_options_of_rows, view_keywords
 from .seeds import generator, seed_of
@@ -260,11 +261,12 @@ def _replicate_of(
         if rows is not None and len(rows) == p.n:
             step = rows_per_block(2 if isinstance(views[0], View) else views[0].k)
             return lambda rng: _mean_of_rows(rows, p.weight, sampler.picked(rng), step)
+    value = value_of_resample(metric, options)
     if sampler.clusters is None and p.weight_kind != "counts":
         single = choose_sampler([(metric, options)], p, True, "rows")
         if isinstance(single, RowSampler) and single.view.n == p.n:
-            return lambda rng: single.bootstrap(rng).value(metric, options)
-    return lambda rng: sampler.bootstrap(rng).value(metric, options)
+            return lambda rng: value(single.bootstrap(rng))
+    return lambda rng: value(sampler.bootstrap(rng))
 
 
 def _mean_of_rows(rows: Floats, weight: NDArray[Any] | None, picked: NDArray[Any], step: int) -> float:

@@ -23,11 +23,10 @@ from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import has_one_event, shared_name
 from ..views.view import VectorView, View
-from .cells import CellSampler
+from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .pair_resampling import skce_draws
-from .replicates import many
 from .resampling import (
     PredictionSampler,
     RowSampler,
@@ -37,8 +36,8 @@ from .resampling import (
     given_in_vain,
     not_used,
     refuse_options_of_rows,
-    resample,
     value_of,
+    values_on_resamples,
     view_keywords,
 )
 from .seeds import seed_of
@@ -498,12 +497,7 @@ def bootstrap_sample(
         for draws in (skce_draws, bootstrap_draws):
             if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
                 return found[:, None]
-
-    def work(number_: int) -> list[float]:
-        drawn = resample(sampler, "rows", seed, number_)
-        return [drawn.value(metric, options) for metric, options in plans]
-
-    return np.array(many(work, count, workers), dtype=np.float64)
+    return values_on_resamples(plans, sampler, "rows", range(count), seed, workers)
 
 
 def _sampler(
@@ -538,7 +532,8 @@ def _number_left_out(sampler: Sampler) -> int:
 
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
     """Acceleration: skewness of the leave-one-out values."""
-    values_of_rest = ((weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out())
+    value = value_of_resample(metric, options)
+    values_of_rest = ((weight, value(drawn)) for weight, drawn in sampler.left_out())
     weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
     if not np.isfinite(values).all():
         raise UndefinedMetricError(metric.id, "is not finite without one of the rows", "use method='percentile'")

@@ -97,8 +97,10 @@ def skce_draws(
     if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
 
+    drawn = multiplicities(sampler, seed)
+
     def picked(number: int) -> Floats:
-        return multiplicities(sampler, seed, number)[crowd.order].astype(np.float64)
+        return drawn(number)[crowd.order].astype(np.float64)
 
     def rate(number: int) -> float:
         near = choose_kernel(

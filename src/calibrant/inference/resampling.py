@@ -37,8 +37,10 @@ from .cells import (
     has_few_scores,
     one_view,
     shared,
+    shared_numbers,
+    value_of_resample,
 )
-from .replicates import cumulative, draw_classes, draw_events, draw_rows, rows_by_code
+from .replicates import cumulative, draw_classes, draw_events, draw_rows, many, rows_by_code
 from .seeds import generator
 
 Array = NDArray[Any]
@@ -127,21 +129,39 @@ class RowSampler:
         self.share = weight / weight.sum()
         self.total = int(weight.sum()) if self.counts else view.n
 
+    @property
+    def score(self) -> NDArray[np.float64]:
+        """The score of each row."""
+        return self.view.score
+
+    def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
+        """Weight of each row in a resample, and of its events."""
+        view = self.view
+        if self.counts:
+            rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
+            return rows, np.where(view.raw_outcome > 0, rows, 0) if draws == "rows" else draw_events(
+                view.score, rng, rows
+            )
+        if draws == "outcomes":
+            return view.weights, draw_events(view.raw_score, rng) * view.weights
+        drawn = draw_rows(view.n, rng)
+        weight = np.bincount(drawn, minlength=view.n) * view.weights
+        if draws == "rows":
+            return weight, weight * view.outcome
+        return weight, np.bincount(drawn, draw_events(view.raw_score[drawn], rng), view.n) * view.weights
+
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         view = self.view
         if self.counts:
-            rows = view.weights.astype(np.int64)
-            if not fixed_design:
-                rows = rng.multinomial(self.total, self.share)
-            return self._counted(rows, draw_events(view.score, rng, rows))
+            return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
         at: Any = slice(None) if fixed_design else draw_rows(view.n, rng)
         score = view.raw_score[at]
-        outcome = draw_events(score, rng)
-        return self._drawn(score, outcome, at, keep_order=fixed_design)
+        return self._drawn(score, draw_events(score, rng), at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        n = self.view.n
-        return self._taken(rng.multinomial(self.total, self.share) if self.counts else rng.integers(n, size=n))
+        if self.counts:
+            return self._counted(*self.sums(rng, "rows"))
+        return self._taken(draw_rows(self.view.n, rng))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         everyone = np.arange(self.view.n)
@@ -367,10 +387,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool
     if not in_cells or first.n <= 2 * most:
         return rows
 
-    def draw(number: int) -> Drawn:
-        return resample(rows, draws, PILOT_SEED, number)
-
-    return accurate_cells(first, metrics, draw, draws) or rows
+    return accurate_cells(first, metrics, resamples(rows, draws, PILOT_SEED), draws) or rows
 
 
 def _rows_of(view: View) -> RowSampler:
@@ -378,40 +395,53 @@ def _rows_of(view: View) -> RowSampler:
     return found
 
 
-def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
-    """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
+def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:
+    """The resample of each number, which metrics with the same sampler share; see `sharing`."""
+    labels = simulated_labels(sampler, seed) if isinstance(sampler, PredictionSampler) else None
 
-    def make() -> Drawn:
+    def make(number: int) -> Drawn:
         if draws == "outcomes" and isinstance(sampler, PredictionSampler):
-            return sampler.labelled(simulated_labels(sampler, seed, number))
+            assert labels is not None
+            return sampler.labelled(labels(number))
         rng = generator(seed, number)
         return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
 
-    found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
-    return found
+    return shared_numbers(("resamples", Same(sampler), draws, seed), make, sampler.bytes)
 
 
-def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Array:
-    """The labels of resample `number` under the null hypothesis, which metrics share; see `sharing`."""
+def simulated_labels(sampler: PredictionSampler, seed: int) -> Callable[[int], Array]:
+    """The labels of each resample under the null hypothesis, which metrics share; see `sharing`."""
     p = sampler.predictions
 
-    def make() -> Array:
+    def make(number: int) -> Array:
         labels = draw_labels(p, generator(seed, number), sampler.paths)
         return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
 
-    found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))
-    return found
+    return shared_numbers(("labels", Same(sampler), seed), make, p.n * (1 if p.k <= 256 else 8))
 
 
-def multiplicities(sampler: PredictionSampler, seed: int, number: int) -> NDArray[np.int32]:
-    """How often each row is drawn in bootstrap replicate `number`, which metrics share; see `sharing`."""
+def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDArray[np.int32]]:
+    """How often each row is drawn in each bootstrap replicate, which metrics share; see `sharing`."""
     n = sampler.predictions.n
 
-    def make() -> NDArray[np.int32]:
+    def make(number: int) -> NDArray[np.int32]:
         return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
 
-    found: NDArray[np.int32] = shared(("multiplicities", Same(sampler), seed, number), make, 4 * n)
-    return found
+    return shared_numbers(("multiplicities", Same(sampler), seed), make, 4 * n)
+
+
+def values_on_resamples(
+    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int, workers: int | None = 1
+) -> NDArray[np.float64]:
+    """Values of each metric on these resamples, one row per resample; NaN where it is undefined."""
+    resample = resamples(sampler, draws, seed)
+    metrics = [value_of_resample(metric, options) for metric, options in plans]
+
+    def work(place: int) -> list[float]:
+        drawn = resample(numbers[place])
+        return [value(drawn) for value in metrics]
+
+    return np.array(many(work, len(numbers), workers), np.float64).reshape(len(numbers), len(plans))
 
 
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:

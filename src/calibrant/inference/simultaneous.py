@@ -18,14 +18,16 @@ from ..binning.parse import bin_cells, has_fixed_bins, several_bins
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Binned, Linear, OneTable, Sums
+from ..metrics.sum_forms import Binned, Linear, OneTable, Path, Sums
+from ..util.cached import cached_property
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
-from .cells import Draws
+from .cells import CellSampler, Draws
 from .replicates import many
-from .resampling import PredictionSampler, Sampler, multiplicities, simulated_labels, view_keywords
+from .resampling import PredictionSampler, RowSampler, Sampler, multiplicities, simulated_labels, view_keywords
+from .seeds import generator
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -33,6 +35,8 @@ Places = NDArray[np.intp]
 # Entries of the multiplicities held at a time, and of the values of rows; with more, resamples are evaluated one by one.
 COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
+# Entries of the lines of masses that are evaluated at a time.
+LINE_ENTRIES = 1 << 18
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
 # Rows of a cell from which on a product of matrices is faster than adding them one by one.
@@ -73,9 +77,10 @@ class Task:
         for label in range(p.k):
             yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
 
-    def labels(self, number: int) -> NDArray[Any]:
-        """The simulated labels of a resample."""
-        return simulated_labels(self.sampler, self.seed, number)
+    @cached_property
+    def labels(self) -> Callable[[int], NDArray[Any]]:
+        """The simulated labels of each resample."""
+        return simulated_labels(self.sampler, self.seed)
 
     def each(self, work: Callable[[int], Any]) -> Floats:
         """The results of all resamples."""
@@ -93,19 +98,11 @@ class Task:
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
         entries = max(entries, self.predictions.n)
-        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), entries)
+        return self.batches(multiplicities(self.sampler, self.seed), entries)
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
         return self.metric.combined(values, views, self.keywords)
-
-
-def shares_replicates(metric: Metric) -> bool:
-    """Whether bootstrap replicates share the bins or the numbers of their rows, with the default options of a metric of whole vectors."""
-    if metric.takes != "VectorView" or metric.sum_form is None:
-        return False
-    form = metric.sum_form(VectorView(np.eye(3), np.arange(3), None), **metric.options)
-    return isinstance(form, Linear) or (isinstance(form, Binned) and form.is_fixed)
 
 
 def bootstrap_draws(
@@ -132,9 +129,14 @@ def _draws(
     workers: int | None,
 ) -> Floats | None:
     # Classes that are combined, and rows that are selected, are not options of the formula.
-    if not isinstance(sampler, PredictionSampler) or not {*metric.options, "lens"}.issuperset(options):
+    if not {*metric.options, "lens"}.issuperset(options):
         return None
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    if isinstance(sampler, (RowSampler, CellSampler)):
+        form = None if metric.sum_form is None else metric.sum_form(None, **keywords)
+        return _path_draws(form, sampler, draws, count, seed, workers) if isinstance(form, Path) else None
+    if not isinstance(sampler, PredictionSampler):
+        return None
     task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
     simulates = draws == "outcomes"
     if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
@@ -149,6 +151,23 @@ def _draws(
         return _classwise_draws(task) if metric.takes == "View" else _vector_draws(task)
     except UndefinedMetricError:  # for some resamples, which the formula reports
         return None
+
+
+def _path_draws(
+    form: Path, sampler: RowSampler | CellSampler, draws: Draws, count: int, seed: int, workers: int | None
+) -> Floats:
+    """Values of a metric of one score per row."""
+    score = sampler.score
+
+    def mass(number: int) -> Floats:
+        weight, events = sampler.sums(generator(seed, number), draws)
+        return np.asarray((weight * score - events) / weight.sum())
+
+    values = []
+    for start in range(0, count, step := max(1, LINE_ENTRIES // len(score))):
+        lines = many(lambda place, start=start: mass(start + place), min(step, count - start), workers)  # type: ignore[misc]
+        values.append(form.values(score, np.array(lines)))
+    return np.concatenate(values)
 
 
 def _vector_draws(task: Task) -> Floats | None:

@@ -364,8 +364,23 @@ class Metric(Facts):
         float
             Value of the metric.
         """
+        return self.with_options(**keywords)(views)
+
+    def with_options(self, **keywords: Any) -> Callable[[list[AnyView]], float]:
+        """Return the metric as a function of views, such as those of many resamples.
+
+        Parameters
+        ----------
+        **keywords
+            Options of the metric, and `combine` and `class_weight`.
+
+        Returns
+        -------
+        callable
+            Function from a list of views to the value.
+        """
         options, _, _, combine, class_weight, _ = self._split(keywords)
-        return self._value(views, options, combine, class_weight)
+        return lambda views: self._value(views, options, combine, class_weight)
 
     def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
         """Return the views of the predictions that this metric evaluates.

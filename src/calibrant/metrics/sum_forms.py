@@ -149,6 +149,13 @@ class Binned:
         return View(score, outcome, weight, view.weight_kind, lens=self.lens, classes=classes)
 
 
+class Path(NamedTuple):
+    """A function of one score per row and of the share of each row times score minus outcome."""
+
+    values: Callable[[Floats, Floats], Floats]
+    """Values from the scores and any number of lines of such masses."""
+
+
 class Linear(NamedTuple):
     """A function of sums over rows: of numbers that depend on the label, times factors that do not."""
 

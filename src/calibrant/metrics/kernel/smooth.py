@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,8 +13,9 @@ from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...views.view import View
 from ..registry import metric
+from ..sum_forms import Path
 from .lipschitz import largest_lipschitz_sum
-from .spectral import NARROWEST, self_consistent_width, smoothed_error
+from .spectral import NARROWEST, self_consistent_widths, smoothed_errors
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +23,19 @@ Floats = NDArray[np.float64]
 LARGEST_LOG_ODDS = math.log(999)
 # The distance to calibration is computed for distinct scores up to this many, and for cells of scores beyond.
 MOST_SCORES, CELLS = 2000, 1000
+
+
+def _smoothed_errors(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
+    """Compute the error of each line of masses, which are shares of rows times score minus outcome."""
+    position, scale = score, 1.0
+    if kernel == "logit":
+        log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+        position, scale = log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
+    if bandwidth is None:
+        return self_consistent_widths(position, mass, scale)
+    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
+        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
+    return smoothed_errors(position, mass, bandwidth * scale)
 
 
 @metric(
@@ -34,6 +49,7 @@ MOST_SCORES, CELLS = 2000, 1000
     recommended=True,
     aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",
+    sum_form=lambda view, **options: Path(partial(_smoothed_errors, **options)),
     pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its square "
     "root (Blasiok and Nakkiran)",
     cons="not within constant factors of the distance to calibration; of the order N^(-1/3) for calibrated forecasts, not 0",
@@ -54,15 +70,7 @@ def smece(
     if view.weight is not None:
         mass *= view.weights
     mass /= view.total
-    position, scale = view.score, 1.0
-    if kernel == "logit":
-        log_odds = np.clip(_log_odds(view.score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-        position, scale = log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
-    if bandwidth is None:
-        return self_consistent_width(position, mass, scale)
-    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
-        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
-    return smoothed_error(position, mass, bandwidth * scale)
+    return float(_smoothed_errors(view.score, mass[None], bandwidth, kernel)[0])
 
 
 def _log_odds(score: Floats) -> Floats:
