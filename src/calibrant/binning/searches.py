@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ Cuts = Callable[[Prefix, int], Array]
 
 SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
+# Least number of rows in a bin that the search accepts.
+FEWEST_ROWS = 10
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
 # Cuts of at most this many bins are kept for views with other outcomes.
@@ -72,15 +74,15 @@ def equal_width_cuts(prefix: Prefix, count: int) -> Array:
 def _between(path: Array, cuts: Array) -> Array:
     """Return the sums of bins that begin at these tie groups."""
     at = path[cuts]
-    sums = np.empty_like(at)
+    sums = np.empty(len(at), at.dtype)
     np.subtract(at[1:], at[:-1], out=sums[:-1])
     sums[-1] = path[-1] - at[-1]
     return sums
 
 
-def _rising(prefix: Prefix, cuts: Array) -> bool:
-    """Whether the outcome rates of the bins are non-decreasing."""
-    rate = _between(prefix.outcome, cuts) / _between(prefix.weight, cuts)
+def _rising(prefix: Prefix, cuts: Array, weight: Array | None = None) -> bool:
+    """Whether the outcome rates of the bins, of which the weight may be known, are non-decreasing."""
+    rate = _between(prefix.outcome, cuts) / (_between(prefix.weight, cuts) if weight is None else weight)
     return bool((rate[1:] - rate[:-1] >= -SAME).all())
 
 
@@ -121,24 +123,41 @@ def sweep(view: View, cuts: Cuts) -> int:
 
 def search(view: View, cuts: Cuts, practical: bool) -> int:
     """Find the number of bins by the bin-count search of Petersen et al., which halves and doubles it."""
-    prefix, n = view.prefix, _rows(view)
-    least = 10 if practical else 0
-    if practical and n < 10:
-        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
-    most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
-    most = max(1, most)
-    size = prefix.end if view.weight_kind == "importance" else prefix.weight
+    prefix, least = view.prefix, FEWEST_ROWS if practical else 0
     starts_of = _known_cuts(view, cuts)
 
     def fits(count: int) -> bool:
         if count == 1:
             return True
         starts = starts_of(count)
-        return _between(size, starts).min() >= least and _rising(prefix, starts)
+        weight = _between(prefix.weight, starts)
+        rows = _between(prefix.end, starts) if view.weight_kind == "importance" else weight
+        return rows.min() >= least and _rising(prefix, starts, weight)
 
+    steps = halve_and_double(most_bins(_rows(view), len(prefix.score), practical), practical)
+    fit: bool | None = None
+    while True:
+        try:
+            fit = fits(steps.send(fit))
+        except StopIteration as end:
+            return int(end.value)
+
+
+def most_bins(rows: int, distinct: int, practical: bool) -> int:
+    """Return the largest number of bins of the bin-count search, for so many rows and distinct scores."""
+    if not practical:
+        return max(1, round(rows / 2))
+    if rows < FEWEST_ROWS:
+        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {rows}", "give a number of bins")
+    return max(1, min(round(rows / 10), distinct, 100))
+
+
+def halve_and_double(most: int, practical: bool) -> Generator[int, bool | None, int]:
+    """Yield numbers of bins to try, and return the one found; whether a number fits is sent."""
     low, high, now = 1, most, min(10 if practical else 15, most)
     while not low == high == now:
-        if fits(now):
+        fits = yield now
+        if fits:
             low = now
             now = min(2 * now, round(low + (high - low) / 2))
         else:

@@ -187,6 +187,11 @@ class CellSampler:
         """Approximate memory of a resample."""
         return 2 * ROW_BYTES * self.count
 
+    @cached_property
+    def view(self) -> View:
+        """The original data in these cells."""
+        return counted_view(self.score, self.rows, self.positives, self.lens, classes=self.classes)
+
     def whole(self) -> Drawn:
         """The original data."""
         return self._drawn(self.rows, self.positives)
@@ -205,8 +210,8 @@ class CellSampler:
     def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
         """Number of rows and of events in each cell of a resample."""
         if draws == "rows":
-            negatives, positives = np.split(rng.multinomial(self.total, self.shares), 2)
-            return negatives + positives, positives
+            counts = rng.multinomial(self.total, self.shares)
+            return counts[: self.count] + counts[self.count :], counts[self.count :]
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
         return rows, draw_events(self.score, rng, rows)
 

@@ -63,16 +63,16 @@ class Crowd(NamedTuple):
 
     def cloud(self, counts: Floats) -> Cloud:
         """The cloud of a replicate, as far as the kernel width depends on it."""
-        weight = self.weighted(counts)
+        weight, rows = self.weighted(counts), float(counts.sum())
+        if rows > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
+            return Cloud(self.points, weight, self.points, weight, weight, rows)
         total = float(weight.sum())
-        if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
-            return Cloud(self.points, weight, self.points, weight, weight, float(counts.sum()))
         share, own = weight / total, counts * self.own_weight / total**2
         if len(self.starts) < len(weight):
             share, own = np.add.reduceat(weight, self.starts) / total, np.add.reduceat(own, self.starts)
         there = share > 0
         points = self.points[self.starts[there]]
-        return Cloud(points, share[there], points, own[there], own[there], float(counts.sum()))
+        return Cloud(points, share[there], points, own[there], own[there], rows)
 
 
 def skce_draws(

@@ -145,7 +145,7 @@ def cumulative(probs: Array) -> Array:
 def draw_classes(probs: Array, rng: Generator, paths: Array | None = None) -> NDArray[np.intp]:
     """One class for each row, drawn with its probabilities; `paths` are the cumulative ones, one line per class, where these are known."""
     n, k = probs.shape
-    aim: Floats = rng.random(n)
+    aim = rng.random((n,))
     if paths is not None:
         passed = np.empty(n, np.bool_)
         classes: Array = np.zeros(n, np.uint8 if k <= 255 else np.intp)

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import BinSums
-from ..binning.parse import bin_cells, has_fixed_bins, several_bins
+from ..binning.parse import has_fixed_bins, parse_binning, several_bins
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Binned, Linear, OneTable, Path, Sums
+from ..metrics.sum_forms import Binned, Linear, Sums, TableView
 from ..util.cached import cached_property
 from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 from .cells import CellSampler, Draws
+from .lines import Lines, reads_table, tables_of_sums
 from .replicates import many
 from .resampling import PredictionSampler, RowSampler, Sampler, multiplicities, simulated_labels, view_keywords
-from .seeds import generator
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -35,8 +35,6 @@ Places = NDArray[np.intp]
 # Entries of the multiplicities held at a time, and of the values of rows; with more, resamples are evaluated one by one.
 COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
-# Entries of the lines of masses that are evaluated at a time.
-LINE_ENTRIES = 1 << 18
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
 # Rows of a cell from which on a product of matrices is faster than adding them one by one.
@@ -132,42 +130,22 @@ def _draws(
     if not {*metric.options, "lens"}.issuperset(options):
         return None
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
+        return None
     if isinstance(sampler, (RowSampler, CellSampler)):
-        form = None if metric.sum_form is None else metric.sum_form(None, **keywords)
-        return _path_draws(form, sampler, draws, count, seed, workers) if isinstance(form, Path) else None
+        return Lines(metric, keywords, sampler, draws, count, seed, workers).values()
     if not isinstance(sampler, PredictionSampler):
         return None
     task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
     simulates = draws == "outcomes"
-    if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
-        return None
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
     if simulates and metric.takes == "Block" and metric.finish is None:
         return _mean_draws(task)
-    if metric.sum_form is None:
-        return None
     try:
         return _classwise_draws(task) if metric.takes == "View" else _vector_draws(task)
     except UndefinedMetricError:  # for some resamples, which the formula reports
         return None
-
-
-def _path_draws(
-    form: Path, sampler: RowSampler | CellSampler, draws: Draws, count: int, seed: int, workers: int | None
-) -> Floats:
-    """Values of a metric of one score per row."""
-    score = sampler.score
-
-    def mass(number: int) -> Floats:
-        weight, events = sampler.sums(generator(seed, number), draws)
-        return np.asarray((weight * score - events) / weight.sum())
-
-    values = []
-    for start in range(0, count, step := max(1, LINE_ENTRIES // len(score))):
-        lines = many(lambda place, start=start: mass(start + place), min(step, count - start), workers)  # type: ignore[misc]
-        values.append(form.values(score, np.array(lines)))
-    return np.concatenate(values)
 
 
 def _vector_draws(task: Task) -> Floats | None:
@@ -218,45 +196,54 @@ def _classwise_draws(task: Task) -> Floats | None:
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
-    form = task.form(scalars[0])
-    if not isinstance(form, OneTable) or not has_fixed_bins(form.binning, form.bins):
+    binning, number = task.keywords.get("binning"), task.keywords.get("bins")
+    if binning is None or task.metric.needs or not has_fixed_bins(binning, number):
         return None
-    found = [bin_cells(view, form.binning, form.bins) for view in scalars]
+    if not reads_table(task.metric, task.keywords, scalars[0]):
+        return None
+    rule = parse_binning(scalars[0], binning, number)
+    like = rule.table(scalars[0])
+    found = [rule.cells(view) for view in scalars]
     bins = found[0][1]
     cells = np.column_stack([cell + number * bins for number, (cell, _) in enumerate(found)])
     own_cell = cells[np.arange(p.n), p.labels]
     integers = _as_integers(np.column_stack([view.score for view in scalars]))
 
-    def value(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64], rows: float) -> float:
-        excess = _sums_of_integers(upper, lower, positives).excess
-        return task.value([form.value(line, rows) for line in excess.tolist()], views)
+    def value(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64], weight: NDArray[Any]) -> float:
+        sums = _sums_of_integers(upper, lower, positives)
+        tables = tables_of_sums(like, "unit", weight, positives.astype(np.float64), sums.score_sum, sums.excess)
+        values = [float(task.metric.formula(TableView(rule, table), **task.keywords)) for table in tables]
+        return task.value(values, views)
 
     if task.draws == "outcomes":
-        upper, lower = (np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in integers)
+        parts = (*integers, np.ones(cells.shape))
+        sums = [np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in parts]
 
         def relabelled(number: int) -> float:
             cell = cells[np.arange(p.n), task.labels(number)]
-            return value(upper, lower, np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins), float(p.n))
+            positives = np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins)
+            return value(sums[0], sums[1], positives, sums[2])
 
         return task.each(relabelled)
     # Most scores of a class lie in one bin, whose sums are those of the class without the other bins.
     usual = np.array([np.bincount(column, minlength=p.k * bins).argmax() for column in cells.T])
     row, column = np.nonzero(cells != usual)
-    cell, parts = cells[row, column], [part[row, column] for part in integers]
+    cell, few = cells[row, column], [part[row, column] for part in integers]
     values: list[float] = []
     for replicates in task.replicates():
         drawn = replicates.astype(np.float64)
         if drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
             return None
         totals = [drawn @ part for part in integers]
-        for own, *whole in zip(drawn, *totals, strict=True):
+        for own, upper, lower in zip(drawn, *totals, strict=True):
+            there = own[row]
             sums = []
-            for part, total in zip(parts, whole, strict=True):
-                inside = np.bincount(cell, own[row] * part, p.k * bins).reshape(p.k, bins)
+            for part, total in ((there * few[0], upper), (there * few[1], lower), (there, own.sum())):
+                inside = np.bincount(cell, part, p.k * bins).reshape(p.k, bins)
                 inside.ravel()[usual] = total - inside.sum(axis=1)
                 sums.append(inside)
             positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
-            values.append(value(sums[0], sums[1], positives, float(own.sum())))
+            values.append(value(sums[0], sums[1], positives, sums[2]))
     return np.array(values, np.float64)
 
 

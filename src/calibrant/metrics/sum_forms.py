@@ -6,7 +6,7 @@ is separate from the labels, so that resamples share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, bin_table, has_fixed_bins
+from ..binning.rules import BinningRule
 from ..binning.table import BinTable
 from ..util.blocks import map_blocks
 from ..util.cached import cached_property
@@ -46,13 +47,11 @@ class Sums(NamedTuple):
             yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
 
 
-class OneTable(NamedTuple):
-    """A function of the sums over bins of score minus outcome, for one score per row."""
+class TableView:
+    """A bin table in place of the view that it is made of, for formulas that read nothing else; others raise AttributeError."""
 
-    value: Callable[[Iterable[float], float], float]
-    """Value from these sums and the number of rows."""
-    binning: Any
-    bins: Any
+    def __init__(self, rule: BinningRule, table: BinTable) -> None:
+        self.tables: dict[Any, BinTable] = {rule: table}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +149,10 @@ class Binned:
 
 
 class Path(NamedTuple):
-    """A function of one score per row and of the share of each row times score minus outcome."""
+    """A function of one score per row and of its mass: the share of the row times score minus outcome."""
 
     values: Callable[[Floats, Floats], Floats]
-    """Values from the scores and any number of lines of such masses."""
+    """Values from scores in increasing order and any number of lines of masses."""
 
 
 class Linear(NamedTuple):

@@ -15,7 +15,6 @@ from ...errors import ArgumentError, UndefinedMetricError
 from ...input.convert import is_number
 from ...views.view import View
 from ..registry import metric, norm_root, preset
-from ..sum_forms import OneTable
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +53,6 @@ def mean_absolute(sums: Iterable[float], total: float) -> float:
     ),
     cite="naeini2015",
     finish=norm_root,
-    sum_form=lambda view, norm, **bins: OneTable(mean_absolute, **bins) if norm == 1 else None,
     pros="simple and widely reported",
     cons=f"{PLUG_IN}; 0 for a constant forecast at the base rate",
 )

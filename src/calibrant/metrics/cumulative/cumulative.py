@@ -15,6 +15,7 @@ from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
 from ..bin.variation import ranked
 from ..registry import metric, preset
+from ..sum_forms import Path
 from .distributions import bridge_survival
 
 Floats = NDArray[np.float64]
@@ -31,6 +32,16 @@ def null_scale(view: View) -> float:
     if view.weight is not None:
         variance = (view.weights if view.weight_kind != "importance" else view.weights**2) * variance
     return math.sqrt(accurate_sum(variance)) / view.total
+
+
+def _largest(path: Floats) -> Floats:
+    """Return the largest absolute value along each path."""
+    return np.asarray(np.abs(path).max(axis=-1))
+
+
+def _paths(score: Floats, mass: Floats) -> Floats:
+    """Return the cumulative differences at the end of each tie group, one line for each of masses at increasing scores."""
+    return np.cumsum(mass, axis=1)[:, np.append(score[1:] != score[:-1], True)]
 
 
 @metric(
@@ -57,13 +68,14 @@ def null_scale(view: View) -> float:
         "empirical cumulative calibration error",
     ),
     cite="arrieta2022",
+    sum_form=lambda view: Path(lambda score, mass: _largest(_paths(score, mass))),
     pros="no bins and no parameters; a test whose asymptotic null distribution does not depend on the scores",
     cons="the path starts at the lowest score, so that the value for the other class differs (see `ecce_r`); errors of alternating sign at "
     "neighbouring scores cancel",
 )
 def ecce_mad(view: View) -> float:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
-    return float(np.abs(path_of(view)).max())
+    return float(_largest(path_of(view)))
 
 
 ecce_r = preset(

@@ -108,15 +108,14 @@ class CosineSeries:
         left = part.astype(np.intp)
         np.minimum(left, nodes - 1, out=left)
         part -= left
-        place = left if lines == 1 else (left + nodes * np.arange(lines)[:, None]).ravel()
-        moments = [np.bincount(place, mass.ravel(), lines * nodes)]
-        power = mass * part
-        for _ in range(points - 1):
-            moments.append(np.bincount(place, power.ravel(), lines * nodes))
-            power *= part
+        moments = np.empty((lines, points, nodes))
+        for own, power in zip(moments, mass, strict=True):  # one line after the other stays in the cache
+            for place in range(points - 1, -1, -1):
+                own[place] = np.bincount(left, power, nodes)
+                power = power * part
         grid = np.zeros((lines, nodes + 1 + 2 * beyond))
-        for first, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
-            grid[:, first : first + nodes] += received.reshape(lines, nodes)
+        for first, received in enumerate(np.moveaxis(_lagrange_factors(points) @ moments, 1, 0)):
+            grid[:, first : first + nodes] += received
         inner = grid[:, beyond : grid.shape[1] - beyond]
         inner[:, 1 : beyond + 1] += grid[:, :beyond][:, ::-1]
         inner[:, -beyond - 1 : -1] += grid[:, grid.shape[1] - beyond :][:, ::-1]
@@ -129,7 +128,7 @@ class CosineSeries:
         narrowest = float(width.min())
         order = math.pi * np.arange(0.0, _terms_for(narrowest))
         terms = self.terms[lines, : len(order)] * np.exp(-np.square(width[:, None] * order) / 2)
-        return terms, order, nodes_for(narrowest, per_width)
+        return terms, order, 1 << max(6, math.ceil(math.log2(per_width / narrowest)))
 
     def rough_integral(self, lines: Indices, width: Floats) -> tuple[Floats, Floats]:
         """Compute `absolute_integral` by the trapezoidal rule, with straight lines at the zeros; correct to about four digits."""
@@ -173,11 +172,6 @@ class CosineSeries:
         jumps = np.abs(np.delete(np.diff(turns), last[:-1]))
         change = -2 * width * _line_sums(np.abs(steep), zeros.tolist()) * nodes**2
         return _line_sums(jumps, (last - np.arange(len(lines))).tolist()), change
-
-
-def nodes_for(width: float, per_width: int) -> int:
-    """Return the number of nodes, a power of two, with at least so many per bandwidth."""
-    return 1 << max(6, math.ceil(math.log2(per_width / width)))
 
 
 def _area_to_root(
@@ -295,17 +289,20 @@ class _SmoothedErrors:
         """The integral of each of these lines at its s, and its elasticity: the relative change over that of s."""
         width = np.maximum(s * self.scale, NARROWEST)
         value, change = np.empty(len(lines)), np.empty(len(lines))
+        # A coarse series first, a finer one only if the fixed point is small.
+        step = (width[:, None] < np.array(self.steps)).sum(axis=1)
+        per_width = np.where((accuracy == 2) & (width >= NARROW), CURVE_NODES, FEWER_CURVE_NODES)
+        nodes = np.ceil(np.log2(per_width / width))
         # Lines with the same series, nodes and accuracy are smoothed together.
-        alike: dict[tuple[float, int, int], list[int]] = {}
-        for place, (own, how) in enumerate(zip(width.tolist(), accuracy.tolist(), strict=True)):
-            # A coarse series first, a finer one only if the fixed point is small.
-            fits = next(step for step in self.steps if step <= own)
-            per_width = CURVE_NODES if how == 2 and own >= NARROW else FEWER_CURVE_NODES
-            alike.setdefault((fits, nodes_for(own, per_width), per_width if how else 0), []).append(place)
-        for (fits, _, per_width), places in alike.items():
-            at, series = self._series(fits, lines[places])
-            if per_width:
-                found = series.absolute_integral(at, width[places], per_width)
+        alike: dict[tuple[int, float, int, bool], list[int]] = {}
+        for place, key in enumerate(
+            zip(*(part.tolist() for part in (step, nodes, per_width, accuracy > 0)), strict=True)
+        ):
+            alike.setdefault(key, []).append(place)
+        for (own_step, _, own_nodes, is_accurate), places in alike.items():
+            at, series = self._series(self.steps[own_step], lines[places])
+            if is_accurate:
+                found = series.absolute_integral(at, width[places], own_nodes)
             else:
                 found = series.rough_integral(at, width[places])
             value[places], change[places] = found
