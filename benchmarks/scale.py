@@ -131,7 +131,7 @@ def from_memory(rows: int) -> dict[str, float]:
     p = rng.random(rows)
     y = (rng.random(rows) < p).astype(np.int64)
     scored = [
-        m for m in cal.catalogue.values() if m.recommended and m.takes == "View" and m.sketch and m.lens == "auto"
+        m for m in cal.catalogue.values() if m.info.recommended and m.takes == "View" and m.sketch and m.lens == "auto"
     ]
     cal.ece(y, p)
     cal.Sketch.of(y, p)

@@ -193,7 +193,7 @@ def test_packages_are_complete_under_tab_completion() -> None:
 def test_a_metric_of_the_user_is_a_name_of_metrics_too() -> None:
     code = (
         "import calibrant as cal\n"
-        "@cal.metric('Gap', family='example', subfamily='plug-in', range=(0, 1), ideal=None, cite='naeini2015', pros='p', cons='c')\n"
+        "@cal.metric('Gap', family='example', subfamily='plug-in', range=(0, 1), ideal=None, cite='naeini2015', strengths='p', limits='c')\n"
         "def own_gap(view: cal.views.View) -> float:\n"
         "    'Mean distance.'\n"
         "    return view.mean(abs(view.score - view.outcome))\n"

@@ -119,18 +119,18 @@ def facts(metric: cal.metrics.Metric) -> list[str]:
     rows = {
         "range": f"[{shown(low)}, {shown(high)}]",
         "ideal": "none" if metric.ideal is None else shown(metric.ideal),
-        "family": f"{metric.family}, {metric.subfamily}",
-        "aliases": ", ".join(metric.aliases) or "-",
+        "family": f"{metric.info.family}, {metric.info.subfamily}",
+        "aliases": ", ".join(metric.info.names) or "-",
         "lens": f"`{metric.lens}`",
-        "sign": {"nothing": "both sides, without direction"}.get(metric.sign_of, f"of {metric.sign_of}")
-        if metric.signed
+        "sign": {"nothing": "both sides, without direction"}.get(metric.info.sign_of, f"of {metric.info.sign_of}")
+        if metric.info.signed
         else "none",
         "proper": metric.proper,
         "tests": ", ".join(f"`{method}`" for method in metric.tests) or "by simulation in `assess`",
         "weights": ", ".join(weights) or "none",
         "soft labels": "yes" if metric.soft else "no",
         "needs": ", ".join(metric.needs) or "labels and probabilities",
-        "definition": metric.certainty,
+        "definition": metric.info.certainty,
     }
     return ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows.items()), ""]
 
@@ -186,7 +186,7 @@ def cost(metric: cal.metrics.Metric) -> str:
     taken = times()[metric.id]
     measured = f"{taken:g} ms" if taken < 100 else f"{taken / 1000:g} s"
     size = f"{TIMED_ROWS:,} rows of {TIMED_CLASSES} classes"
-    return f"`{metric.cost}`: the computing time grows with {GROWTH[metric.cost]}. About {measured} of processor time for {size}."
+    return f"`{metric.info.cost}`: the computing time grows with {GROWTH[metric.info.cost]}. About {measured} of processor time for {size}."
 
 
 @cache
@@ -198,8 +198,8 @@ def page(metric: cal.metrics.Metric) -> str:
     lines = [f"# {metric.id}: {metric.name}", "", "```text", *documentation.signature_of(metric), "```", ""]
     lines += [*meaning(metric), "## Formula", "", formula, ""]
     lines += [symbols(formula), ""] if symbols(formula) else []
-    lines += ["## Strengths", "", *bullets(metric.pros), "## Limitations", "", *bullets(metric.cons)]
-    lines += ["## Notes", "", metric.notes.replace("``", "`"), ""] if metric.notes else []
+    lines += ["## Strengths", "", *bullets(metric.info.strengths), "## Limitations", "", *bullets(metric.info.limits)]
+    lines += ["## Notes", "", metric.info.notes.replace("``", "`"), ""] if metric.info.notes else []
     lines += ["## Parameters", "", *parameters(metric), "## Example", "", *example(metric)]
     lines += ["## See also", "", *see_also(metric), "## Cost", "", cost(metric), "", "## Facts", "", *facts(metric)]
     lines += ["## Validation", "", *validation(metric)]
@@ -253,7 +253,7 @@ def properties() -> str:
     lines += ["", "## Families", "", " ".join(["| family | metrics |", *head[1:]]), "| --- " + rule]
     families: dict[str, list[cal.metrics.Metric]] = {}
     for metric in cal.catalogue.values():
-        families.setdefault(metric.family, []).append(metric)
+        families.setdefault(metric.info.family, []).append(metric)
     for family, metrics in {**families, "all": list(cal.catalogue.values())}.items():
         counts = [str(sum(m.properties[name] for m in metrics)) for name in PROPERTIES]
         lines.append(row(family, [str(len(metrics)), *counts]))

@@ -87,7 +87,7 @@ def _won(metric: cal.metrics.Metric, value: float | None) -> bool | None:
     if metric.ideal is None or value is None or not math.isfinite(value):
         return None
     off = value - float(metric.ideal)
-    return (abs(off) if metric.signed or metric.id.startswith("cox") else off) < SAME
+    return (abs(off) if metric.info.signed or metric.id.startswith("cox") else off) < SAME
 
 
 def parts(small: bool) -> list[Part]:
@@ -99,7 +99,7 @@ def parts(small: bool) -> list[Part]:
 
 def members(family: str) -> list[cal.metrics.Metric]:
     """The metrics of one of the survey's families; of all for the empty word."""
-    return [m for m in cal.catalogue.values() if not family or m.family in FAMILIES[family]]
+    return [m for m in cal.catalogue.values() if not family or m.info.family in FAMILIES[family]]
 
 
 def counts_part() -> Part:
@@ -177,7 +177,7 @@ def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:
     low, high = metric.range
     return [
         f"`{metric.id}`",
-        metric.family,
+        metric.info.family,
         f"{low:g} to {high:.4g}".replace("inf", "∞"),
         metric.proper,
         word(bool(metric.tests)),
@@ -186,5 +186,5 @@ def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:
         word(seen.jumps),
         word(seen.constant),
         ", ".join(metric.needs),
-        metric.cost,
+        metric.info.cost,
     ]

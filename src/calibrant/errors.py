@@ -51,6 +51,20 @@ ROWS_INSTEAD = "pass the rows instead of a sketch"
 """The remedy where a sketch cannot be used."""
 
 
+ALTERNATIVES = re.compile(r"(, or | or |, )")
+
+
+def keep_alternatives(remedy: str, is_possible: Callable[[str], bool]) -> str:
+    """The alternatives of a remedy that are possible elsewhere, such as on the command line."""
+    kept = separator = ""
+    for place, part in enumerate(ALTERNATIVES.split(remedy)):
+        if place % 2:
+            separator = part
+        elif is_possible(part):
+            kept += separator + part if kept else part
+    return kept
+
+
 class _Message:
     """The parts of an error or a warning; its text is ``argument: problem in row 3; remedy``."""
 
@@ -90,9 +104,11 @@ class _Message:
             Of the same class.
         """
         parts = {name: getattr(self, name) for name in PARTS}
-        for old, new in (names or {}).items():
-            for name in ("argument", "problem", "remedy"):
-                parts[name] = re.sub(rf"\b{old}\b", new, parts[name])
+        names = names or {}
+        parts["argument"] = names.get(self.argument, self.argument)
+        for old, new in names.items():
+            for name in ("problem", "remedy"):
+                parts[name] = re.sub(rf"(?<![-\w]){old}\b", new, parts[name])
         parts.update(changes)
         return _rebuild(type(self), parts)
 

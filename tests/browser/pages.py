@@ -57,7 +57,7 @@ def quick_report(y: Any, p: Any, **words: Any) -> Report:
 
 def with_metrics(found: Report, count: int) -> Report:
     """The same with so many rows in the table of metrics, as long as the longest of the catalogue."""
-    longest = max((m.summary + m.cons for m in cal.catalogue.values()), key=len)
+    longest = max((m.summary + m.info.limits for m in cal.catalogue.values()), key=len)
     row = MetricRow("ece", "Expected calibration error", 0.0431, 0.03, 0.05, 0.01, 0, "overconfident", "top_label", longest, longest, "Somebody (2020). A title. A journal.", "https://doi.org/10.1000/1")  # fmt: skip
     return replace(found, metrics=replace(found.metrics, rows=(row,) * count, level=0.95))
 

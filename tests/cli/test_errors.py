@@ -91,7 +91,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         "shares as labels",
         "label,prob\n0.5,0.2\n",
         [],
-        ["name another column with --label", "labels must be 0 and 1, or -1 and 1; got 0.5 on line 2"],
+        ["labels must be 0 and 1, or -1 and 1; got 0.5 on line 2"],
     ),
     (
         "comment among rows",

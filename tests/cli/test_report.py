@@ -130,7 +130,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["-", "old", "--compare", "periods"], "read only once"),
         (
             ["old", "--out", "x.pdf"],
-            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",
+            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
         ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
@@ -260,4 +260,4 @@ def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
     code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
     assert code == 2
     assert "--by: the order in time of" in errors
-    assert "name a column of years" in errors
+    assert "name periods such as 2026 Q1" in errors

@@ -18,7 +18,7 @@ from calibrant.cli import screen
 from calibrant.cli.main import cli
 from calibrant.cli.options import OnceCommand
 from calibrant.cli.wording import OptionWording
-from calibrant.errors import ArgumentError, Drop, InPython, Remedy, Use
+from calibrant.errors import ArgumentError
 from calibrant.util.files import check_writable
 from tests.in_turn import in_turn
 
@@ -201,25 +201,19 @@ def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> Non
     ("remedy", "options", "spoken"),
     [
         (
-            (Use("classes", None, "in the order of the columns"), Use("pos_label")),
+            "pass classes in the order of the columns, or pass pos_label",
             ["--classes"],
             "x: y; use --classes in the order of the columns",
         ),
-        (Use("method", "consistency"), [], "x: y"),
-        ((Use("lens", "top_label"), Use("method", "consistency")), ["--lens"], "x: y; use --lens top_label"),
-        ((Use("bandwidth", 0.1), "drop it"), [], "x: y; drop it"),
-        (Use("kind", "periods", "for different rows"), ["--compare"], "x: y; use --compare periods for different rows"),
-        ((InPython("pass x.T"), Drop("input", "logit")), ["--logits"], "x: y; drop --logits"),
-        ("check a=b.csv", [], "x: y; check a=b.csv"),
+        ("use method='consistency'", [], "x: y"),
+        ("use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
+        ("use bandwidth=0.1 or drop it", [], "x: y; drop it"),
+        ("use kind='periods' for different rows", ["--compare"], "x: y; use --compare periods for different rows"),
+        ("pass x.T, or drop input='logit'", ["--logits"], "x: y; drop --logits"),
     ],
 )
-def test_remedies_that_only_python_has_are_left_out(remedy: Remedy, options: list[str], spoken: str) -> None:
-    assert ArgumentError("x", "y", remedy).render(OptionWording(options)) == spoken
-
-
-def test_a_remedy_in_python_only_is_replaced_by_a_general_one() -> None:
-    error = ArgumentError("y_true", "y", InPython("pass y_true.ravel()"))
-    assert error.render(OptionWording(["--label"])) == "--label: y; name another column with --label"
+def test_remedies_that_only_python_has_are_left_out(remedy: str, options: list[str], spoken: str) -> None:
+    assert OptionWording(options).render(ArgumentError("x", "y", remedy)) == spoken
 
 
 KEYWORD = re.compile(
@@ -265,12 +259,12 @@ def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path,
     text = tmp_path / "text.csv"
     text.write_text("y,p,q\n0,0.1,a\n1,0.2,b\n")
     assert run("evaluate", text, "--weight", "q")[2].endswith(
-        "expected numbers, got the text 'a' on line 2; name another column\n"
+        "expected numbers, got the text 'a' on line 2; read the column as numeric\n"
     )
     assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: expected numbers, got the text")
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
     assert run("evaluate", rows, "--calibrator", rows)[2].endswith(
-        "; give a file written by calibrant.save or `calibrant fit`\n"
+        "; give a file that `calibrant fit` or the function save wrote\n"
     )
     assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
         "error: --label: recalibration requires rows of at least two classes"
@@ -343,7 +337,7 @@ def test_warnings_are_lines_in_the_words_of_the_command(tmp_path: Path, run: Run
     path.write_text("label,prob\n" + "1,1\n0,0\n1,0\n" * 30)
     line = (
         "warning: --prob: every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities; "
-        "name other columns\n"
+        "pass the output of predict_proba\n"
     )
     assert run("evaluate", path, "--stream", "--metrics", "ece")[2] == line
     assert run("select", path, "--accuracy", "0.5")[2] == line

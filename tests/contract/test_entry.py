@@ -63,8 +63,8 @@ def test_the_documentation_is_whole(metric: Metric) -> None:
     assert metric.summary.endswith("."), "the summary is no sentence"
     assert metric.summary in doc
     assert metric.reference in doc
-    assert metric.pros
-    assert metric.cons
+    assert metric.info.strengths
+    assert metric.info.limits
 
 
 @every_metric_in_turn
@@ -73,14 +73,14 @@ def test_the_facts_are_consistent(metric: Metric) -> None:
     assert low < high
     if metric.ideal is not None:
         assert low <= metric.ideal <= high
-    if metric.signed:
+    if metric.info.signed:
         assert metric.ideal is not None
         assert low < metric.ideal < high, "a signed metric has room on both sides of its ideal"
     assert metric.takes in ("View", "VectorView", "Block")
     assert set(metric.needs) <= {"labels", "predicted", "groups", "features"}
     assert metric.base is None or metric.base in calibrant.catalogue
-    assert not (metric.order_dependent and metric.counts), "rows in an order cannot stand for several"
-    assert metric.deterministic or "rng" in metric.options, "a metric that draws takes rng="
+    assert not (metric.info.order_dependent and metric.counts), "rows in an order cannot stand for several"
+    assert metric.info.deterministic or "rng" in metric.options, "a metric that draws takes rng="
 
 
 @every_metric_in_turn
@@ -100,7 +100,7 @@ def test_names_and_aliases_find_it(metric: Metric) -> None:
     assert getattr(calibrant, metric.id) is metric
     assert metric.id.isidentifier()
     assert not metric.id.startswith("test")
-    for alias in (metric.name, *metric.aliases):
+    for alias in (metric.name, *metric.info.names):
         try:
             found = calibrant.catalogue[alias].id
         except calibrant.AmbiguousMetricError as error:

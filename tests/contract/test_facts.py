@@ -65,7 +65,7 @@ def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
     for use_case in metric.use_cases:
         assert use_case in USE_CASES
         assert metric.id in cal.recommend(use_case).metrics
-    assert not metric.recommended or metric.use_cases
+    assert not metric.info.recommended or metric.use_cases
 
 
 # Estimators of an error that may fall below 0 by sampling noise: their sign shows no direction.
@@ -76,9 +76,9 @@ CENTRED = {"ce2_db", "ece_db", "gece_db", "vce_db", "t_cal", "l2ce_interval", "s
 def test_a_value_on_either_side_of_the_ideal_is_signed_or_centred(metric: Metric) -> None:
     low, high = metric.range
     inside = metric.ideal is not None and low < metric.ideal < high
-    assert inside == (metric.signed or metric.id in CENTRED)
+    assert inside == (metric.info.signed or metric.id in CENTRED)
     if metric.sides is not None:
-        assert metric.sign_of != "nothing"
+        assert metric.info.sign_of != "nothing"
         assert len(set(metric.sides)) == 2
 
 
@@ -90,20 +90,20 @@ def levels(metric: Metric, shift: float) -> float:
     return metric(np.tile([0, 1], 21), np.repeat(score, 2), counts=counts)
 
 
-@metrics_that(lambda m: m.signed and m.sign_of == "level")
+@metrics_that(lambda m: m.info.signed and m.info.sign_of == "level")
 def test_signs_of_a_level(metric: Metric) -> None:
     for shift, word in ((0.1, "underestimates"), (-0.1, "overestimates")):
         assert metric.direction(levels(metric, shift), "binary") == word
         assert metric.direction(levels(metric, shift), "class:b") == word
 
 
-@metrics_that(lambda m: m.signed and m.sign_of == "midpoint")
+@metrics_that(lambda m: m.info.signed and m.info.sign_of == "midpoint")
 def test_signs_at_one_half(metric: Metric) -> None:
     for shift, word in ((0.1, "underestimates at 0.5"), (-0.1, "overestimates at 0.5")):
         assert metric.direction(levels(metric, shift), "binary") == word
 
 
-@metrics_that(lambda m: m.signed and m.sign_of == "spread")
+@metrics_that(lambda m: m.info.signed and m.info.sign_of == "spread")
 def test_signs_of_a_spread(metric: Metric) -> None:
     p = np.linspace(0.1, 0.9, 33)
     for power, word in ((0.5, "too extreme"), (1.5, "too moderate")):
@@ -134,7 +134,7 @@ def truths(shape: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("shape", ["binary", "three"])
-@metrics_that(lambda m: m.alternative == "greater" and not m.signed and m.proper == "no" and m.id not in CENTRED)
+@metrics_that(lambda m: m.alternative == "greater" and not m.info.signed and m.proper == "no" and m.id not in CENTRED)
 def test_where_larger_speaks_against_calibration_nothing_else_lowers_the_value(metric: Metric, shape: str) -> None:
     """A metric that miscalibration can lower must be tested on both sides."""
     if shape == "binary" and "labels" in metric.needs:
@@ -213,4 +213,4 @@ def test_the_range_is_reached(metric: Metric) -> None:
 def test_the_order_of_growth_is_one_of_the_known_ones(metric: Metric) -> None:
     """Rules on the number of rows read these words."""
     sorts = {"N", "N K", "N log N", "N K log N", "N log N per step", "N K log N per step"}
-    assert metric.cost in sorts | SLOW
+    assert metric.info.cost in sorts | SLOW

@@ -62,11 +62,11 @@ def test_the_main_laws_hold_for_many(metric: Metric, shape: str) -> None:
             "unit counts": (problem, {"counts": ones}, plain),
             "unit sample_weight": (problem, {"sample_weight": ones}, plain),
         }
-        ordered = metric.order_dependent or not metric.deterministic
+        ordered = metric.info.order_dependent or not metric.info.deterministic
         if not ordered:
             pairs["another order"] = (problem.take(rng.permutation(problem.n)), {}, plain)
         counts = rng.integers(0, 4, problem.n)
-        if metric.counts and metric.repeatable and counts.any() and not ordered:
+        if metric.counts and metric.info.repeatable and counts.any() and not ordered:
             repeated = problem.take(np.repeat(np.arange(problem.n), counts))
             pairs["repeated rows"] = (repeated, {}, defined_value(metric, problem, counts=counts))
         weight = rng.integers(0, 3, problem.n) * rng.choice([1.0, 0.1, 0.37])

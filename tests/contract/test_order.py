@@ -26,7 +26,7 @@ ORDERS = 20
 
 
 def is_free_of_order(metric: Metric) -> bool:
-    return metric.deterministic and not metric.order_dependent
+    return metric.info.deterministic and not metric.info.order_dependent
 
 
 def adds_integers(metric: Metric) -> bool:

@@ -53,7 +53,7 @@ def test_a_proper_score_is_best_at_the_truth_alone(metric: Metric, k: int, parts
         assert min(values.values()) > best + 1e-6, (truth, min(values, key=values.__getitem__))
 
 
-@metrics_that(lambda m: m.is_row_mean and not m.properties["proper"] and not m.signed and m.id != "smbs")
+@metrics_that(lambda m: m.is_row_mean and not m.properties["proper"] and not m.info.signed and m.id != "smbs")
 def test_a_loss_that_is_not_proper_has_a_better_forecast_than_the_truth(metric: Metric) -> None:
     grid = simplex(2, 12)
     assert any(
@@ -166,7 +166,7 @@ def test_what_shows_errors_of_the_whole_distribution(metric: Metric) -> None:
     assert metric.properties["full_vector"] == (
         abs(wrong - calibrated) > 1e-3 * scale and abs(wrong - calibrated) > 1e-9
     )
-    if metric.properties["full_vector"] and not metric.order_dependent:
+    if metric.properties["full_vector"] and not metric.info.order_dependent:
         assert wrong > calibrated
 
 
@@ -229,13 +229,13 @@ def test_the_bins_of_esce_matter_for_midpoints_only() -> None:
     assert cal.esce(y, p, representative="midpoint") != cal.esce(y, p, representative="midpoint", bins=4)
 
 
-@metrics_that(lambda m: m.properties["direction"] and m.sign_of not in ("spread", "midpoint", "confidence"))
+@metrics_that(lambda m: m.properties["direction"] and m.info.sign_of not in ("spread", "midpoint", "confidence"))
 def test_a_direction_changes_with_that_of_the_forecasts(metric: Metric) -> None:
     assert metric.ideal is not None
     high, low = shifted(metric, 0.1) - metric.ideal, shifted(metric, -0.1) - metric.ideal
-    if metric.above == "under":
+    if metric.info.above == "under":
         high, low = low, high
-    if metric.one_sided:
+    if metric.info.one_sided:
         assert high == pytest.approx(0.1, abs=1e-12)
         assert low == pytest.approx(0, abs=1e-12)
     else:
@@ -243,10 +243,12 @@ def test_a_direction_changes_with_that_of_the_forecasts(metric: Metric) -> None:
         assert low < -0.05
 
 
-@metrics_that(lambda m: m.properties["direction"] and m.sign_of in ("spread", "confidence") and not m.one_sided)
+@metrics_that(
+    lambda m: m.properties["direction"] and m.info.sign_of in ("spread", "confidence") and not m.info.one_sided
+)
 @pytest.mark.parametrize("shape", ["binary", "three"])
 def test_a_direction_changes_with_confidence(metric: Metric, shape: str) -> None:
-    if shape == "three" and metric.sign_of == "spread":
+    if shape == "three" and metric.info.sign_of == "spread":
         pytest.skip("two classes only")
     forecasts, outcomes = truths(shape)
     found = {}
@@ -254,14 +256,14 @@ def test_a_direction_changes_with_confidence(metric: Metric, shape: str) -> None
         problem, counts = enumerated(shape, forecasts, outcomes[name])
         found[name] = value(metric, problem, counts=counts) - float(metric.ideal or 0)
     high, low = found["too extreme"], found["too moderate"]
-    assert (high > 0 > low) if metric.above == "over" else (low > 0 > high)
+    assert (high > 0 > low) if metric.info.above == "over" else (low > 0 > high)
 
 
 @metrics_that(lambda m: not m.properties["direction"] and m.ideal is not None and m.id not in ("wsmcs", "dici"))
 def test_what_shows_no_direction_is_on_one_side_of_the_ideal_for_both(metric: Metric) -> None:
     """An error of a shift upwards and of its mirror image downwards: both are above what calibrated forecasts have."""
     high, low = shifted(metric, 0.1), shifted(metric, -0.1)
-    centre = metric.ideal if metric.ideal_for == "calibrated" else min(high, low) - 1
+    centre = metric.ideal if metric.info.ideal_for == "calibrated" else min(high, low) - 1
     assert high > centre
     assert low > centre
 
@@ -318,7 +320,7 @@ def test_what_is_computed_from_a_sketch(metric: Metric, k: int) -> None:
 def test_what_is_efficient_was_measured_so(metric: Metric) -> None:
     """Orders of growth against the stored times of 10,000 rows of 10 classes: fast ones took less than five seconds."""
     taken = json.loads(TIMES.read_text(encoding="utf-8"))[metric.id]
-    assert metric.properties["efficient"] == (metric.cost not in SLOW)
+    assert metric.properties["efficient"] == (metric.info.cost not in SLOW)
     assert not metric.properties["efficient"] or taken < 5000
 
 
@@ -333,13 +335,13 @@ def test_what_is_parsimonious_has_no_number_to_choose(metric: Metric) -> None:
 
 @every_metric_in_turn
 def test_what_is_uncertain_says_so_and_is_not_recommended(metric: Metric) -> None:
-    assert metric.certain == metric.properties["certain"] == bool(re.match("certain(;|$)", metric.certainty))
+    assert metric.certain == metric.properties["certain"] == bool(re.match("certain(;|$)", metric.info.certainty))
     if not metric.certain:
-        assert not metric.recommended
+        assert not metric.info.recommended
         assert not any(metric.id in use_case.metrics for use_case in USE_CASES.values())
         words = " ".join(build_doc(metric, cal.catalogue).split())
         assert "The definition is less than certain" in words
-        assert metric.certainty.split("``")[0].split(":")[0] in words
+        assert metric.info.certainty.split("``")[0].split(":")[0] in words
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

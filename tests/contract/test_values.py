@@ -82,11 +82,11 @@ def test_values_keep_to_their_range(metric: Metric, shape: str) -> None:
 
 def is_proper(metric: Metric) -> bool:
     """Proper scores, their roots and other losses are ideal for sure and right forecasts."""
-    return metric.ideal_for == "sure"
+    return metric.info.ideal_for == "sure"
 
 
 @every_shape_name
-@metrics_that(lambda m: m.ideal is not None and m.ideal_for == "calibrated" and not m.order_dependent)
+@metrics_that(lambda m: m.ideal is not None and m.info.ideal_for == "calibrated" and not m.info.order_dependent)
 def test_the_ideal_is_met_by_calibrated_forecasts(metric: Metric, shape: str) -> None:
     """Every forecast comes true exactly as often as it says, which no sample does but an enumeration can."""
     forecasts = compositions(shape, 15)
@@ -104,7 +104,7 @@ def test_the_ideal_is_met_by_calibrated_forecasts(metric: Metric, shape: str) ->
 
 # nses divides by the variance that a forecast promises, and a sure one promises none.
 @every_shape_name
-@metrics_that(lambda m: m.ideal is not None and m.ideal_for != "nothing" and m.id != "nses")
+@metrics_that(lambda m: m.ideal is not None and m.info.ideal_for != "nothing" and m.id != "nses")
 def test_the_ideal_is_met_by_sure_and_right_forecasts(metric: Metric, shape: str) -> None:
     clean_value(metric, PROBLEMS[shape][0])
     y = np.arange(60) % COLUMNS[shape]
@@ -127,14 +127,16 @@ def test_the_ideal_is_missed_by_miscalibrated_forecasts(metric: Metric, shape: s
         problem, parts = enumerated(shape, forecasts, mixed_with_uniform(forecasts, toward=toward))
         rows = np.random.default_rng(18).permutation(np.repeat(np.arange(problem.n), parts))
         seen[word] = clean_value(metric, problem.take(rows))
-        if metric.sides is not None and metric.sign_of != "midpoint":  # the middle of these forecasts is right
+        if metric.sides is not None and metric.info.sign_of != "midpoint":  # the middle of these forecasts is right
             drawn = {"rng": 0} if "rng" in metric.options else {}
             taken = problem.take(rows)
             found, lens = metric.of(Predictions(taken.y, taken.p, **taken.needed(metric)), **drawn)
             # Of one class a score is "overestimated", of the whole forecast it is "overconfident".
-            wanted = {"over": "too extreme", "unde": "too moderate"}[word[:4]] if metric.sign_of == "spread" else word
+            wanted = (
+                {"over": "too extreme", "unde": "too moderate"}[word[:4]] if metric.info.sign_of == "spread" else word
+            )
             said = metric.direction(found, lens)
-            assert said == wanted if metric.sign_of == "spread" else said[:4] == wanted[:4]
+            assert said == wanted if metric.info.sign_of == "spread" else said[:4] == wanted[:4]
         elif metric.sides is None:
             assert metric.direction(seen[word]) == ""
     if metric.ideal is None:

@@ -47,7 +47,7 @@ def test_a_row_of_weight_zero_is_no_row(metric: Metric, problems: list[Problem])
 
 
 @every_shape
-@metrics_that(lambda m: m.repeatable and m.deterministic)
+@metrics_that(lambda m: m.info.repeatable and m.info.deterministic)
 def test_counts_are_repeated_rows(metric: Metric, problems: list[Problem]) -> None:
     for problem in problems:
         clean_value(metric, problem)

@@ -115,7 +115,7 @@ def test_every_metric_has_a_page() -> None:
         assert metric.name in page
         assert metric.reference in page
         assert f"cal.{metric.id}(" in page
-        assert metric.certainty in page
+        assert metric.info.certainty in page
     index = make_metric_pages.index()
     assert all(f"[{id}]({id}.md)" in index for id in cal.catalogue)
 

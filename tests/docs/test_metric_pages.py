@@ -124,7 +124,7 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     assert name.group(1) in pictures.PICTURES
     assert re.search(r"\*\*-?\d[\d.e+-]*\*\*\.$", parts["Example"].strip())
     assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])
-    assert metric.cost in parts["Cost"]
+    assert metric.info.cost in parts["Cost"]
     assert metric.reference in parts["References"]
     assert f"`definitions/{metric.id}/1" in parts["Validation"]
     assert "](../validation.md#how-to-read-a-row)" in parts["Validation"]
@@ -178,22 +178,22 @@ def test_who_reaches_the_ideal() -> None:
 
 
 def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
-    assert "0 is not what calibration gives" in cal.ls_ece.cons
+    assert "0 is not what calibration gives" in cal.ls_ece.info.limits
     assert cal.ls_ece(*HALVES) > 0.1
 
 
 def test_what_tce_finds_in_calibrated_forecasts() -> None:
-    assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.cons
+    assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.info.limits
     many = cal.make_calibrated(3000, rng=1)
     assert 0 < cal.tce(many.y_true, many.y_prob) < 5
     # Eight sure and right rows join the forty before them, with which 28 of 48 come true.
     y, p = np.repeat([0, 1, 1], [20, 20, 8]), np.repeat([0.5, 1.0], [40, 8])
     assert cal.tce(y, p) == pytest.approx(100 * 8 / 48)
-    assert "join the block before them" in cal.tce.notes
+    assert "join the block before them" in cal.tce.info.notes
     # More rows than min_block with the last score are pooled like any others.
     y, p = np.repeat([0, 1, 1], [20, 20, 11]), np.repeat([0.5, 1.0], [40, 11])
     assert cal.tce(y, p) == 0
-    assert "more rows than that share the last score" in cal.tce.notes
+    assert "more rows than that share the last score" in cal.tce.info.notes
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
@@ -201,7 +201,7 @@ def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) 
     data = cal.make_calibrated(50, distribution=shape, rng=0)
     half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
     assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
-    assert "half of ``brier(scale='per_class')``" in cal.huber.cons
+    assert "half of ``brier(scale='per_class')``" in cal.huber.info.limits
 
 
 def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
@@ -213,8 +213,8 @@ def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
     data = np.tile([0, 1], 30), np.repeat(p, 2)
     assert cal.cox_intercept(*data, counts=counts) == pytest.approx(0.5, abs=0.01)
     assert cal.calibration_in_the_large(*data, counts=counts, form="logit") < -0.1  # too high on average
-    assert "at a score of 0.5" in cal.cox_intercept.notes
-    assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.notes
+    assert "at a score of 0.5" in cal.cox_intercept.info.notes
+    assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.info.notes
 
 
 def test_pictures_show_what_the_metric_reads() -> None:
@@ -249,7 +249,7 @@ def test_every_picture_is_used_and_every_family_has_one() -> None:
 def test_every_metric_was_timed_and_every_growth_is_explained() -> None:
     assert set(maker.times()) == set(cal.catalogue)
     assert all(taken > 0 for taken in maker.times().values())
-    assert {metric.cost for metric in METRICS} <= set(maker.GROWTH)
+    assert {metric.info.cost for metric in METRICS} <= set(maker.GROWTH)
 
 
 def assert_drawn(name: str) -> None:

@@ -93,7 +93,7 @@ def test_a_pointwise_error_does_not_bound_top_label_errors() -> None:
     y, p = np.zeros(50, int), np.full((50, 100), 0.5 / 99)
     p[:, 1] = 0.5  # predicted, never true
     assert cal.lp_error(y, p) < 0.05 < cal.ece(y, p) == pytest.approx(0.5)
-    assert "for two classes" in cal.lp_error.pros
+    assert "for two classes" in cal.lp_error.info.strengths
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -105,7 +105,7 @@ def test_means_over_classes_are_small_by_arithmetic(id: str, k: int) -> None:
     assert cal.cwce((np.arange(30) + 1) % k, wrong) == pytest.approx(2 / k)
     y, p = several(3, 90, k)
     assert cal.catalogue[id](y, p) <= 2 / k + NOISE
-    assert "at most 2 / K by arithmetic" in cal.catalogue[id].cons
+    assert "at most 2 / K by arithmetic" in cal.catalogue[id].info.limits
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_equal_mass_is_neither_even_under_ties_nor_always_less_biased() -> None:
         wide.append(cal.ece(y, p, bins=15))
         even.append(cal.ece_em(y, p, bins=15))
     assert np.mean(wide) < np.mean(even) - 0.02
-    assert "not less biased than equal width in general" in cal.ece_em.cons
+    assert "not less biased than equal width in general" in cal.ece_em.info.limits
     assert not any(
-        word in cal.catalogue[id].pros for id in ("ece_em", "ace", "ece_sweep") for word in ("bias", "empty")
+        word in cal.catalogue[id].info.strengths for id in ("ece_em", "ace", "ece_sweep") for word in ("bias", "empty")
     )
 
 
@@ -148,7 +148,7 @@ def test_the_sweep_can_be_more_biased_than_few_bins() -> None:
         swept.append(cal.ece_sweep(y, p))
         fixed.append(cal.ece_em(y, p, bins=2))
     assert np.mean(swept) > np.mean(fixed)
-    assert "can be above or below that of a fixed number of bins" in cal.ece_sweep.cons
+    assert "can be above or below that of a fixed number of bins" in cal.ece_sweep.info.limits
 
 
 def test_bins_of_equal_area_are_not_equal_under_ties_and_gaps() -> None:
@@ -197,7 +197,7 @@ def test_the_mean_of_klce_is_0_only_given_the_features() -> None:
 
     assert mean_over_outcomes(statistic, score, score) == pytest.approx(0, abs=1e-12)
     assert mean_over_outcomes(statistic, score, given) > 0.03
-    assert "given the features" in cal.klce.pros
+    assert "given the features" in cal.klce.info.strengths
 
 
 def test_expected_squares_of_kernel_errors_under_calibration() -> None:
@@ -238,8 +238,8 @@ def test_laplace_and_smoothed_errors_can_grow_like_the_root_of_the_distance() ->
         ratios.append((cal.lkce(y, p) / d, cal.smece(y, p) / d))
     assert np.divide(ratios[1], ratios[0]) == pytest.approx(10, rel=0.2)
     for id in ("lkce", "smece"):
-        assert "constant factors" not in cal.catalogue[id].pros
-        assert "not within constant factors" in cal.catalogue[id].cons
+        assert "constant factors" not in cal.catalogue[id].info.strengths
+        assert "not within constant factors" in cal.catalogue[id].info.limits
 
 
 def test_smece_of_calibrated_forecasts_falls_like_the_cube_root() -> None:
@@ -352,7 +352,7 @@ def test_focal_loss_pulls_two_classes_together_and_many_apart() -> None:
 
     many = min(grid, key=lambda p: expected(cal.focal_loss, spread(p), spread(0.10)))
     assert many > 0.105
-    assert "for many it can be more confident" in cal.focal_loss.cons
+    assert "for many it can be more confident" in cal.focal_loss.info.limits
 
 
 @samples

@@ -280,7 +280,10 @@ def test_labels_that_show_their_order() -> None:
         ({"times": [*CENTRE[:-1], None]}, "missing"),
         ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
         ({"times": CENTRE, "groups": CENTRE}, "cannot be combined"),
-        ({"times": CENTRE}, "times: the order in time of 'A', 'B', 'C' is unknown; pass order"),
+        (
+            {"times": CENTRE},
+            "times: the order in time of 'A', 'B', 'C' is unknown; name periods such as 2026 Q1 or 2026-01, or pass order",
+        ),
         ({"times": DAYS.astype(str)}, "divided into periods; use every='year'"),
         ({"times": CENTRE[:-1], "order": ["A", "B", "C"]}, "times: expected one group for each of 900 rows"),
         ({"times": "year"}, "times: expected one column, got str"),

@@ -225,7 +225,7 @@ def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
 
 def test_sets_of_metrics_leave_out_pairs_of_many_rows_and_names_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left out depends on the number of rows alone, not on the time that anything takes."""
-    pairs = {m.id for m in cal.catalogue.values() if m.cost in ("N^2", "N^2 K", "N^2 K or a sort")}
+    pairs = {m.id for m in cal.catalogue.values() if m.info.cost in ("N^2", "N^2 K", "N^2 K or a sort")}
     assert cal.evaluate(LABELS, PROBS, metrics="all").left_out == ()
     monkeypatch.setattr("calibrant.metrics.properties.PAIRED_ROWS", len(LABELS) - 1)
     result = cal.evaluate(LABELS, PROBS, metrics="all")
@@ -374,7 +374,7 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
     assert cal.recommend("analysis").functions == ("reliability", "calibration_curve", "calibration_band")
     needed = {need for id in cal.recommend("local").metrics for need in cal.catalogue[id].needs}
     assert needed == {"groups", "features"}
-    seen = [id for id in cal.recommend("multiclass").metrics if cal.catalogue[id].full_vector]
+    seen = [id for id in cal.recommend("multiclass").metrics if cal.catalogue[id].info.full_vector]
     assert seen[:4] == list(cal.recommend("multiclass").metrics[:4])
     assert all(cal.catalogue[id].properties["direction"] for id in cal.recommend("direction").metrics)
 

@@ -165,7 +165,7 @@ def test_counts_per_score_are_binomial(deep: bool) -> None:
 VIEWS = [
     name
     for name, metric in cal.catalogue.items()
-    if metric.takes == "View" and metric.counts and not metric.needs and not metric.order_dependent
+    if metric.takes == "View" and metric.counts and not metric.needs and not metric.info.order_dependent
 ]
 
 

@@ -317,7 +317,7 @@ def test_the_smallest_p_value_keeps_its_level_by_exchangeability() -> None:
             null = np.delete(table, own, axis=0)
             asked = [
                 metric_tests.TestInput(
-                    m, {}, [], table[own, i], alpha, "two-sided" if m.signed else "greater", draws, 0
+                    m, {}, [], table[own, i], alpha, "two-sided" if m.info.signed else "greater", draws, 0
                 )
                 for i, m in enumerate(asked_of)
             ]

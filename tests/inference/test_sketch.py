@@ -86,7 +86,7 @@ def test_every_score_metric_reads_a_sketch(metric: cal.metrics.Metric) -> None:
         return
     assert wanted is not None
     found = metric(cal.Sketch.of(y, p))
-    if metric.repeatable:
+    if metric.info.repeatable:
         assert found == pytest.approx(wanted, rel=1e-6, abs=1e-9)
     else:
         assert np.isfinite(found)

@@ -113,5 +113,5 @@ def test_what_it_does_not_accept() -> None:
         cal.gece_db([0, 1], [0.2, 0.7], distance="l2")
     with pytest.raises(ArgumentError, match="bins: 'sweep' chooses bins by the labels"):
         cal.gece_db([0, 1], [0.2, 0.7], lens="binary", bins="sweep")
-    assert not cal.catalogue["gece_db"].recommended
-    assert "no paper states it" in cal.catalogue["gece_db"].certainty
+    assert not cal.catalogue["gece_db"].info.recommended
+    assert "no paper states it" in cal.catalogue["gece_db"].info.certainty

@@ -275,7 +275,7 @@ def test_every_alias_is_its_metric_or_known_to_be_ambiguous() -> None:
     """An alias that another metric takes away unnoticed would return another number."""
     shared: dict[str, set[str]] = {}
     for m in catalogue.values():
-        for name in (m.name, *m.aliases):
+        for name in (m.name, *m.info.names):
             shared.setdefault(plain(name), set()).add(m.id)
     shared = {name: ids for name, ids in shared.items() if len(ids) > 1}
     known = {plain(name) for name in AMBIGUOUS} | {
@@ -293,7 +293,7 @@ def test_every_alias_is_its_metric_or_known_to_be_ambiguous() -> None:
     }
     assert set(shared) <= known, set(shared) - known
     for m in catalogue.values():
-        for name in (m.name, *m.aliases):
+        for name in (m.name, *m.info.names):
             assert plain(name) in shared or catalogue[name] is m, name
 
 

@@ -35,8 +35,10 @@ def mean_gap(view: View, *, power: float = 1) -> float:
 
 
 def private_metric(id: str = "gap", **facts: Any) -> Metric:
-    facts = {"family": "own", "subfamily": "gaps", "range": (0, 1), "ideal": 0, "cite": "naeini2015", **facts}
-    return Metric(mean_gap, id, "Gap <b>of</b> means", takes="View", **facts)
+    record = {"family": "own", "subfamily": "gaps"}
+    record |= {name: facts.pop(name) for name in ("family", "subfamily", "names") if name in facts}
+    facts = {"range": (0, 1), "ideal": 0, "cite": "naeini2015", **facts}
+    return Metric(facts.pop("formula", mean_gap), id, "Gap <b>of</b> means", facts=record, **facts)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_find_by_facts_and_text() -> None:
     assert cal.esce in catalogue.find(signed=True, family="bin")
     assert cal.ecd not in catalogue.find(signed=True, family="bin")
     assert cal.mce in catalogue.find(use_cases="safety")
-    assert cal.ece in catalogue.find(aliases="ECE-EW")
+    assert cal.ece in catalogue.find(names="ECE-EW")
     assert cal.rmsce in catalogue.find(base="ece")
     assert catalogue.find("BRIER") == [m for m in catalogue.values() if "brier" in str(m.to_dict()).lower()]
     assert catalogue.find() == list(catalogue.values())
@@ -152,7 +154,7 @@ def test_find_by_facts_and_text() -> None:
         ({"counts": "yes"}, "counts: must be True or False; got 'yes'"),
         ({"needs": "feature"}, "needs: must be True, False, 'labels', 'groups' or 'features'; got 'feature'"),
         ({"sketch": 1.5}, r"sketch: must be True or False; got 1\.5"),
-        ({"aliases": "ECE-WE"}, "aliases: no metric has the value 'ECE-WE'; did you mean 'ECE-EW'"),
+        ({"names": "ECE-WE"}, "names: no metric has the value 'ECE-WE'; did you mean 'ECE-EW'"),
         ({"id": "zzzzzz"}, "id: no metric has the value 'zzzzzz'"),
     ]:
         with pytest.raises(cal.ArgumentError, match=problem):
@@ -192,7 +194,7 @@ def test_notebook_view_escapes_names() -> None:
 
 def test_declaring_a_metric_on_a_catalogue_of_ones_own() -> None:
     mine = Catalogue()
-    gap = private_metric(aliases=("the gap",))
+    gap = private_metric(names=("the gap",))
     mine.add(gap)
     assert mine["The Gap"] is gap
     assert "gap" not in set(catalogue)
@@ -254,17 +256,10 @@ def test_metrics_with_the_same_facts_are_not_the_same() -> None:
 
 
 def test_not_a_number_is_never_returned() -> None:
-    hollow = Metric(
-        lambda view: math.nan,
-        "hollow",
-        "Hollow",
-        takes="View",
-        family="x",
-        subfamily="x",
-        range=(0, 1),
-        ideal=0,
-        cite="naeini2015",
-    )
+    def no_number(view: View) -> float:
+        return math.nan
+
+    hollow = private_metric("hollow", formula=no_number)
     with pytest.raises(cal.UndefinedMetricError, match="hollow: is undefined for these data"):
         hollow(Y, P)
 
@@ -299,7 +294,9 @@ def test_rows_are_what_the_mean_is_made_of() -> None:
 class TestEveryEntry:
     def test_is_complete(self, m: Metric) -> None:
         entry = m.to_dict()
-        assert all(entry[field] for field in ("name", "family", "subfamily", "reference", "summary", "pros", "cons"))
+        assert all(
+            entry[field] for field in ("name", "family", "subfamily", "reference", "summary", "strengths", "limits")
+        )
         assert m.range[0] < m.range[1]
         assert m.ideal is None or m.range[0] <= m.ideal <= m.range[1]
         assert getattr(cal, m.id) is m
@@ -331,8 +328,10 @@ class TestEveryEntry:
         words = {
             "spread": ("too extreme", "too moderate"),
             "midpoint": ("overconfident at 0.5", "underconfident at 0.5"),
-        }.get(m.sign_of, ("overconfident", "underconfident"))
-        assert (m.direction(m.ideal + 0.1), m.direction(m.ideal - 0.1)) == (words if m.above == "over" else words[::-1])
+        }.get(m.info.sign_of, ("overconfident", "underconfident"))
+        assert (m.direction(m.ideal + 0.1), m.direction(m.ideal - 0.1)) == (
+            words if m.info.above == "over" else words[::-1]
+        )
 
 
 def test_what_is_signed_is_positive_for_overconfidence() -> None:
@@ -345,7 +344,7 @@ def test_what_is_signed_is_positive_for_overconfidence() -> None:
 def test_a_sign_speaks_of_levels_or_of_confidence(lens: str) -> None:
     for id in ("ecd", "nses", "spiegelhalter_z"):
         m = cal.catalogue[id]
-        assert m.sign_of == m.to_dict()["sign_of"] == "confidence"
+        assert m.info.sign_of == m.to_dict()["sign_of"] == "confidence"
         assert m.ideal is not None
         assert m.direction(m.ideal + 1, lens) == "overconfident"
     wanted = "underconfident" if lens == "top_label" else "underestimates"

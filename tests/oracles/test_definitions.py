@@ -109,5 +109,5 @@ def test_metric_is_its_definition(name: str, number: int) -> None:
 
 def test_every_metric_has_a_definition() -> None:
     families = {"point", "bin", "kernel", "curve"}
-    assert not [name for name in cal.catalogue if cal.catalogue[name].family in families and name not in EVERY]
+    assert not [name for name in cal.catalogue if cal.catalogue[name].info.family in families and name not in EVERY]
     assert not [name for name in EVERY if name not in cal.catalogue]

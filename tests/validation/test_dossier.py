@@ -168,7 +168,7 @@ def test_content(tmp_path: Path) -> None:
     assert {row["id"] for row in content["operation"]} == {row.id for row in rows}
     limits = content["known_limits"]
     assert dict(limits["metrics"]).keys() == {
-        name for name in cal.catalogue if cal.catalogue[name].certainty != "certain"
+        name for name in cal.catalogue if cal.catalogue[name].info.certainty != "certain"
     }
     assert {row[0].partition(" ")[0] for row in limits["differences"]["rows"]} >= {
         "scikit-learn",

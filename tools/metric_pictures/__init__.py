@@ -220,4 +220,4 @@ _OWN = {
 
 def picture_of(metric: cal.metrics.Metric) -> Picture:
     """Return the figure of a metric's family, or its own."""
-    return PICTURES[_OWN.get(metric.id) or _FAMILIES[metric.family, metric.subfamily]]
+    return PICTURES[_OWN.get(metric.id) or _FAMILIES[metric.info.family, metric.info.subfamily]]

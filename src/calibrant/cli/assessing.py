@@ -264,7 +264,7 @@ def _is_worse(found: Difference) -> bool:
 
 
 def _check_lower_is_better(metric: Metric) -> None:
-    if metric.signed or not (metric.proper == "strictly" or metric.ideal == metric.range[0]):
+    if metric.info.signed or not (metric.proper == "strictly" or metric.ideal == metric.range[0]):
         raise ArgumentError(
             "--fail-if-worse", f"requires a metric for which lower is better, unlike {metric.id}", "use --metric brier"
         )

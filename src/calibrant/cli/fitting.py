@@ -182,7 +182,7 @@ def _check_not_grouped(calibrator: Calibrator) -> None:
     if calibrator.needs:
         what = "group" if calibrator.needs == "groups" else calibrator.needs
         problem = f"a {type(calibrator).__name__} requires the {what} of each row"
-        remedy = f"apply it in Python with calibrant.load(file).predict_proba(scores, {calibrator.needs})"
+        remedy = f"apply it in Python, with {calibrator.needs}"
         raise ArgumentError("calibrator", problem, remedy)
 
 

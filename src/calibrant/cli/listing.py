@@ -83,8 +83,8 @@ def describe(metric: Metric) -> list[str]:
     facts = {
         "meaning": metric.summary,
         "range": f"{low:g} to {high:g}" + ("" if metric.ideal is None else f", ideal {metric.ideal:g}"),
-        "family": f"{metric.family}, {metric.subfamily}",
-        "also called": ", ".join(metric.aliases),
+        "family": f"{metric.info.family}, {metric.info.subfamily}",
+        "also called": ", ".join(metric.info.names),
         "lens": metric.lens,
         "options": ", ".join(f"{word}={value!r}" for word, value in metric.options.items()),
         "proper": metric.proper,
@@ -94,12 +94,12 @@ def describe(metric: Metric) -> list[str]:
             kind for kind, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has
         ),
         "needs": ", ".join(metric.needs),
-        "cost": metric.cost,
-        "advantages": metric.pros,
-        "cautions": metric.cons,
-        "notes": metric.notes,
+        "cost": metric.info.cost,
+        "advantages": metric.info.strengths,
+        "cautions": metric.info.limits,
+        "notes": metric.info.notes,
         "properties": ", ".join(name.replace("_", " ") for name, has in metric.properties.items() if has),
-        "certainty": metric.certainty,
+        "certainty": metric.info.certainty,
         "reference": metric.reference,
     }
     return [f"{metric.id}: {metric.name}", *(f"  {word + ':':<12} {text}" for word, text in facts.items() if text)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 
-from ..errors import CalibrantError, CalibrantWarning
+from ..errors import CalibrantError, CalibrantWarning, keep_alternatives
 from .places import place_of
 
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
@@ -43,7 +43,8 @@ ASSIGNMENT = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[[^]]*\]|[-\w.]+)""")
 MENTION = re.compile(r"\b(pass|drop|combined with|requires) ([a-z_]+)\b")
 # Code of Python: a call, an index, an attribute, or the name of a class.
 CODE = re.compile(r"\w\(|\w\[|\b[a-z_]+\.[a-zA-Z_]+\b|\b[A-Z][a-z]+[A-Z]\w+|\b(y_true|y_prob)\b")
-ALTERNATIVES = re.compile(r"(, or | or |, )")
+PYTHON_ONLY = ("classes", "counts", "features", "format", "groups", "multilabel", "order", "pos_label", "soft", "words")
+UNAVAILABLE = re.compile(rf"\b(pass|drop) ({'|'.join((*OPTIONS, *PYTHON_ONLY))})\b")
 
 
 class OptionWording:
@@ -72,8 +73,10 @@ class OptionWording:
     def render(self, message: CalibrantError | CalibrantWarning) -> str:
         """An error or a warning as one line: option, problem, line of the file, and the remedies that the command has."""
         name = self.name(message.argument) or message.argument
-        remedy = self._remedy(message.remedy)
-        text = (f"{name}: " if name else "") + self._translate(message.describe(place_of))
+        problem, remedy = message.describe(place_of), message.remedy
+        if not message.argument.startswith("-"):  # errors of commands name their options already
+            problem, remedy = self._translate(problem), self._remedy(remedy)
+        text = f"{name}: {problem}" if name else problem
         return " ".join((text + (f"; {remedy}" if remedy else "")).split())
 
     def _translate(self, text: str) -> str:
@@ -93,13 +96,12 @@ class OptionWording:
 
     def _remedy(self, remedy: str) -> str:
         """The alternatives without those in Python code or with arguments that the command does not have."""
-        kept = ""
-        separator = ""
-        for place, part in enumerate(ALTERNATIVES.split(self._translate(remedy))):
-            if place % 2:
-                separator = part
-            elif not (ASSIGNMENT.search(part) or CODE.search(part)):
-                kept += (separator if kept else "use " if part.startswith("--") else "") + part
+        in_python = (ASSIGNMENT, CODE, UNAVAILABLE)
+        kept = keep_alternatives(
+            self._translate(remedy), lambda part: not any(pattern.search(part) for pattern in in_python)
+        )
+        if kept.startswith("--"):
+            kept = f"use {kept}"
         return re.sub(r"\bpass (--)", r"use \1", kept)
 
 

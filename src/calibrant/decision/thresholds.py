@@ -353,11 +353,7 @@ def _method(method: Any, kind: str) -> Method:
     if method not in known:
         chosen = [name for name in known if name != "fixed"]
         names = f"one of {', '.join(map(repr, chosen))}" if len(chosen) > 1 else repr(chosen[0])
-        raise ArgumentError(
-            "method",
-            f"must be {names} for a guarantee of {kind}; got {method!r}",
-            "use 'fixed' for a threshold chosen beforehand" if "fixed" in known else "",
-        )
+        raise ArgumentError("method", f"must be {names} for a guarantee of {kind}; got {method!r}")
     return method
 
 

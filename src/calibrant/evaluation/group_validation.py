@@ -600,7 +600,9 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
     try:
         ordered: list[Any] = sorted(set(listed))
     except TypeError:
-        raise ArgumentError("times", "mixes types that have no order", "pass order") from None
+        raise ArgumentError(
+            "times", "mixes types that have no order", "name the periods alike, or pass order"
+        ) from None
     if values.dtype.kind not in "iuf":
         return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
     whole = values.dtype.kind in "iu"
@@ -624,7 +626,9 @@ def _chronological(names: set[str]) -> list[str]:
     if len({found and found[1] for found in counted.values()}) == 1 and all(counted.values()):
         return sorted(names, key=lambda name: int(found[2]) if (found := counted[name]) else 0)
     example = ", ".join(map(repr, sorted(names)[:3]))
-    raise ArgumentError("times", f"the order in time of {example} is unknown", "pass order")
+    raise ArgumentError(
+        "times", f"the order in time of {example} is unknown", "name periods such as 2026 Q1 or 2026-01, or pass order"
+    )
 
 
 def _is_compact_date(text: str) -> bool:

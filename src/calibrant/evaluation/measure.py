@@ -362,7 +362,7 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
     for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
         is_set = isinstance(each, str) and each in SETS
         for m in catalogue.values() if is_set else [catalogue[each]]:
-            if not is_set or each == "all" or m.recommended:
+            if not is_set or each == "all" or m.info.recommended:
                 chosen[m.id] = m
     if not chosen:
         raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
@@ -521,7 +521,7 @@ def _values(
 
 def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
     """Return the result with the direction of its deviation, where that is statistically significant."""
-    if not m.signed or result.value is None or not m.direction(result.value, result.lens):
+    if not m.info.signed or result.value is None or not m.direction(result.value, result.lens):
         return replace(result, direction="") if result.direction else result
     evidence = None
     if result.pvalue is None or m.alternative != "two-sided":

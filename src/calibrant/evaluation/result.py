@@ -273,7 +273,7 @@ class Evaluation(Result):
                 return (math.inf, math.inf, 0.0)
             expected = result.by_chance if result.by_chance is not None else result.ideal or 0.0
             gap = result.value - expected
-            return (result.adjusted, result.pvalue, -abs(gap) if catalogue[result.metric].signed else -gap)
+            return (result.adjusted, result.pvalue, -abs(gap) if catalogue[result.metric].info.signed else -gap)
 
         return sorted(self.groups, key=rank)
 
@@ -525,7 +525,7 @@ def shown_direction(metric: Metric, result: MetricResult, evidence: bool | None)
 
 def side_note(metric: Metric, lens: str, alternative: str) -> str:
     """Describe the alternative of a one-sided test of a signed metric; empty for a two-sided test."""
-    if not metric.signed or metric.ideal is None or alternative == "two-sided":
+    if not metric.info.signed or metric.ideal is None or alternative == "two-sided":
         return ""
     over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
     if not over:

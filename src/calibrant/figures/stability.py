@@ -597,7 +597,7 @@ def _chance(null: Floats, level: float) -> tuple[Floats, Floats, Floats]:
 
 def _suggested(metric: Metric, over: str, settings: Sequence[Any], value: Floats, null: Floats) -> float | None:
     """The coarsest setting whose excess over chance is within one standard deviation of the largest one."""
-    error = metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
+    error = metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
     if over not in COARSEST or not error or len(null) < 2 or not all(is_number(setting) for setting in settings):
         return None
     excess = value - _chance(null, 0.5)[0]

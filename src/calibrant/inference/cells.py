@@ -307,7 +307,7 @@ def counted_view(
 
 def first_cells(plans: list[Plan]) -> int:
     """The smallest number of cells that is tried."""
-    return BIN_CELLS if all(metric.family == "bin" for metric, _ in plans) else FINE_CELLS
+    return BIN_CELLS if all(metric.info.family == "bin" for metric, _ in plans) else FINE_CELLS
 
 
 def grids(view: View, plans: list[Plan]) -> Iterator[BinningRule]:

@@ -127,7 +127,7 @@ class Comparison(Result):
 
 
 def _lower_is_better(metric: Metric) -> bool:
-    return not metric.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
+    return not metric.info.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
 
 
 @checks_keywords("metric", catalogue)

@@ -426,7 +426,7 @@ def _bins_of(view: Any, options: dict[str, Any]) -> Bins:
 
 def _is_error(metric: Metric) -> bool:
     """Whether the metric is a distance from calibration: 0 for calibrated scores in the population, positive in samples."""
-    return metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
+    return metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
 
 
 def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tuple[float, float]) -> str:

@@ -140,7 +140,7 @@ def _has_two_tails(asked: TestInput, null: Floats) -> bool:
     """
     if asked.alternative != "two-sided":
         return False
-    has_ideal = asked.metric.ideal_for == "calibrated" and asked.metric.ideal is not None
+    has_ideal = asked.metric.info.ideal_for == "calibrated" and asked.metric.ideal is not None
     return not has_ideal or math.isinf(asked.statistic) or bool(np.isinf(null).any())
 
 

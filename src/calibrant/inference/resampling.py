@@ -365,7 +365,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
-    scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
+    scores = all(m.takes == "View" and not m.needs and not m.info.order_dependent for m, _ in metrics)
     if not (one and scores and isinstance(first, View)):
         if isinstance(source, View):
             if not has_one_event([source]):

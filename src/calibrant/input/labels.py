@@ -92,7 +92,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
         raise LabelError(
             "y_true",
             f"text labels require the names of the classes; got {_short(y[0])}",
-            "pass pos_label to name the positive class or classes with the positive class last"
+            "pass pos_label to name the positive class, or pass classes with the positive class last"
             if k == 2
             else "pass classes in the order of the columns",
             row=0,

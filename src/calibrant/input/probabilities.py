@@ -224,7 +224,7 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     raise ProbabilityError(
         "y_prob",
         f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
         row=row,
     )
 

@@ -133,9 +133,9 @@ def _check_read(listed: list[Any], read: list[tuple[float | None, str]], argumen
     texts = Counter(read[row][1] for row in bad if read[row][0] is None and read[row][1])
     common = ", ".join(f"{text[:30]!r} ({count:,})" for text, count in texts.most_common(5))
     what = f"are not numbers: {common}" if common else "are missing"
-    remedy: Any = ("assign a number to each word", "drop these rows") if common else "drop these rows"
+    remedy = "assign a number to each word, or drop these rows" if common else "drop these rows"
     if argument == "values" and common:
-        remedy = "pass words with a probability for each or drop these rows"
+        remedy = "pass words with a probability for each, or drop these rows"
     raise InputError(argument, f"{len(bad):,} of {len(listed):,} confidences {what}", remedy, row=bad[0])
 
 
@@ -165,7 +165,7 @@ def _on_scale(
         problem = f"confidences range from {low:g} to {high:g}, and {fractions:,} in (0, 1] may be probabilities or percentages"
     else:
         problem = f"confidences range from {low:g} to {high:g}, on a scale of 10 or of 100"
-    remedy: Any = "divide them by the largest value of the scale"
+    remedy = "divide them by the largest value of the scale"
     if argument == "values":
         remedy = "use scale=100 or scale=10" if high > 1 else "use scale=1"
     raise InputError(argument, f"the scale is ambiguous: {problem}", remedy)

@@ -173,20 +173,20 @@ def example_of(metric: Metric) -> Example:
 
 def reached_by(metric: Metric) -> str:
     """Which forecasts attain the ideal value, in words that follow "attained by"."""
-    if metric.ideal_for == "calibrated":
+    if metric.info.ideal_for == "calibrated":
         given = {"groups": " in every group", "features": " given the features"}
         return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)} up to sampling noise"
-    if metric.ideal_for == "nothing":
+    if metric.info.ideal_for == "nothing":
         return "no class of forecasts in general: calibrated forecasts need not attain it"
     # A mean of losses over rows is 0 only where each of them is; single rows may attain an infinite ideal.
-    if metric.family == "point" and metric.ideal is not None and math.isfinite(metric.ideal):
+    if metric.info.family == "point" and metric.ideal is not None and math.isfinite(metric.ideal):
         return "forecasts of probability 1 for the true class only"
     return "forecasts of probability 1 for the true class; calibrated forecasts need not attain it"
 
 
 def sign_of(metric: Metric) -> str:
     """What the side of the ideal value means, as a sentence; empty for a metric without sign."""
-    if not metric.signed:
+    if not metric.info.signed:
         return ""
     if metric.sides is None:
         return "Values occur on both sides of it, but the sign alone does not indicate over- or underestimation."
@@ -195,11 +195,11 @@ def sign_of(metric: Metric) -> str:
 
 def certainty_of(metric: Metric) -> str:
     """How certain the definition is, in one or two sentences; empty where it is certain without a remark."""
-    if metric.certainty == "certain":
+    if metric.info.certainty == "certain":
         return ""
     if metric.certain:
-        return f"The definition is certain{metric.certainty.removeprefix('certain')}."
-    return f"The definition is less than certain, so the metric is not recommended: {metric.certainty}."
+        return f"The definition is certain{metric.info.certainty.removeprefix('certain')}."
+    return f"The definition is less than certain, so the metric is not recommended: {metric.info.certainty}."
 
 
 def _number(value: float) -> str:
@@ -321,7 +321,7 @@ def _option_text(name: str, kind: str) -> str:
 def parameters_of(metric: Metric) -> list[tuple[str, str, str]]:
     """Name, type and description of every parameter of a metric's call, in the order of its signature."""
     own = [
-        (name, kind, _sentence(metric.explain.get(name) or _option_text(name, kind)))
+        (name, kind, _sentence(metric.info.option_texts.get(name) or _option_text(name, kind)))
         for name in metric.options
         for kind in [_type(metric, name)]
     ]
@@ -378,7 +378,7 @@ def _warns(metric: Metric) -> list[str]:
         entries["BoundaryScoresWarning"] = "If scores are within 1e-12 of 0 or 1, where log-odds are truncated."
     if "binning" in metric.options:
         entries["EdgeRoundingWarning"] = "If many scores in single precision coincide with bin edges up to rounding."
-    if metric.order_dependent:
+    if metric.info.order_dependent:
         entries["CalibrantWarning"] = "If the rows are sorted, since the value depends on their order."
     return ["Warns", "-----", *_entries(entries)]
 
@@ -396,7 +396,7 @@ def related_to(metric: Metric, catalogue: Mapping[str, Metric]) -> list[tuple[st
     family = [m.id for m in others if metric.base == m.id]
     family += [m.id for m in others if m.base == metric.id]
     family += [m.id for m in others if m.base is not None and m.base == metric.base]
-    family += [m.id for m in others if (m.family, m.subfamily) == (metric.family, metric.subfamily)]
+    family += [m.id for m in others if (m.info.family, m.info.subfamily) == (metric.info.family, metric.info.subfamily)]
     chosen = RELATED.get(metric.id, ())
     names = list(dict.fromkeys((*chosen, *family)))[: max(4, len(chosen))]
     return [(name, FUNCTIONS.get(name) or _sentence(catalogue[name].name)) for name in names]
@@ -427,9 +427,9 @@ def _notes(metric: Metric) -> list[str]:
         lines += _paragraphs("With weights, sums over rows are weighted.") if metric.counts or metric.importance else []
     else:
         lines += ["The metric is described in [1]_.", ""]
-    lines += _paragraphs(f"Strengths: {metric.pros}.") if metric.pros else []
-    lines += _paragraphs(f"Limitations: {metric.cons}.") if metric.cons else []
-    lines += _paragraphs(metric.notes) if metric.notes else []
+    lines += _paragraphs(f"Strengths: {metric.info.strengths}.") if metric.info.strengths else []
+    lines += _paragraphs(f"Limitations: {metric.info.limits}.") if metric.info.limits else []
+    lines += _paragraphs(metric.info.notes) if metric.info.notes else []
     lines += _paragraphs(certainty_of(metric)) if certainty_of(metric) else []
     return lines
 

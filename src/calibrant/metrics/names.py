@@ -147,10 +147,10 @@ def named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
     """The metrics with this name: by letters and digits, or else by words."""
     metrics = list(metrics)
     wanted, phrase = plain(name), _phrase(name)
-    exact = [m for m in metrics if any(plain(one) == wanted for one in (m.id, m.name, *m.aliases))]
+    exact = [m for m in metrics if any(plain(one) == wanted for one in (m.id, m.name, *m.info.names))]
     if exact or not phrase:
         return exact
-    return [m for m in metrics if any(_phrase(one) == phrase for one in (m.name, *m.aliases))]
+    return [m for m in metrics if any(_phrase(one) == phrase for one in (m.name, *m.info.names))]
 
 
 def function_named(name: str) -> str | None:
@@ -169,7 +169,7 @@ def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:
     """Identifiers of metrics that an unknown name may mean, the nearest first: by its words, or else by its letters."""
     found = {m.id: m for m in metrics}
     entries = {id: _weights(m) for id, m in found.items()}
-    spelled = {plain(one): id for id, m in found.items() for one in (*m.aliases, m.name)}
+    spelled = {plain(one): id for id, m in found.items() for one in (*m.info.names, m.name)}
     ids = {plain(id): id for id in found}
     known = {word for weights in entries.values() for word in weights}
     alike: list[str] = []
@@ -177,7 +177,7 @@ def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:
         alike += [(spelled | ids)[match] for match in get_close_matches(plain(name), spelled | ids, NEAREST, 0.85)]
     if not words_of(name) & known:
         close = [ids[match] for match in get_close_matches(plain(name), ids, NEAREST, 0.65)]
-        alike += sorted(close, key=lambda near: not found[near].recommended)
+        alike += sorted(close, key=lambda near: not found[near].info.recommended)
     # Among entries that explain as much: for several words those with the nearest name, then those recommended.
     phrase = len(words_of(name)) > 1
     near = {id: -round(_overlap(name, found[id]), 3) for id in found}
@@ -186,7 +186,7 @@ def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:
         key=lambda pair: (
             -round(pair[1], 3),
             near[pair[0]] if phrase else 0,
-            not found[pair[0]].recommended,
+            not found[pair[0]].info.recommended,
             near[pair[0]],
             sum(weight == IN_NAME for weight in entries[pair[0]].values()),
         ),
@@ -197,7 +197,7 @@ def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:
 def _overlap(name: str, metric: Metric) -> float:
     """The largest share of common words among the words of a name and of one name of the metric."""
     asked = words_of(name)
-    return max(len(asked & own) / len(asked | own) for own in map(words_of, (metric.name, *metric.aliases)) if own)
+    return max(len(asked & own) / len(asked | own) for own in map(words_of, (metric.name, *metric.info.names)) if own)
 
 
 def _weights(metric: Metric) -> dict[str, float]:
@@ -208,9 +208,9 @@ def _weights(metric: Metric) -> dict[str, float]:
     formula = "" if text is None else f"{text.use} {text.formula} {text.remarks}"
     weights: dict[str, float] = {}
     for part, weight in (
-        (f"{metric.pros} {metric.notes} {formula}", IN_TEXT),
-        (f"{metric.summary} {metric.family} {metric.subfamily}", IN_SUMMARY),
-        (f"{metric.id.replace('_', ' ')} {metric.name} {' '.join(metric.aliases)}", IN_NAME),
+        (f"{metric.info.strengths} {metric.info.notes} {formula}", IN_TEXT),
+        (f"{metric.summary} {metric.info.family} {metric.info.subfamily}", IN_SUMMARY),
+        (f"{metric.id.replace('_', ' ')} {metric.name} {' '.join(metric.info.names)}", IN_NAME),
     ):
         weights |= dict.fromkeys(words_of(part), weight)
     return weights

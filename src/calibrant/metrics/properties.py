@@ -18,17 +18,17 @@ PAIRED_ROWS, RESAMPLED_ROWS = 20_000, 2_500
 
 def compares_pairs(metric: Metric, classes: int) -> bool:
     """Whether the computing time grows with the number of pairs of rows; some metrics sort the scores of two classes instead."""
-    return metric.cost in ("N^2", "N^2 K") or (classes > 2 and "^2" in metric.cost)
+    return metric.info.cost in ("N^2", "N^2 K") or (classes > 2 and "^2" in metric.info.cost)
 
 
 def is_slow(metric: Metric, rows: int, classes: int) -> bool:
     """Whether a metric is left out among many metrics: it compares all pairs of many rows, and not in parts."""
-    return rows > PAIRED_ROWS and "in parts" not in metric.cost and compares_pairs(metric, classes)
+    return rows > PAIRED_ROWS and "in parts" not in metric.info.cost and compares_pairs(metric, classes)
 
 
 def is_slow_to_resample(metric: Metric, rows: int, classes: int) -> bool:
     """Whether a metric is not resampled among many metrics: it compares pairs of rows, or iterates, and there are many rows."""
-    iterates = metric.cost in ("N K log N per step", "N K by landmarks", "a linear program")
+    iterates = metric.info.cost in ("N K log N per step", "N K by landmarks", "a linear program")
     return rows > RESAMPLED_ROWS and (iterates or compares_pairs(metric, classes))
 
 
@@ -41,7 +41,7 @@ class Property(NamedTuple):
 
 
 def _bins(metric: Metric) -> bool:
-    return bool({"bins", "width", "widths", "levels"} & set(metric.options)) or metric.subfamily == "windows"
+    return bool({"bins", "width", "widths", "levels"} & set(metric.options)) or metric.info.subfamily == "windows"
 
 
 def _no_tuning(metric: Metric) -> bool:
@@ -61,29 +61,29 @@ PROPERTIES = {
     "test": Property("a test of calibration of its own in `assess`, beyond simulation", lambda m: bool(m.tests)),
     "direction": Property(
         "the value shows the direction: over- or underconfidence, over- or underestimation",
-        lambda m: m.sides is not None or m.one_sided,
+        lambda m: m.sides is not None or m.info.one_sided,
     ),
     "bins": Property("rows are grouped into bins", _bins),
     "full_vector": Property(
         "shows errors of the whole predicted distribution where the top label and every class are calibrated",
-        lambda m: m.full_vector,
+        lambda m: m.info.full_vector,
     ),
     "weights": Property("supports `sample_weight`", lambda m: m.importance),
     "sketch": Property("can be computed from a sketch", lambda m: m.sketch),
     "certain": Property("the definition is certainly that of the paper", lambda m: m.certain),
     "reproducible": Property(
         "the value is a function of the rows: no random numbers, and no dependence on their order",
-        lambda m: m.deterministic and not m.order_dependent,
+        lambda m: m.info.deterministic and not m.info.order_dependent,
         "reproducibility",
     ),
     "representative": Property(
         "one row of 200 cannot change the value by more than two standard deviations of its sampling noise",
-        lambda m: m.robust,
+        lambda m: m.info.robust,
         "representativeness",
     ),
     "interpretable": Property(
         "on the scale of a probability: forecasts that are all too high (or too low) by 0.1 have the value 0.1",
-        lambda m: m.probability_scale,
+        lambda m: m.info.probability_scale,
         "interpretability",
     ),
     "parsimonious": Property(
@@ -93,7 +93,7 @@ PROPERTIES = {
     ),
     "efficient": Property(
         "the computing time grows no faster than N log N for each class",
-        lambda m: m.cost not in SLOW,
+        lambda m: m.info.cost not in SLOW,
         "computational efficiency",
     ),
 }

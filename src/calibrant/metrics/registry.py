@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -42,7 +43,6 @@ from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
 from .use_cases import USE_CASES
 
-Takes = Literal["View", "VectorView", "Block"]
 Combine = Literal["mean", "sum", "max", "prevalence"]
 IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
@@ -94,45 +94,108 @@ def _build_doc(metric: Metric) -> str:
     return build_doc(metric, catalogue)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Facts:
-    """Properties of a metric that a preset inherits; `Metric` describes them."""
+@dataclass(frozen=True, kw_only=True)
+class MetricInfo:
+    """What is known about a metric beyond its computation.
+
+    Entries of calibrant's own metrics are in ``metrics/catalogue/*.toml``, one file for each family; a preset inherits what its entry
+    does not state, except names and recommendation.
+
+    Parameters
+    ----------
+    family : str
+        Family: ``"point"``, ``"bin"``, ``"kernel"``, ``"curve"`` or ``"cumulative"``.
+    subfamily : str
+        Group of metrics inside the family.
+    summary : str
+        One sentence on what the metric measures; by default that of its formula.
+    names : tuple of str
+        Other names in the literature, accepted by the catalogue.
+    strengths : str
+        Strengths, separated by semicolons.
+    limits : str
+        Limitations, separated by semicolons.
+    notes : str
+        Further remarks on definition and computation.
+    certainty : str, default "certain"
+        How certain it is that the definition is that of the paper; ``"certain; ..."`` adds a remark on the defaults.
+    option_texts : mapping of str to str
+        Description of each option.
+    recommended : bool, default False
+        Whether the metric is among those recommended for common use.
+    ideal_for : {"calibrated", "sure", "nothing"}
+        Forecasts that attain the ideal value: calibrated ones; only those that predict the true class with probability 1; or no
+        class of forecasts in general.
+    signed : bool, default False
+        Whether values occur on both sides of the ideal value.
+    sign_of : {"level", "confidence", "midpoint", "spread", "nothing"}, default "level"
+        What the sign refers to: the level of the scores, confidence, the level at 0.5, the spread of the scores, or nothing.
+    above : {"over", "under"}, default "over"
+        Deviation that a value above the ideal indicates with the default options.
+    reversed_by : mapping, optional
+        Values of options under which the two sides of the ideal value change their meaning.
+    one_sided : bool, default False
+        Whether only deviations in the direction `above` contribute.
+    cost : str, default "N"
+        Order of growth of the computing time with the numbers of rows, N, and of classes, K.
+    deterministic : bool, default True
+        Whether the value is a function of the data alone.
+    order_dependent : bool, default False
+        Whether the value depends on the order of the rows.
+    repeatable : bool, default True
+        Whether a count of 3 is equivalent to three identical rows; it is not where neighbours are counted in rows.
+    full_vector : bool, default False
+        Whether the default value shows errors of the whole predicted distribution where the top label and every class are calibrated.
+    probability_scale : bool, default False
+        Whether forecasts that are all too high by d, or all too low by d, have the value d.
+    robust : bool, default True
+        Whether one row among many has little influence: one of 200 changes the value by at most two standard deviations of its
+        sampling noise.
+    """
 
     family: str
     subfamily: str
-    range: tuple[float, float]
-    ideal: float | None
-    ideal_for: IdealFor | None = None
+    summary: str = ""
+    names: tuple[str, ...] = ()
+    strengths: str = ""
+    limits: str = ""
+    notes: str = ""
+    certainty: str = "certain"
+    option_texts: Mapping[str, str] = field(default_factory=dict)
+    recommended: bool = False
+    ideal_for: IdealFor = "calibrated"
     signed: bool = False
     sign_of: SignOf = "level"
     above: Above = "over"
-    proper: Literal["strictly", "no"] = "no"
-    alternative: Literal["greater", "less", "two-sided"] = "greater"
-    needs: tuple[str, ...] = ()
-    instead: tuple[str, ...] = ()
-    lens: str = "auto"
-    combine: Combine = "mean"
-    counts: bool = True
-    importance: bool = True
-    soft: bool = True
-    sketch: bool = True
+    reversed_by: Mapping[str, Any] = field(default_factory=dict)
+    one_sided: bool = False
     cost: str = "N"
     deterministic: bool = True
     order_dependent: bool = False
     repeatable: bool = True
-    ordinal: bool = False
     full_vector: bool = False
-    one_sided: bool = False
     probability_scale: bool = False
     robust: bool = True
-    pros: str = ""
-    cons: str = ""
-    certainty: str = "certain"
-    notes: str = ""
+
+
+INFO_FIELDS = frozenset(each.name for each in fields(MetricInfo))
+
+
+@cache
+def _read_records() -> dict[str, dict[str, Any]]:
+    """The entries of calibrant's own metrics by identifier."""
+    import tomllib
+    from importlib.resources import files
+
+    records: dict[str, dict[str, Any]] = {}
+    for file in files(__package__).joinpath("catalogue").iterdir():
+        for id, record in tomllib.loads(file.read_text("utf-8")).items():
+            records[id] = {"family": file.name.removesuffix(".toml"), **record, "names": tuple(record.get("names", ()))}
+    return records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Metric(Facts):
+class Metric:
     """A calibration metric: a function of labels and predicted probabilities, and its entry in the catalogue.
 
     Metrics are declared with the decorator `metric` or derived with `preset`, and are then available as ``calibrant.ID`` and in
@@ -147,23 +210,10 @@ class Metric(Facts):
         Identifier, the name of the metric in Python and on the command line.
     name : str
         Name in the literature.
-    family : str
-        Family: ``"point"``, ``"bin"``, ``"kernel"``, ``"curve"`` or ``"cumulative"``.
-    subfamily : str
-        Group of metrics inside the family.
     range : tuple of float
         Smallest and largest possible value.
     ideal : float or None
         Ideal value; None if there is none.
-    ideal_for : {"calibrated", "sure", "nothing"}, optional
-        Forecasts that attain the ideal value: calibrated ones; only those that predict the true class with probability 1; or no
-        class of forecasts in general.
-    signed : bool, default False
-        Whether values occur on both sides of the ideal value.
-    sign_of : {"level", "confidence", "midpoint", "spread", "nothing"}, default "level"
-        What the sign refers to: the level of the scores, confidence, the level at 0.5, the spread of the scores, or nothing.
-    above : {"over", "under"}, default "over"
-        Deviation that a value above the ideal indicates with the default options.
     proper : {"strictly", "no"}, default "no"
         Whether the metric is a strictly proper score.
     alternative : {"greater", "less", "two-sided"}, default "greater"
@@ -184,48 +234,13 @@ class Metric(Facts):
         Whether soft labels are supported.
     sketch : bool, default True
         Whether the metric can be computed from a sketch.
-    cost : str, default "N"
-        Order of growth of the computing time with the numbers of rows, N, and of classes, K.
-    deterministic : bool, default True
-        Whether the value is a function of the data alone.
-    order_dependent : bool, default False
-        Whether the value depends on the order of the rows.
-    repeatable : bool, default True
-        Whether a count of 3 is equivalent to three identical rows; it is not where neighbours are counted in rows.
     ordinal : bool, default False
         Whether the metric uses the order of the classes.
-    full_vector : bool, default False
-        Whether the default value shows errors of the whole predicted distribution where the top label and every class are calibrated.
-    one_sided : bool, default False
-        Whether only deviations in the direction `above` contribute.
-    probability_scale : bool, default False
-        Whether forecasts that are all too high by d, or all too low by d, have the value d.
-    robust : bool, default True
-        Whether one row among many has little influence: one of 200 changes the value by at most two standard deviations of its
-        sampling noise.
-    pros : str
-        Strengths, separated by semicolons.
-    cons : str
-        Limitations, separated by semicolons.
-    certainty : str, default "certain"
-        How certain it is that the definition is that of the paper; ``"certain; ..."`` adds a remark on the defaults.
-    notes : str
-        Further remarks on definition and computation.
-    takes : {"View", "VectorView", "Block"}
-        What the formula reads: one score per row, the whole vector of probabilities, or blocks of rows of the latter.
     cite : str
         Key of the paper in ``references.json``.
-    aliases : tuple of str
-        Other names in the literature, accepted by the catalogue.
-    recommended : bool, default False
-        Whether the metric is among those recommended for common use.
-    reversed_by : mapping, optional
-        Values of options under which the two sides of the ideal value change their meaning.
     reads_log_odds : bool or callable, default False
         Whether the metric uses log-odds of the scores, which are truncated at 1e-12: always, or as a function of view and options, which can
         return what scores of 0 and 1 then mean, as text of the warning.
-    explain : mapping of str to str, optional
-        Description of each option.
     finish : callable, optional
         Function of the value and the options that is applied after classes are combined, such as a root.
     row_form : callable, optional
@@ -237,13 +252,8 @@ class Metric(Facts):
         Defaults of options that differ from those of the formula.
     base : str, optional
         Identifier of the metric that this metric is a preset of.
-
-    Attributes
-    ----------
-    options : dict
-        Options of the metric and their defaults.
-    is_row_mean : bool
-        Whether the value with default options is a mean of one number per row.
+    facts : mapping, optional
+        Fields of `info` that are stated in the declaration.
 
     See Also
     --------
@@ -269,35 +279,68 @@ class Metric(Facts):
     id: str
     name: str
     _: KW_ONLY
-    takes: Takes
     cite: str
-    aliases: tuple[str, ...] = ()
-    recommended: bool = False
-    reversed_by: Mapping[str, Any] = field(default_factory=dict)
+    range: tuple[float, float]
+    ideal: float | None
+    proper: Literal["strictly", "no"] = "no"
+    alternative: Literal["greater", "less", "two-sided"] = "greater"
+    lens: str = "auto"
+    combine: Combine = "mean"
+    needs: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    counts: bool = True
+    importance: bool = True
+    soft: bool = True
+    sketch: bool = True
+    ordinal: bool = False
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
-    explain: Mapping[str, str] = field(default_factory=dict)
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
     sum_form: Callable[..., Any] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     base: str | None = None
-    options: dict[str, Any] = field(init=False)
-    is_row_mean: bool = field(init=False)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        options = {**formula_options(self.formula), **self.defaults}
-        options |= {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
-        taken = set(options) & set(PREDICTION_KEYWORDS)
+        self.__dict__.update(__name__=self.id, __qualname__=self.id, __module__="calibrant")
+        if self.takes not in ("View", "VectorView", "Block"):
+            raise ArgumentError(
+                self.id,
+                "the first argument must be annotated with View, VectorView or Block",
+                "for example def gap(view: View) -> float",
+            )
+        taken = set(self.options) & set(PREDICTION_KEYWORDS)
         if taken:
             raise ArgumentError(self.id, f"{taken.pop()!r} is an option of every metric", "choose another name")
-        self.__dict__.update(
-            options=options,
-            is_row_mean=self.finish is None and (self.takes == "Block" or self.row_form is not None),
-            ideal_for=self.ideal_for or ("sure" if self.proper == "strictly" else "calibrated"),
-            __name__=self.id,
-            __qualname__=self.id,
-            __module__="calibrant",
-        )
+
+    @cached_property
+    def takes(self) -> str:
+        """What the formula reads: one score per row, the whole vector of probabilities, or blocks of rows of the latter."""
+        annotation = next(iter(self.formula.__annotations__.values()), None)
+        return str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric and their defaults."""
+        options = {**formula_options(self.formula), **self.defaults}
+        return options | {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
+
+    @cached_property
+    def is_row_mean(self) -> bool:
+        """Whether the value with default options is a mean of one number per row."""
+        return self.finish is None and (self.takes == "Block" or self.row_form is not None)
+
+    @cached_property
+    def info(self) -> MetricInfo:
+        """Names in the literature, strengths, limits and properties."""
+        record = {**_read_records().get(self.id, {}), **self.facts}
+        if self.base is None:
+            ideal_for: IdealFor = "sure" if self.proper == "strictly" else "calibrated"
+            return MetricInfo(**{"ideal_for": ideal_for, **record})
+        base = catalogue[self.base]
+        texts = {**base.info.option_texts, **record.pop("option_texts", {})}
+        fresh = {"names": (), "recommended": False, "above": base._above(self.options)}
+        return replace(base.info, **{**fresh, **record, "option_texts": texts})
 
     def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
@@ -560,7 +603,7 @@ class Metric(Facts):
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                raise InputTypeError(need, f"required by {self.id}", "pass " + " or ".join(enough))
+                raise InputTypeError(need, f"required by {self.id}", " or ".join(f"pass {name}" for name in enough))
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         bins = options.get("bins")
@@ -668,12 +711,12 @@ class Metric(Facts):
     @property
     def summary(self) -> str:
         """One sentence on what the metric measures."""
-        return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
+        return (self.info.summary or self.formula.__doc__ or "").strip().split("\n")[0]
 
     @property
     def certain(self) -> bool:
         """Whether the definition is certainly that of the paper; only such metrics are recommended."""
-        return self.certainty.split(";")[0] == "certain"
+        return self.info.certainty.split(";")[0] == "certain"
 
     @property
     def use_cases(self) -> tuple[str, ...]:
@@ -695,16 +738,16 @@ class Metric(Facts):
         """Which deviation a value above the ideal indicates with these options."""
         if all(
             (options.get(word) == value) == (self.options.get(word) == value)
-            for word, value in self.reversed_by.items()
+            for word, value in self.info.reversed_by.items()
         ):
-            return self.above
-        return "under" if self.above == "over" else "over"
+            return self.info.above
+        return "under" if self.info.above == "over" else "over"
 
     @property
     def sides(self) -> tuple[str, str] | None:
         """What a value above and a value below the ideal mean; None where the sign has no such meaning."""
-        words = SIDES[self.sign_of] if self.signed else None
-        return words if words is None or self.above == "over" else words[::-1]
+        words = SIDES[self.info.sign_of] if self.info.signed else None
+        return words if words is None or self.info.above == "over" else words[::-1]
 
     def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
         """Describe the direction of miscalibration that a value indicates.
@@ -732,14 +775,14 @@ class Metric(Facts):
         >>> cal.esce.direction(0.08)
         'overconfident'
         """
-        if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # rounding error
+        if not self.info.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # rounding error
             return ""
         over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
-        if self.sign_of in ("spread", "nothing"):
-            return "" if self.sign_of == "nothing" else "too extreme" if over else "too moderate"
+        if self.info.sign_of in ("spread", "nothing"):
+            return "" if self.info.sign_of == "nothing" else "too extreme" if over else "too moderate"
         one_class = lens == "binary" or lens.startswith(("class", "pair"))
-        deviation = "estimates" if one_class and self.sign_of != "confidence" else "confident"
-        return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
+        deviation = "estimates" if one_class and self.info.sign_of != "confidence" else "confident"
+        return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.info.sign_of == 'midpoint' else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the catalogue entry to plain values.
@@ -749,9 +792,10 @@ class Metric(Facts):
         dict
             Facts of the metric by name.
         """
-        facts = [fact.name for fact in fields(Facts)]
-        further = ("tests", "use_cases", "certain", "recommended", "reference", "summary", "base")
-        return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
+        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "defaults", "facts", "cite"}
+        own = [each.name for each in fields(self) if each.name not in callables]
+        further = ["tests", "use_cases", "certain", "reference", "summary"]
+        return {**asdict(self.info), **{name: getattr(self, name) for name in own + further}}
 
     def __repr__(self) -> str:
         return f"<metric {self.id}: {self.name}>"
@@ -943,7 +987,7 @@ class Catalogue(Mapping[str, Metric]):
         """
         branches: dict[str, dict[str, list[Metric]]] = {}
         for m in self._metrics.values():
-            branches.setdefault(m.family, {}).setdefault(m.subfamily, []).append(m)
+            branches.setdefault(m.info.family, {}).setdefault(m.info.subfamily, []).append(m)
         return branches
 
     def __repr__(self) -> str:
@@ -986,7 +1030,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     name : str
         Name of the metric.
     **facts
-        Facts of the entry: `family`, `subfamily`, `range`, `ideal` and `cite` are required; `Metric` describes all of them.
+        Fields of `Metric` and `MetricInfo`: `family`, `subfamily`, `range`, `ideal` and `cite` are required.
 
     Returns
     -------
@@ -1020,22 +1064,21 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """
 
     def declare(formula: Callable[..., Any]) -> Metric:
-        annotation = next(iter(formula.__annotations__.values()), None)
-        takes = str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
-        if takes not in ("View", "VectorView", "Block"):
-            raise ArgumentError(
-                formula.__name__,
-                "the first argument must be annotated with View, VectorView or Block",
-                "for example def gap(view: View) -> float",
-            )
-        made = Metric(formula, formula.__name__, name, takes=takes, **facts)  # type: ignore[arg-type]
-        catalogue.add(made)
-        return made
+        record, own = _split_facts(facts)
+        declared = Metric(formula, formula.__name__, name, facts=record, **own)
+        catalogue.add(declared)
+        return declared
 
     return declare
 
 
-def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
+def _split_facts(facts: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of `MetricInfo`, and those of `Metric`."""
+    record = {name: value for name, value in facts.items() if name in INFO_FIELDS}
+    return record, {name: value for name, value in facts.items() if name not in INFO_FIELDS}
+
+
+def preset(base: Metric, id: str, name: str, **changes: Any) -> Metric:
     """Derive a metric from another one by changing defaults.
 
     Parameters
@@ -1046,10 +1089,8 @@ def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) ->
         Identifier of the new metric.
     name : str
         Name of the new metric.
-    summary : str
-        One sentence on what it measures.
     **changes
-        New defaults of options, the lens, or other facts of the entry.
+        New defaults of options, the lens, or other fields of `Metric` and `MetricInfo`.
 
     Returns
     -------
@@ -1077,9 +1118,7 @@ def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) ->
     >>> del cal.catalogue._metrics["example_coarse"]
     """
     options = {word: changes.pop(word) for word in base.options if word in changes}
-    defaults = {**base.options, **options}
-    facts: dict[str, Any] = {"aliases": (), "recommended": False, "above": base._above(defaults), **changes}
-    facts["explain"] = {**base.explain, **changes.get("explain", {}), "summary": summary}
-    made = replace(base, id=id, name=name, defaults=defaults, base=base.id, **facts)
-    catalogue.add(made)
-    return made
+    record, own = _split_facts(changes)
+    derived = replace(base, id=id, name=name, defaults={**base.options, **options}, base=base.id, facts=record, **own)
+    catalogue.add(derived)
+    return derived

@@ -156,11 +156,11 @@ def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
         document = json.loads(raw.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise FileError(
-            str(path), f"is not valid JSON ({error})", "give a file written by calibrant.save or `calibrant fit`"
+            str(path), f"is not valid JSON ({error})", "give a file that `calibrant fit` or the function save wrote"
         ) from None
     if not isinstance(document, dict) or "calibrant_map" not in document or "content" not in document:
         raise FileError(
-            str(path), "is not a calibrant calibrator", "give a file written by calibrant.save or `calibrant fit`"
+            str(path), "is not a calibrant calibrator", "give a file that `calibrant fit` or the function save wrote"
         )
     if document["calibrant_map"] != SCHEMA:
         version = document["calibrant_map"]

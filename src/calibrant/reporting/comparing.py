@@ -517,7 +517,7 @@ def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options
 
 
 def _facts(metric: Metric) -> dict[str, Any]:
-    lower_is_better = metric.ideal == 0 and not metric.signed
+    lower_is_better = metric.ideal == 0 and not metric.info.signed
     return {"id": metric.id, "name": metric.name, "ideal": metric.ideal, "lower_is_better": lower_is_better}
 
 

@@ -200,7 +200,7 @@ def _row(result: MetricResult) -> MetricRow:
         direction=result.direction,
         lens=result.lens,
         meaning=metric.summary,
-        caution=metric.cons,
+        caution=metric.info.limits,
         reference=metric.reference,
         link=references()[metric.cite].url,
         reason=_reason(result.reason),
@@ -259,7 +259,7 @@ def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: 
     rows = row_count(p)
     if metric.id in SLOW_NULL:
         return rows > SLOW_NULL[metric.id]
-    if "^2" in metric.cost and rows > MOST_PAIRED:
+    if "^2" in metric.info.cost and rows > MOST_PAIRED:
         return True
     if not late or several or metric.id not in DEFAULT_TESTS:
         return bool(late)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from ..errors import (
     ProbabilityError,
     ShapeError,
     WeightError,
+    keep_alternatives,
 )
 from ..input.convert import missing_values
 from ..input.labels import _from_names, class_names
@@ -35,7 +37,7 @@ Array = NDArray[Any]
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
 # Arguments of `Predictions` that the functions for Spark do not have.
-UNAVAILABLE = {"soft", "multilabel", "pos_label"}
+UNAVAILABLE = re.compile(r"\b(soft|multilabel|pos_label)\b")
 
 
 @dataclass(frozen=True)
@@ -334,7 +336,7 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
     column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
     return found.replaced(
         argument=columns.shown(found.argument),
-        remedy="" if any(name in found.remedy for name in UNAVAILABLE) else found.remedy,
+        remedy=keep_alternatives(found.remedy, lambda part: not UNAVAILABLE.search(part)),
         row=None if found.row is None else before + found.row,
         column=column,
         count=None,

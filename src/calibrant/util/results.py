@@ -201,7 +201,7 @@ def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[
         raise ArgumentError(
             "path",
             f"the format of {os.fspath(path)!r} is unknown",
-            f"end it in {_either(f'.{name}' for name in known)} or pass format",
+            f"end it in {_either(f'.{name}' for name in known)}",
         )
     return found
 

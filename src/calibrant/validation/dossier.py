@@ -484,7 +484,9 @@ def _limits(references: Sequence[Reference]) -> dict[str, Any]:
         name: {**content[name], "rows": [row for row in content[name]["rows"] if row[-1] not in NEAR]}
         for name in LEVELS
     }
-    uncertain = [[metric.id, metric.certainty] for metric in catalogue.values() if metric.certainty != "certain"]
+    uncertain = [
+        [metric.id, metric.info.certainty] for metric in catalogue.values() if metric.info.certainty != "certain"
+    ]
     inside = without_outside_source(references)
     return {
         "metrics": uncertain,

@@ -85,7 +85,7 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
         )
     if kind == "interval":
         return f"cal.interval(metric='{topic}'): confidence interval", "docstring of cal.interval"
-    doubt = "" if metric.certain else f" Definition: {metric.certainty}."
+    doubt = "" if metric.certain else f" Definition: {metric.info.certainty}."
     return f"cal.{topic}: {metric.summary}", f"docs/metrics/{topic}.md. {metric.reference}.{doubt}".replace("..", ".")
 
 

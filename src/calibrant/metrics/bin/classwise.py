@@ -41,25 +41,13 @@ def _by_predicted_class(view: VectorView, *, bins: Any, binning: Any, norm: floa
 
 @metric(
     "Top-label calibration error by predicted class",
-    family="bin",
-    subfamily="plug-in",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="canonical",
-    cost="N K",
     sketch=False,
-    aliases=("TL-ECE", "conditional top-label calibration error", "class-conditional confidence ECE"),
     cite="gupta2022",
     finish=norm_root,
     sum_form=_by_predicted_class,
-    pros="errors of opposite sign in two predicted classes do not cancel; weighted by rows it is never below the top-label `ece` with the same edges",
-    cons="bins of classes that are rarely predicted have few rows, whose sampling noise inflates the value, most with ``average='macro'``",
-    notes="With equal-width bins and ``average='weighted'`` it is `pce` with the predicted class as the group. ``select.predicted('cat')`` gives the error "
-    "of one predicted class: ``cal.ece(y_true, y_prob, lens='top_label', where=cal.select.predicted('cat'))``.",
-    explain={
-        "average": "``'weighted'`` weights each predicted class by its rows, as in the paper; ``'macro'`` weights all predicted classes equally."
-    },
 )
 def tl_ece(
     view: VectorView,
@@ -78,21 +66,10 @@ def tl_ece(
 
 @metric(
     "Thresholded adaptive calibration error",
-    family="bin",
-    subfamily="plug-in",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="classwise",
-    cost="N K log N",
-    aliases=("TACE",),
     cite="nixon2019",
-    pros="leaves out scores at or below the threshold, which are the majority for many classes",
-    cons="an additional parameter; a class without scores above the threshold contributes 0; inflated by sampling noise",
-    explain={
-        "threshold": "Only scores above this value are used.",
-        "mode": "``'drop'`` leaves the other rows out; ``'zero'`` keeps them with score 0.",
-    },
 )
 def tace(
     view: View,
@@ -139,25 +116,12 @@ def _by_rank(view: VectorView, *, k: int | None, bins: Any, binning: Any, readin
 
 @metric(
     "Top-k expected calibration error",
-    family="bin",
-    subfamily="plug-in",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
     sum_form=_by_rank,
-    aliases=("top-k ECE",),
     cite="gupta2021",
-    pros="evaluates the second and further choices of the model as well",
-    cons="two definitions share the name; probabilities of low ranks are small, which makes the mean over ranks small",
-    certainty="fairly sure of both definitions; which of them the survey means is reconstructed",
-    explain={
-        "k": "Number of ranks; by default 5, or all classes if there are fewer.",
-        "reading": "``'rank'``: mean over ranks 1 to k of the error of that rank; ``'cumulative'``: error of the sum of the k largest probabilities "
-        "for the event that the true class is among them.",
-    },
 )
 def topk_ece(
     view: VectorView,
@@ -175,49 +139,22 @@ multiclass_ce = preset(
     gece,
     "multiclass_ce",
     "Multiclass calibration error on the simplex",
-    summary="Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex.",
     binning="simplex_grid",
     bins=10,
-    aliases=(
-        "canonical calibration error",
-        "strong calibration error",
-        "full ECE",
-        "simplex ECE",
-        "full multiclass ECE",
-    ),
     cite="vaicenavicius2019",
-    pros="evaluates the whole distribution on fixed cells",
-    cons="with more than a few classes most rows are alone in their cell; such a row contributes 1 minus the probability of its true class, "
-    "whether calibrated or not",
-    notes="`bins` is the number of bins of every class; a rule such as `KDTree()` can be passed as `binning`.",
 )
 ece_ea = preset(
     ece,
     "ece_ea",
     "Expected calibration error, equal area",
-    summary="Expected calibration error over bins for which width times number of rows is about the same.",
     binning="equal_area",
-    cost="N log N",
-    recommended=False,
-    aliases=("ECE-EA", "equiareal ECE"),
     cite="roechner2024",
-    certainty="certain rule, reconstructed algorithm",
-    pros="between equal width and equal mass: bins are narrow where scores are dense and wide where they are sparse",
-    cons="bins depend on the data; ties and gaps between scores leave bins of unequal area; inflated by sampling noise",
 )
 ece_sweep = preset(
     ece,
     "ece_sweep",
     "Monotonic sweep expected calibration error",
-    summary="Expected calibration error over the largest number of equal-mass bins for which outcome rates are non-decreasing.",
     binning="equal_mass",
     bins="sweep",
-    cost="N log N",
-    recommended=False,
-    aliases=("ECE-sweep", "monotonic sweep calibration error"),
     cite="roelofs2022",
-    pros="the number of bins follows from the data",
-    cons="where the outcome rate decreases with the score, few bins remain, whose errors cancel; bins depend on the data; inflated by sampling "
-    "noise, and its bias can be above or below that of a fixed number of bins",
-    notes="The published code uses norm 2; the survey treats the metric as an expected calibration error, hence the default norm of 1.",
 )

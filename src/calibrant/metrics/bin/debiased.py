@@ -50,25 +50,12 @@ def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
     return math.fsum(table.share * term)
 
 
-SINGLE = (
-    "Contribution of a bin with one row: ``'keep'`` its squared gap uncorrected, ``'zero'``, or ``'raise'`` an error."
-)
-
-
 @metric(
     "Debiased squared calibration error",
-    family="bin",
-    subfamily="debiased",
     range=(-0.5, 1),  # attained by two rows, one of them with nearly all weight; -1/4 with counts
     ideal=0,
-    cost="N log N",
     soft=False,
-    aliases=("CE2-DB", "debiased squared l2 calibration error"),
     cite="kumar2019",
-    pros="unbiased for the squared gap of given bins of at least two rows if true probabilities are equal inside a bin",
-    cons="biased downwards by the variance of the true probabilities inside a bin divided by its number of rows; errors of opposite sign inside "
-    "a bin cancel; can be negative",
-    explain={"single": SINGLE},
 )
 def ce2_db(
     view: View,
@@ -87,21 +74,11 @@ def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
 
 @metric(
     "Debiased root mean squared calibration error",
-    family="bin",
-    subfamily="debiased",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
     soft=False,
-    aliases=("DRMSCE", "debiased l2 calibration error"),
     cite="petersen2023",
     finish=_clipped_root,
-    pros="on the scale of a probability; the variance of the outcome rates is subtracted",
-    cons="truncated at 0, so that its expected value is above 0 for calibrated forecasts; errors of opposite sign inside a bin cancel",
-    notes="Classes are averaged as squares, truncated at 0 once, and then the root is taken; ``clip_each=True`` truncates each class first, as "
-    "published code does.",
-    explain={"single": SINGLE, "clip_each": "Whether to truncate each class at 0 before averaging."},
 )
 def drmsce(
     view: View,
@@ -120,13 +97,8 @@ drmsce_bcs = preset(
     drmsce,
     "drmsce_bcs",
     "Debiased root mean squared calibration error, bin count search",
-    summary="Debiased root mean squared calibration error with a data-driven number of equal-mass bins for which outcome rates are non-decreasing.",
     bins="search",
-    recommended=True,
-    aliases=("DRMSCE-BCS",),
     cite="petersen2023",
-    pros="recommended by the survey: the number of bins follows from the data, and the variance of the outcome rates is subtracted",
-    cons="truncated at 0, so that its expected value is above 0 for calibrated forecasts; requires at least 10 rows",
 )
 
 
@@ -138,20 +110,11 @@ def _signed_root(value: float, options: Mapping[str, Any]) -> float:
 
 @metric(
     "Debiased expected calibration error",
-    family="bin",
-    subfamily="debiased",
     range=(-0.5 / math.sqrt(math.pi), 1),  # attained by two rows, one of them an event, at a score of one half
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
     soft=False,
-    aliases=("ECE-DB", "ECE-DEBIAS", "debiased ECE"),
     cite="kumar2019",
     finish=_signed_root,
-    pros="removes part of the sampling bias of `ece_em`; computed in closed form, where the reference implementation simulates 1000 samples",
-    cons="not unbiased: with few rows per bin part of the bias remains; can be negative; assumes normally distributed rates in each bin",
-    notes="With another `norm` the mean over resampled rates is computed by quadrature. For the norm 2 `drmsce` is the estimator of the paper, which "
-    "subtracts the variance of each rate.",
 )
 def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
@@ -176,30 +139,10 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm
 
 @metric(
     "Hosmer-Lemeshow statistic",
-    family="bin",
-    subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    cost="N log N",
     soft=False,
-    aliases=(
-        "HL",
-        "Hosmer-Lemeshow C",
-        "hl_c",
-        "HL C-statistic",
-        "HL statistic",
-        "Hosmer-Lemeshow test",
-        "Hosmer-Lemeshow",
-    ),
     cite="hosmer1980",
-    pros="the classical test of clinical models; on new data asymptotically chi-square with one degree of freedom per non-empty bin",
-    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; depends on the bins; the "
-    "chi-square approximation is poor where few events are expected in a bin",
-    notes="``binning='equal_mass'`` (deciles of risk) is the C statistic, ``'equal_width'`` the H statistic. ``variance='exact'`` is the "
-    "statistic of Pigeon and Heyse.",
-    explain={
-        "variance": "Variance of the outcomes of a bin: ``'binomial'`` at its mean score, or the ``'exact'`` sum over its rows."
-    },
 )
 def hosmer_lemeshow(
     view: View,
@@ -256,23 +199,11 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
 
 @metric(
     "T-Cal's debiased plug-in estimator",
-    family="bin",
-    subfamily="debiased",
     range=(-1, 2),
     ideal=0,
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("T-Cal", "DPE", "debiased plug-in estimator", "TCal", "test for calibration", "debiased PE"),
     cite="lee2023",
-    pros="its expected value is exactly 0 for calibrated forecasts; the basis of a test with optimal rate (Lee et al.)",
-    cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
-    notes="The number of bins follows from the smoothness of the calibration curves to be detected; the adaptive version is available as a test only.",
-    explain={
-        "bins": "Number of equal-width bins (per class for vectors); by default it follows from `smoothness`.",
-        "smoothness": "Hölder smoothness of the calibration curve, which determines the number of bins.",
-        "unbiased": "Whether to divide by n - 1 instead of n in each bin.",
-    },
 )
 def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
     """Mean over bins of products of residuals of different rows, an estimate of the squared calibration error without self-pairs."""
@@ -341,42 +272,18 @@ l2ce_interval = preset(
     t_cal,
     "l2ce_interval",
     "l2 calibration error with an interval",
-    summary="Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models.",
-    aliases=("l2-ECE interval",),
     cite="sun2024",
-    certainty="reconstructed: the formulas of the paper were not available",
-    pros="the estimator of `t_cal`, with an interval that is valid in both regimes",
-    cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
 )
 
 
 @metric(
     "Test-based calibration error",
-    family="bin",
-    subfamily="test statistic",
     range=(0, 100),
     ideal=0,
-    ideal_for="nothing",
     importance=False,
     soft=False,
     sketch=False,
-    cost="N log N",
-    aliases=("TCE", "tce_test"),
     cite="matsubara2023",
-    pros="interpretable as the percentage of forecasts that a binomial test rejects",
-    cons="for miscalibrated forecasts it grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a "
-    "block spans distant scores",
-    notes="Neighbouring rows are pooled while their block has at most `min_block` rows, or at most `max_block` rows and rates that do not "
-    "increase; rows with the same score are never separated. The last `min_block` rows, and all rows with their scores, join the block "
-    "before them, or form their own block if `max_block` is below twice `min_block`; where more rows than that share the last score, they "
-    "are pooled like any others. An exact two-sided binomial test then compares every forecast with its block.",
-    explain={
-        "alpha": "Significance level of the test of each forecast.",
-        "binning": "``'pava'`` (pooled blocks), or a binning rule.",
-        "bins": "Number of bins if `binning` is a rule.",
-        "min_block": "Number of rows up to which neighbours are always pooled.",
-        "max_block": "Number of rows up to which neighbours with non-increasing rates are pooled.",
-    },
 )
 def tce(
     view: View,

@@ -49,24 +49,11 @@ def _features(view: View) -> Floats:
 
 @metric(
     "Partitioned calibration error",
-    family="bin",
-    subfamily="groups and features",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     needs=("groups",),
     sketch=False,
-    aliases=("PCE",),
     cite="yang2023",
-    pros="recommended by the survey for local calibration: errors of opposite sign in two groups do not cancel; at least `ece` over the same bins",
-    cons="requires meaningful groups; cells with few rows are dominated by sampling noise",
-    notes="``bins`` divides the scores inside each group, with bins common to all groups; None compares the means of each group, which is `fece`. "
-    "The general form averages over several partitions: ``partitions``, each an array with the group of each row.",
-    explain={
-        "bins": "Number of bins of the score inside each group; None for a single bin.",
-        "partitions": "Further partitions, each with one value per row, averaged with the groups.",
-        "partition_weight": "Weight of each partition, beginning with the groups; by default equal weights.",
-    },
 )
 def pce(
     view: View,
@@ -101,23 +88,11 @@ def pce(
 
 @metric(
     "Field-level expected calibration error",
-    family="bin",
-    subfamily="groups and features",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     needs=("groups",),
     sketch=False,
-    aliases=("FECE", "Field-ECE"),
     cite="pan2020",
-    pros="compares the mean prediction with the observed rate in every group; errors of opposite sign in two groups do not cancel",
-    cons="a single bin of scores per group, so that errors of opposite sign inside a group cancel; inflated by sampling noise",
-    notes="``relative=True`` is the Field-RCE of the paper: the error of each group is divided by its events, and a group without events makes "
-    "the value infinite unless `eps` is above 0.",
-    explain={
-        "relative": "Whether to divide the error of each group by its number of events.",
-        "eps": "Constant added to the number of events.",
-    },
 )
 def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
     """Mean over groups of the absolute difference between mean score and outcome rate, weighted by the number of rows."""
@@ -136,19 +111,11 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
 
 @metric(
     "Variable-based expected calibration error",
-    family="bin",
-    subfamily="groups and features",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     needs=("features",),
     sketch=False,
-    cost="N log N",
-    aliases=("VECE",),
     cite="kelly2023",
-    pros="detects errors along a variable that cancel inside bins of the score",
-    cons="one variable at a time; errors of opposite sign inside a bin of the variable cancel; inflated by sampling noise",
-    explain={"feature": "Index of the column of the features.", "bins": "Number of equal-mass bins of the variable."},
 )
 def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     """Expected calibration error over bins of a feature instead of the score."""
@@ -161,28 +128,12 @@ def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
 
 @metric(
     "Proximity-informed expected calibration error",
-    family="bin",
-    subfamily="groups and features",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     needs=("features",),
     instead=("proximity",),
     sketch=False,
-    repeatable=False,
-    cost="N log N",
-    aliases=("PIECE",),
     cite="xiong2023",
-    pros="separates rows in sparse regions, where the paper finds overconfidence; at least `ece` over the same bins",
-    cons="depends on the features and their scale; cells with few rows are dominated by sampling noise",
-    notes="Both kinds of bins have equal mass, as in the survey; the authors' code uses equal-width bins of the confidence. Neighbours are "
-    "searched among these rows, without the row itself.",
-    explain={
-        "bins": "Number of bins of the score.",
-        "proximity_bins": "Number of equal-mass bins of the proximity.",
-        "neighbours": "Number of nearest rows that determine the proximity.",
-        "proximity": "Proximity of each row, if it is not to be computed from the features.",
-    },
 )
 def piece(
     view: View,
@@ -219,26 +170,11 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
 
 @metric(
     "Multi-view calibration error",
-    family="bin",
-    subfamily="groups and features",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     needs=("features",),
     sketch=False,
-    cost="N log N",
-    aliases=("MVCE",),
     cite="huang2022",
-    pros="evaluates every feature in turn",
-    cons="one feature at a time; errors of opposite sign inside a bin of a feature cancel; the choice of views is arbitrary",
-    certainty="reconstructed, with low confidence: the formula was not readable",
-    notes="The paper uses random views. Here each view is one feature, divided into equal-mass bins; ``views=None`` uses every feature once, "
-    "which is the limit of many random views, and a number selects that many at random with `rng`.",
-    explain={
-        "views": "Number of features to select at random; by default every feature is used once.",
-        "bins": "Number of bins of each feature.",
-        "rng": "Seed or random generator of the selection.",
-    },
 )
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = None) -> float:
     """Expected calibration error over bins of one feature, averaged over features."""

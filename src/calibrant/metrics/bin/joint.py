@@ -60,35 +60,12 @@ def _distances(
 
 @metric(
     "Generalised expected calibration error",
-    family="bin",
-    subfamily="whole distribution",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    full_vector=True,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
     sum_form=_distances,
-    aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
-    pros="one definition for any lens, selection, binning and distance",
-    cons="cells in many dimensions contain few rows each, so that sampling noise inflates the value",
-    notes="One score per row (binary, top label, one class) is divided into 15 equal-width bins, for which the value equals `ece`; vectors are "
-    "divided by a k-d tree. Two rules of the tree are chosen here: no cell has fewer than `min_size` rows, and rows with equal "
-    "probabilities stay together.",
-    explain={
-        "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
-        "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (distance of the mean label from `interval`).",
-        "norm": "Exponent of ``distance='lp'``.",
-        "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``; `learn_matrix` estimates one from feedback.",
-        "indefinite": "Whether to accept a `matrix` that is not positive semi-definite.",
-        "interval": "Interval of ``distance='interval'`` as (low, high), such as a Likert category, for one score per row.",
-        "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",
-        "gamma": "Cells of the k-d tree with more than this fraction of the rows are split.",
-        "min_size": "Smallest number of rows in a cell; a split that would leave fewer is not made.",
-        "class_weight": "Weight of each class for ``distance='l2'``: the square root of the weighted sum of squared differences.",
-    },
 )
 def gece(
     view: VectorView,
@@ -145,34 +122,14 @@ def _distances_above_chance(
 
 @metric(
     "Debiased generalised expected calibration error",
-    family="bin",
-    subfamily="debiased",
     range=(-1 / math.e, 1),  # the limit of -(1 - 1/K)^K: K rows, one of each class, at equal probabilities
     ideal=0,
-    full_vector=True,
     lens="canonical",
     sketch=False,
     importance=False,
     soft=False,
-    cost="N K log N",
-    aliases=("GECE-DB", "debiased GECE", "debiased generalized ECE"),
     cite="vaicenavicius2019",
-    pros="its expected value is exactly 0 for calibrated forecasts, whatever the lens, the cells and the number of rows; no simulation and no "
-    "seed",
-    cons="tends to underestimate the error of miscalibrated forecasts, because sampling noise inflates a large gap less than none; can be "
-    "negative; errors of opposite sign inside a cell cancel",
     sum_form=_distances_above_chance,
-    certainty="the error is certain; the correction is defined here: no paper states it",
-    notes="`gece` minus its expected value if the labels were drawn from the probabilities, which `evaluate` and `assess` report as the value by "
-    "chance. It is computed from the distribution of the number of labels of each class in a cell, a sum of independent Bernoulli variables. Only "
-    "the distances that are sums over classes have such a form; for the others subtract ``assess(..., metric='gece').by_chance``.",
-    explain={
-        "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'``, or ``'l1'``, twice as large.",
-        "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",
-        "bins": "Number of bins, if there is one score per row; several numbers, over which the value is averaged; or increasing edges.",
-        "gamma": "Cells of the k-d tree with more than this fraction of the rows are split.",
-        "min_size": "Smallest number of rows in a cell; a split that would leave fewer is not made.",
-    },
 )
 def gece_db(
     view: VectorView,

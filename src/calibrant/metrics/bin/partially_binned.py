@@ -19,18 +19,9 @@ Floats = NDArray[np.float64]
 
 @metric(
     "Region-balanced expected calibration error",
-    family="bin",
-    subfamily="plug-in",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    robust=False,
-    aliases=("RBECE", "average calibration error", "ACE"),
     cite="dawkins2022",
-    pros="every range of scores has the same weight, however few rows it contains",
-    cons="nearly empty bins have the same weight as full ones, so that sampling noise can dominate",
-    certainty="fairly sure: the number of bins and the smallest region could not be verified",
-    explain={"min_count": "Bins with fewer rows are left out; under `counts` every copy of a row counts."},
 )
 def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
     """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
@@ -39,17 +30,11 @@ def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_
 
 @metric(
     "Sanders-modified Brier score",
-    family="bin",
-    subfamily="partly binned",
     range=(0, 1),
     ideal=0,
-    ideal_for="sure",
     alternative="two-sided",
     soft=False,
-    aliases=("SMBS", "Murphy's Brier score"),
     cite="sanders1963",
-    pros="the Brier score of binned forecasts, exactly reliability minus resolution plus uncertainty",
-    cons="measures calibration and discrimination together; depends on the bins",
 )
 def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
     """Mean squared difference between each outcome and the mean score of its bin."""
@@ -61,28 +46,10 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
 
 @metric(
     "Distance from calibration, binned estimate",
-    family="bin",
-    subfamily="partly binned",
     range=(0, 1),
     ideal=0,
-    aliases=(
-        "DCE",
-        "distance-from-calibration estimate",
-        "distance from calibration error",
-        "distance from calibration",
-    ),
     cite="survey",
-    ideal_for="nothing",
     alternative="two-sided",
-    pros="with ``bound=True`` an upper bound of `dce_lower`, the lower distance to calibration",
-    cons="not a bound without ``bound=True``; above 0 for calibrated forecasts, since a bin is represented by its largest score; depends on the bins",
-    certainty="reconstructed from the description in the survey; the paper was not found",
-    explain={
-        "bins": "Number of bins; by default the cube root of the number of rows, rounded up.",
-        "aggregate": "Representative score of a bin: ``'max'``, ``'upper_edge'`` or ``'mean'`` (which gives `ece`).",
-        "variant": "Whether the labels of a bin are compared with its score by their ``'sum'`` or ``'pointwise'``.",
-        "bound": "Whether to add the mean displacement of the scores within bins, which makes the value an upper bound of the distance to calibration.",
-    },
 )
 def dce(
     view: View,
@@ -112,18 +79,10 @@ def dce(
 
 @metric(
     "Label-binned expected calibration error",
-    family="bin",
-    subfamily="partly binned",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="sure",
-    cost="N log N",
-    aliases=("ECE-LB", "probability deviation error", "PDE", "label-binned ECE", "label-binned calibration error"),
     cite="roelofs2022",
     finish=norm_root,
-    pros="scores are not averaged, so that errors within a bin do not cancel",
-    cons="the spread of the scores within a bin counts as error, so that it is not 0 for calibrated forecasts",
 )
 def ece_lb(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
     """Mean absolute difference between each score and the outcome rate of its bin."""

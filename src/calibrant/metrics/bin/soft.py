@@ -56,20 +56,10 @@ def _softmax(logits: Floats) -> Floats:
 
 @metric(
     "Soft-binned expected calibration error",
-    family="bin",
-    subfamily="soft bins",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    aliases=("SBECE", "SB-ECE", "soft-binned ECE"),
     cite="karandikar2021",
     finish=norm_root,
-    pros="differentiable almost everywhere; continuous where a score crosses an edge",
-    cons="an additional parameter; the default norm is 2, as published, so compare with `rmsce`; inflated by sampling noise",
-    explain={
-        "temperature": "Temperature of the memberships; in the limit 0 they become hard bins.",
-        "form": "``'soft'`` compares mean score and outcome rate of each soft bin; ``'label_binned'`` compares each score with the rates of the soft bins.",
-    },
 )
 def sbece(
     view: View,
@@ -139,27 +129,13 @@ def _soft_bins(
 
 @metric(
     "Differentiable expected calibration error",
-    family="bin",
-    subfamily="soft bins",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="sure",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
     sum_form=_soft_bins,
-    aliases=("DECE",),
     cite="bohdal2023",
-    pros="differentiable almost everywhere, in the bins and in the accuracy",
-    cons="two temperatures to choose; the soft accuracy differs from the accuracy",
-    notes="The authors' code adds 1e-6 to each membership; this implementation does not. With a binary lens the outcome is used unchanged, and "
-    "only the bins are soft.",
-    explain={
-        "rank_sharpness": "Sharpness of the soft rank of the true class (tau_a of the paper).",
-        "bin_temperature": "Temperature of the memberships (tau_b of the paper).",
-    },
 )
 def dece(
     view: VectorView,
@@ -194,24 +170,12 @@ def _smooth_confidence(view: VectorView, *, bins: Any, binning: Any, temperature
 
 @metric(
     "LogSumExp expected calibration error",
-    family="bin",
-    subfamily="soft bins",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="sure",
     lens="canonical",
-    cost="N K",
     sketch=False,
     sum_form=_smooth_confidence,
-    aliases=("LSE-ECE", "LogSumExp ECE"),
     cite="wang2023",
-    pros="the confidence is smooth, so that gradients reach every class",
-    cons="the smooth maximum exceeds the maximum, most where classes are nearly tied, which raises the confidence",
-    certainty="reconstructed: the formula was not available",
-    explain={
-        "temperature": "Temperature of the smooth maximum; in the limit 0 the value is the top-label expected calibration error."
-    },
 )
 def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_width", temperature: float = 0.01) -> float:
     """Top-label expected calibration error with a smooth maximum as the confidence."""
@@ -220,16 +184,9 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
 
 @metric(
     "Fuzzy calibration error",
-    family="bin",
-    subfamily="soft bins",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    aliases=("FCE",),
     cite="bihani2023",
-    pros="rows near an edge belong to both bins",
-    cons="rows within a quarter of a bin width of 0 or 1 have less weight, down to half; inflated by sampling noise",
-    notes="This is the formula of the paper. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
 )
 def fce(view: View, *, bins: int | Sequence[float] = 15) -> float:
     """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""

@@ -191,15 +191,6 @@ def bins_of_variation(
     return key, *bin_of_each(view, key, binning, bins, confidences=measure is MEASURES["confidence"])
 
 
-VARIATION = (
-    "Measure of variation, by name: normalised ``'entropy'`` (Wilcox's ``'hrel'``); ``'confidence'``; Freeman's variation ratio "
-    "``'freeman_variation_ratio'``, 1 minus the largest probability, and Wilcox's ``'wilcox_variation_ratio'``, K/(K - 1) times that; the index of "
-    "qualitative variation ``'iqv'`` (Wilcox's ``'varnc'``), and ``'gini'``, (K - 1)/K times that; Wilcox's average deviation ``'avdev'``, mean "
-    "difference ``'mndif'`` and standard deviation ``'stdev'``. Or a function of one probability vector, in decreasing order for a row, that "
-    "returns a number from 0 to 1."
-)
-
-
 def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, norm: float) -> Binned:
     measure = measure_of(variation)
 
@@ -222,28 +213,11 @@ def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, 
 
 @metric(
     "Variation calibration error",
-    family="bin",
-    subfamily="whole distribution",
     range=(0, 1),
     ideal=0,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
-    recommended=True,
-    aliases=("VCE",),
     cite="thompson2026",
-    pros="evaluates the whole distribution; tends to 0 for calibrated forecasts as the number of rows grows",
-    cons="classes are replaced by ranks, so that errors between classes of one rank cancel; different mean vectors with the same variation count as "
-    "equal; with fewer rows in a bin than classes, most of the value is sampling noise, and overconfidence can lower it (see `vce_db`)",
-    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper describes it as the maximum; taken "
-    "literally, the maximum of a mean rank vector need not be its first entry, and this identity would not hold. ``'hrel'`` equals "
-    "``'entropy'`` and ``'varnc'`` equals ``'iqv'``; ``'stdev'`` is 1 - sqrt(1 - iqv). For two classes ``'wilcox_variation_ratio'``, ``'avdev'``, "
-    "``'mndif'`` and ``'stdev'`` are all twice the smaller probability. The indices are those of Wilcox (1973), Indices of qualitative "
-    "variation and political measurement, Western Political Quarterly 26.",
-    explain={
-        "variation": VARIATION,
-        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
-    },
     finish=norm_root,
     sum_form=_by_variation,
 )
@@ -331,30 +305,12 @@ def _canonical(probs: Floats, weights: Floats) -> NDArray[np.intp]:
 
 @metric(
     "Debiased squared variation calibration error",
-    family="bin",
-    subfamily="debiased",
     range=(-0.75, 1),
     ideal=0,
     lens="canonical",
     soft=False,
     sketch=False,
-    cost="N K log N",
-    aliases=("VCE-DB", "debiased VCE"),
     cite="thompson2026",
-    certainty="fairly sure of the measure of variation and the bins, which are those of the paper; the correction is defined here, since the paper has none",
-    pros="expected value 0 for calibrated forecasts, for any number of rows, classes and bins and any measure of variation; detects deviations in "
-    "both directions with few rows per bin, where `vce` does not",
-    cons="on a squared scale; can be negative; simulates labels; for miscalibrated forecasts the correction is approximate, because variation is not "
-    "linear and the variance is that under calibration",
-    notes="Sampling has two effects on `vce`: an absolute value is never negative, and the variation of a few labels is lower than that of the "
-    "distribution they are drawn from (with fewer labels than classes, far lower). Both are removed by comparing with labels simulated from "
-    "the predicted probabilities. The simulation is a function of the rows and of `rng`, not of the order of the rows.",
-    explain={
-        "variation": VARIATION,
-        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
-        "n_draws": "Number of simulated sets of labels, at least 2. The expected value under calibration is 0 for any number.",
-        "rng": "Seed or random generator of the simulation; with a seed the value is reproducible.",
-    },
 )
 def vce_db(
     view: VectorView,
@@ -387,20 +343,13 @@ def _by_entropy(view: VectorView, *, bins: Any, binning: Any) -> Binned:
 
 @metric(
     "Uncertainty calibration error",
-    family="bin",
-    subfamily="whole distribution",
     range=(0, 1),
     ideal=None,
     alternative="two-sided",
     lens="canonical",
     sketch=False,
-    cost="N K",
     sum_form=_by_entropy,
-    aliases=("UCE",),
     cite="laves2019",
-    pros="relates predictive entropy to the error rate directly",
-    cons="in general not 0 for calibrated forecasts, even for infinitely many rows, and overconfidence can lower it; prefer `vce`",
-    explain={"bins": "Number of bins of the entropy on [0, 1], or increasing edges."},
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""

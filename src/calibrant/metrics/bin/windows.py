@@ -77,25 +77,10 @@ def _sums(values: Floats) -> Floats:
 
 @metric(
     "CalBin",
-    family="bin",
-    subfamily="windows",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="nothing",
     lens="classwise",
-    cost="N K log N",
-    aliases=("CalB", "CAL", "calibration by overlapping bins"),
     cite="bella2013",
-    pros="no bin edges: every run of `size` neighbouring rows is a window",
-    cons="rows at the ends are in fewer windows; depends on the window size; in general above 0 for calibrated forecasts, since scores differ "
-    "inside a window",
-    certainty="fairly sure of the normalisation: 1/s inside the sum, and all windows",
-    explain={
-        "size": "Number of rows in a window; by default a tenth of the rows.",
-        "inner": "``'mean_abs'`` (Bella, Ferri): mean distance of the scores from the outcome rate of the window; ``'abs_mean'`` (Caruana): distance "
-        "of their mean.",
-    },
 )
 def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "abs_mean"] = "mean_abs") -> float:
     """Mean absolute difference between scores and outcome rate over all windows of neighbouring rows."""
@@ -136,20 +121,9 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
 
 @metric(
     "Nearest-neighbour expected calibration error",
-    family="bin",
-    subfamily="windows",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
-    aliases=("ECE-KNN", "KNN-ECE", "k-nearest neighbours KNN ECE"),
     cite="peng2023",
-    pros="no bin edges: each row has its own neighbourhood",
-    cons="depends on the number of neighbours; inflated by sampling noise",
-    certainty="fairly sure: including the row itself besides its k neighbours is a choice made here",
-    explain={
-        "neighbours": "Number of nearest scores besides the row's own; by default the square root of the number of rows."
-    },
 )
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""

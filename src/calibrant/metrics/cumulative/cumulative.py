@@ -46,32 +46,10 @@ def _paths(score: Floats, mass: Floats) -> Floats:
 
 @metric(
     "Maximum cumulative difference",
-    family="cumulative",
-    subfamily="path",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
-    recommended=True,
-    aliases=(
-        "ECCE-MAD",
-        "ECCE",
-        "KS",
-        "KS calibration error",
-        "Kolmogorov-Smirnov calibration error",
-        "KS statistic",
-        "KS error",
-        "KS metric",
-        "KS calibration metric",
-        "Kolmogorov-Smirnov statistic",
-        "maximum absolute deviation",
-        "empirical cumulative calibration error",
-    ),
     cite="arrieta2022",
     sum_form=lambda view: Path(lambda score, mass: _largest(_paths(score, mass))),
-    pros="no bins and no parameters; a test whose asymptotic null distribution does not depend on the scores",
-    cons="the path starts at the lowest score, so that the value for the other class differs (see `ecce_r`); errors of alternating sign at "
-    "neighbouring scores cancel",
 )
 def ecce_mad(view: View) -> float:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
@@ -82,20 +60,7 @@ ecce_r = preset(
     cce,
     "ecce_r",
     "Range of cumulative differences",
-    summary="Range of the cumulative differences between scores and outcomes in order of the score.",
-    family="cumulative",
-    subfamily="path",
-    aliases=(
-        "ECCE-R",
-        "Kuiper",
-        "Kuiper calibration error",
-        "ECCE",
-        "Kuiper statistic",
-        "empirical cumulative calibration error",
-    ),
     cite="arrieta2022",
-    pros="no bins and no parameters; the same value for either of two classes; a test whose asymptotic null distribution does not depend on the scores",
-    cons="errors of alternating sign at neighbouring scores cancel; determined by the worst interval alone",
 )
 
 
@@ -119,15 +84,9 @@ def _mean_along(view: View, power: int) -> float:
 
 @metric(
     "Mean absolute cumulative difference",
-    family="cumulative",
-    subfamily="path",
     range=(0, 1),
     ideal=0,
-    cost="N log N",
-    aliases=("area under the cumulative difference",),
     cite="arrieta2022",
-    pros="evaluates the whole path, not only its extreme",
-    cons="its null distribution depends on the scores, so that tests rely on simulation; errors of alternating sign cancel",
 )
 def ecce_mean_abs(view: View) -> float:
     """Mean over rows of the absolute cumulative difference."""
@@ -136,15 +95,9 @@ def ecce_mean_abs(view: View) -> float:
 
 @metric(
     "Mean squared cumulative difference",
-    family="cumulative",
-    subfamily="path",
     range=(0, 1),
     ideal=0,
-    cost="N log N",
-    aliases=("Cramer-von Mises calibration error",),
     cite="arrieta2022",
-    pros="evaluates the whole path, not only its extreme",
-    cons="on a squared scale; its null distribution depends on the scores, so that tests rely on simulation",
 )
 def ecce_l2(view: View) -> float:
     """Mean over rows of the squared cumulative difference."""
@@ -172,19 +125,11 @@ def _check_rank(r: int, view: VectorView) -> int:
 
 @metric(
     "Kolmogorov-Smirnov error of the r-th class",
-    family="cumulative",
-    subfamily="path",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
-    aliases=("KS top-r",),
     cite="gupta2021",
-    pros="no bins; evaluates any choice of the model, not only the first",
-    cons="one rank at a time; errors of alternating sign at neighbouring scores cancel",
-    explain={"r": "Rank of the class; 1 is the predicted class."},
 )
 def ks_top_r(view: VectorView, *, r: int = 1) -> float:
     """Largest absolute cumulative difference between the r-th largest probability and the event that the true class has this rank."""
@@ -194,19 +139,11 @@ def ks_top_r(view: VectorView, *, r: int = 1) -> float:
 
 @metric(
     "Kolmogorov-Smirnov error within the first r classes",
-    family="cumulative",
-    subfamily="path",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
-    aliases=("KS within-top-r",),
     cite="gupta2021",
-    pros="no bins; evaluates the probability that the true class is in a short list",
-    cons="0 by construction if r is the number of classes; errors of alternating sign at neighbouring scores cancel",
-    explain={"r": "Number of most probable classes that are taken together."},
 )
 def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
     """Largest absolute cumulative difference between the sum of the r largest probabilities and the event that the true class is among them."""
@@ -215,23 +152,10 @@ def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
 
 @metric(
     "Brownian bridge test",
-    family="cumulative",
-    subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    ideal_for="nothing",
     soft=False,
-    cost="N log N",
-    aliases=("BBT", "BB"),
     cite="sadatsafavi2024",
-    pros="combines tests of the mean and of the shape of the path; asymptotically chi-square with 4 degrees of freedom under calibration",
-    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; the chi-square approximation is "
-    "poor with few events",
-    certainty="certain; that the survey means this combination is fairly sure",
-    explain={
-        "form": "``'fisher'`` combines the tests of mean and bridge, ``'bridge'`` is the largest absolute value of the bridge alone, ``'mean'`` the "
-        "standardised mean difference."
-    },
 )
 def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> float:
     """Fisher's combination of tests of the mean difference and of the shape of the cumulative path."""

@@ -27,31 +27,13 @@ COMBINED = 3
 
 @metric(
     "Multi-calibration metric",
-    family="cumulative",
-    subfamily="groups and features",
     range=(0, math.inf),
     ideal=0,
-    probability_scale=True,
     needs=("groups",),
     instead=("features",),
     soft=False,
     sketch=False,
-    cost="N log N",
-    aliases=("MCM", "multicalibration error", "MCE"),
     cite="guy2025",
-    pros="reports the worst group relative to its standard deviation, on the scale of all rows; can form subpopulations from features",
-    cons="the maximum over many groups is large for calibrated forecasts too; determined by the worst group alone",
-    certainty="certain for the authors' code; that the published formula is the same is fairly sure",
-    notes="Subpopulations are the given groups or, if only features are given, all combinations of up to three features, each divided into three "
-    "parts. Features given together with groups are used only if ``subpopulations=`` requests them.",
-    explain={
-        "scale": "Scale of the value: ``'absolute'``, in standard deviations (``'sigma'``), or ``'relative'`` to the rarer outcome.",
-        "subpopulations": "Subpopulations from the features: ``'combinations'`` of their values, or every node of a ``'tree'`` with splits at medians. "
-        "``'auto'`` uses the groups only, or combinations without groups.",
-        "depth": "Number of features that are combined (by default three), or depth of the tree (by default limited by `min_size`).",
-        "cuts": "Number of equal-mass parts of a feature in combinations; features with fewer values are used unchanged.",
-        "min_size": "Smallest number of rows of a subpopulation formed from features.",
-    },
 )
 def mcm(
     view: View,

@@ -54,28 +54,10 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
 
 @metric(
     "Cox calibration intercept",
-    family="curve",
-    subfamily="regression coefficient",
     range=(-math.inf, math.inf),
     ideal=0,
-    signed=True,
-    sign_of="midpoint",
-    above="under",
     alternative="two-sided",
-    cost="N log N per step",
-    aliases=(
-        "CIS",
-        "calibration intercept",
-        "logistic calibration intercept",
-        "Cox intercept and slope",
-        "Cox method",
-        "Cox intercept and slope method",
-    ),
     cite="cox1958",
-    pros="customary in clinical validation; the error of a prediction of 0.5 in log-odds",
-    cons="interpretable only together with the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
-    notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
-    explain={"penalty": PENALTY, "edge": EDGE},
     reads_log_odds=True,
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
@@ -85,29 +67,10 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
 
 @metric(
     "Cox calibration slope",
-    family="curve",
-    subfamily="regression coefficient",
     range=(-math.inf, math.inf),
     ideal=1,
-    robust=False,
-    signed=True,
-    sign_of="spread",
-    above="under",
     alternative="two-sided",
-    cost="N log N per step",
-    aliases=(
-        "CIS",
-        "calibration slope",
-        "logistic calibration slope",
-        "Cox intercept and slope",
-        "Cox method",
-        "Cox intercept and slope method",
-    ),
     cite="cox1958",
-    pros="a single number for predictions that are too extreme (below 1) or too moderate (above 1)",
-    cons="sensitive to single wrong predictions near 0 or 1; a curved deviation can leave the intercept at 0 and the slope at 1",
-    notes=SIGN,
-    explain={"penalty": PENALTY, "edge": EDGE},
     reads_log_odds=True,
 )
 def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
@@ -117,25 +80,11 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge 
 
 @metric(
     "Statistical beta calibration test",
-    family="curve",
-    subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
-    robust=False,
     soft=False,
     importance=False,
-    cost="N log N per step",
-    aliases=("SBCT", "beta calibration test"),
     cite="kull2017",
-    pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",
-    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; the chi-square approximation is "
-    "poor with few events or few non-events",
-    certainty="the idea is certain; the statistic is reconstructed",
-    notes="The beta curve is fitted without constraints. With fewer than three distinct scores terms that are not identifiable are left out, and "
-    "the degrees of freedom are reduced. If a curve separates the outcomes, the likelihood has no maximum, and its limit is used.",
-    explain={
-        "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores, ``'l2'`` the mean squared difference between fitted curve and score."
-    },
     reads_log_odds=True,
 )
 def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
@@ -178,24 +127,10 @@ Covariance = Literal["null", "HC0", "HAC", "ols"]
 
 @metric(
     "Parabolic Wald statistic",
-    family="curve",
-    subfamily="test statistic",
     range=(0, math.inf),
     ideal=0,
     soft=False,
-    cost="N log N",
-    aliases=("PWS", "Mincer-Zarnowitz test with a square"),
     cite="galbraith2011",
-    pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",
-    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; no power against deviations that "
-    "are orthogonal to parabolas",
-    certainty="the form is fairly sure; the choice of the covariance is reconstructed",
-    notes="With fewer than three distinct scores terms that are not identifiable are left out, and the degrees of freedom are reduced.",
-    explain={
-        "covariance": "Covariance of the coefficients: ``'null'`` from the variance p(1-p) of calibrated forecasts, ``'HC0'`` from the residuals of the "
-        "fitted parabola, ``'HAC'`` the same with correlated neighbouring rows (in the given order), ``'ols'`` with equal variances.",
-        "lags": "Number of lags of ``'HAC'``; by default 4 (N / 100)^(2/9), rounded down.",
-    },
 )
 def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
     """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""

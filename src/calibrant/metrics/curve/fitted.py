@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.bins import ece
-from ..registry import Metric, metric, preset
+from ..registry import metric, preset
 
 Floats = NDArray[np.float64]
 
@@ -58,65 +57,24 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     return report(groups.score, groups.weight, rate, norm)
 
 
-# Names of all metrics of this family.
-FOTT = ("FOTT", "fit on the test", "fit-on-the-test calibration error")
-
-
-def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
-    """Declare a metric of this family with the facts that they share."""
-    explain = {"norm": NORM, **facts.pop("explain", {})}
-    return metric(
-        f"Expected calibration error, fit on the test, {name}",
-        family="curve",
-        subfamily="fit on the test",
-        range=(0, 1),
-        ideal=0,
-        probability_scale=True,
-        cost=facts.pop("cost", "N log N per step"),
-        aliases=(*aliases, *FOTT),
-        cite=cite,
-        explain=explain,
-        **facts,
-    )
-
-
 KNOTS = (
     "Number of interior knots, placed at quantiles of the scores, or all knots including both ends; by default the number is chosen by "
     "cross-validation, at most 15 and one for every 200 rows."
 )
-CHOICE = (
-    "The number of knots is the smallest whose held-out loss is within 0.1% of the best over 10 folds; folds consist of every tenth row in "
-    "order of score and outcome, so that the order of the rows does not matter. For this choice only, more than 1024 distinct scores are "
-    "grouped to 1024 of equal weight. Knots stay at the quantiles."
-)
 
 
-@_fott(
-    "piecewise linear",
-    ("PL", "FOTT-PL", "ECE-PL", "piecewise linear"),
-    "kaengsepp2025",
-    pros="the number of pieces is chosen by cross-validation; fitted by least squares without iterations",
-    cons="deviations finer than its pieces are missed; with fewer than 200 rows the curve is a straight line",
-    notes=CHOICE,
-    explain={"knots": KNOTS, "clipped": "Whether to clip the curve to [0, 1]."},
-)
+@metric("Expected calibration error, fit on the test, piecewise linear", range=(0, 1), ideal=0, cite="kaengsepp2025")
 def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: bool = True, norm: float = 1) -> float:
     """Mean distance between the score and a piecewise linear calibration curve fitted on these rows by least squares."""
     chosen = _choose(view, "probability") if knots is None else knots
     return _of_curve(view, lambda: curves.piecewise_linear(view, chosen, "probability", clipped), norm)
 
 
-@_fott(
-    "piecewise linear in log-odds",
-    ("PL3", "FOTT-PL3", "ECE-PL3", "PL in logit-logit space", "piecewise linear in logit-logit space"),
-    "kaengsepp2025",
-    robust=False,
-    pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
-    cons="deviations finer than its pieces are missed",
-    notes=CHOICE
-    + " With interior knots a penalty of 0.0005 rows for each squared deviation of the log-odds from the diagonal keeps the curve finite. "
-    + LIMIT,
-    explain={"knots": KNOTS.replace("all knots", "all knots as log-odds")},
+@metric(
+    "Expected calibration error, fit on the test, piecewise linear in log-odds",
+    range=(0, 1),
+    ideal=0,
+    cite="kaengsepp2025",
     reads_log_odds=True,
 )
 def fott_pl3(view: View, *, knots: int | Sequence[float] | None = None, norm: float = 1) -> float:
@@ -200,104 +158,53 @@ fott_em = preset(
     ece,
     "fott_em",
     "Expected calibration error, fit on the test, equal-mass bins",
-    summary="Mean distance between the score and a calibration curve with slope 1 in each equal-mass bin, through the means of the bin.",
     binning="equal_mass",
-    family="curve",
-    subfamily="fit on the test",
-    cost="N log N",
-    recommended=False,
-    aliases=("FOTT-EM", *FOTT),
     cite="kaengsepp2025",
-    pros="makes the assumption of binning explicit, a calibration curve with slope 1 inside each bin; ``bins='cv'`` chooses their number by "
-    "cross-validation",
-    cons="equal to `ece_em` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
-    notes="The fitted curve differs from the score by the gap of its bin, so that the value is exactly the binned error, with its root for other norms.",
 )
 
 fott_ew = preset(
     fott_em,
     "fott_ew",
     "Expected calibration error, fit on the test, equal-width bins",
-    summary="Mean distance between the score and a calibration curve with slope 1 in each equal-width bin, through the means of the bin.",
     binning="equal_width",
-    cost="N",
-    aliases=("FOTT-EW", *FOTT),
-    cons="equal to `ece` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
 )
 
 
-@_fott(
-    "Platt",
-    ("FOTT-Platt", "Platt-fitted ECE"),
-    "platt1999",
-    robust=False,
-    pros="two parameters, hence little variance; consistent if the calibration curve is linear in log-odds",
-    cons="deviations that are not linear in log-odds are missed or distorted",
-    notes="This is the logistic curve of `cox_slope` and `cox_intercept`, fitted to the outcomes without smoothed targets. "
-    + LIMIT,
-    reads_log_odds=True,
+@metric(
+    "Expected calibration error, fit on the test, Platt", range=(0, 1), ideal=0, cite="platt1999", reads_log_odds=True
 )
 def fott_platt(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the logistic calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.logistic(view), norm)
 
 
-@_fott(
-    "beta",
-    ("FOTT-beta", "beta-fitted ECE"),
-    "kull2017",
-    pros="three parameters: S-shaped, inverse S-shaped and skewed curves",
-    cons="the fitted curve is non-decreasing, so that decreasing parts of the true curve are missed",
-    notes="A term with a negative coefficient is left out, and the remaining curve is constrained to be non-decreasing. "
-    + LIMIT,
-    reads_log_odds=True,
+@metric(
+    "Expected calibration error, fit on the test, beta", range=(0, 1), ideal=0, cite="kull2017", reads_log_odds=True
 )
 def fott_beta(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the non-decreasing beta calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.beta(view), norm)
 
 
-@_fott(
-    "isotonic",
-    ("FOTT-isotonic", "isotonic ECE"),
-    "zadrozny2002",
-    pros="no parameters; fits any non-decreasing curve",
-    cons="overfits in small samples: above 0 for calibrated forecasts; decreasing parts of the true curve are missed",
-    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score by `decompose`, which uses the same curve.",
-)
+@metric("Expected calibration error, fit on the test, isotonic", range=(0, 1), ideal=0, cite="zadrozny2002")
 def fott_isotonic(view: View, *, norm: float = 1) -> float:
     """Mean distance between the score and the isotonic calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.isotonic(view), norm)
 
 
-@_fott(
-    "spline",
-    ("FOTT-spline", "spline-fitted ECE"),
-    "gupta2021",
-    pros="smooth, and fitted to cumulative differences, which need no bins",
-    cons="overfits in small samples; the number of knots must be chosen",
-    notes="Tied rows share their outcome rate and are spaced evenly, so that their order does not matter.",
-    explain={"knots": "Number of equispaced knots of the natural cubic spline; at least as many rows are required."},
-)
+@metric("Expected calibration error, fit on the test, spline", range=(0, 1), ideal=0, cite="gupta2021")
 def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
     """Mean distance between the score and a calibration curve from a spline of the cumulative differences of these rows."""
     return _of_curve(view, lambda: curves.spline(view, knots), norm)
 
 
-@_fott(
-    "intra order-preserving",
-    ("FOTT-IOP", "intra order-preserving ECE"),
-    "rahimi2020",
-    cost="N K log N per step",
+@metric(
+    "Expected calibration error, fit on the test, intra order-preserving",
+    range=(0, 1),
+    ideal=0,
+    cite="rahimi2020",
     lens="canonical",
     sketch=False,
-    pros="one increasing function for all classes, so that the ranking of the classes is preserved",
-    cons="the same function for every class, so that a shift of a single class is missed",
-    certainty="fairly sure: the diagonal form, with a piecewise linear function in place of a monotone network",
-    notes="The log-probabilities of all classes are transformed by one increasing piecewise linear function with knots at their quantiles, fitted "
-    "by maximum likelihood; a penalty of 0.0005 rows for each squared deviation of a slope from 1 keeps it finite. The distance of a row is "
-    "half the sum over classes, which for two classes is the distance of one column.",
-    explain={"pieces": "Number of linear pieces; 1 is temperature scaling."},
     reads_log_odds=True,
 )
 def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:

@@ -88,39 +88,11 @@ def _fitted(
     return logistic_curve(groups, knots if smoother == "rcs" else None)
 
 
-EXPLAIN = {
-    "smoother": "Method of fitting the curve: ``'loess'``, ``'lowess'`` (as in rms::val.prob), ``'rcs'`` (logistic regression on a restricted cubic "
-    "spline of the log-odds) or ``'logistic'`` (on the log-odds alone).",
-    "span": "Fraction of the rows in each neighbourhood; by default 0.75, or 2/3 with ``'lowess'``.",
-    "degree": "Degree of the local polynomials of ``'loess'``: 0, 1 or 2.",
-    "surface": "``'interpolate'`` fits at the vertices of a k-d tree and interpolates between them, as R's ``loess`` does by default; ``'direct'`` fits "
-    "at every score.",
-    "exact": "Whether ``surface='direct'`` and ``'lowess'`` fit at every score; otherwise above 2,000 distinct scores 500 of them are fitted with cubic interpolation between, which "
-    "changes the curve by less than 1e-4 on ordinary data. The computing time of exact fits grows with the square of the number of rows.",
-    "delta": "Smallest distance of the fits of ``'lowess'``, as a fraction of the range of the scores; linear interpolation is used between.",
-    "knots": "Knots of ``'rcs'``: 3, 4 or 5, at Harrell's quantiles.",
-    "bounded": "Whether to clip the curve to [0, 1], which local polynomials may exceed.",
-}
-CURVE: dict[str, Any] = {
-    "family": "curve",
-    "subfamily": "fitted curve",
-    "range": (0, math.inf),
-    "ideal": 0,
-    "probability_scale": True,
-    "cost": "N log N",
-    "explain": EXPLAIN,
-}
-
-
 @metric(
     "Integrated calibration index",
-    **CURVE,
-    aliases=("ICI", "Eavg"),
+    range=(0, math.inf),
+    ideal=0,
     cite="austin2019",
-    pros="no bins; interpretable as a mean difference of probabilities; widely used in clinical prediction",
-    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
-    notes="Neighbourhoods are defined by numbers of rows, and weights multiply the kernel inside them. The default is the curve of R's ``loess(y ~ p)``; "
-    "``loess.control(surface = 'direct')`` is ``surface='direct'``. ``smoother='lowess'`` is Harrell's Eavg.",
     reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ici(
@@ -152,13 +124,9 @@ def ici(
 
 @metric(
     "Percentile of the calibration error",
-    **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
-    aliases=("EP", "EX", "error percentile"),
+    range=(0, math.inf),
+    ideal=0,
     cite="austin2019",
-    pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",
-    cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
-    notes="Linear interpolation between order statistics (type 7). With importance weights, normalised to sum to the number of rows, the r-th "
-    "smallest value is the first up to which they sum to r.",
     reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ep(
@@ -195,17 +163,13 @@ e50 = preset(
     ep,
     "e50",
     "Median calibration error",
-    summary="Median over rows of the absolute difference between the score and a smooth calibration curve.",
     q=0.5,
-    aliases=("E50",),
 )
 e90 = preset(
     ep,
     "e90",
     "90th percentile of the calibration error",
-    summary="90th percentile over rows of the absolute difference between the score and a smooth calibration curve.",
     q=0.9,
-    aliases=("E90",),
 )
 
 
@@ -213,42 +177,18 @@ emax = preset(
     ep,
     "emax",
     "Maximum calibration error of a smooth curve",
-    summary="Largest absolute difference between an observed score and a smooth calibration curve.",
-    robust=False,
     q=1.0,
-    aliases=("Emax", "Emax index", "Harrell's Emax", "Harrell's Emax index"),
     cite="harrell2015",
-    pros="reports the worst error over the scores; no bins",
-    cons="determined by one score, even if few rows are near it, as at the ends of the curve",
 )
 
 
 @metric(
     "Estimated calibration index",
-    family="curve",
-    subfamily="fitted curve",
     range=(0, math.inf),
     ideal=0,
     lens="canonical",
     sketch=False,
-    cost="N K log N per step",
-    aliases=("ECI", "expected calibration index"),
     cite="vanhoorde2015",
-    pros="a single number for all classes; no bins",
-    cons="on a squared scale; the curve of several classes has many coefficients",
-    certainty="certain for two classes; for more the constant is fairly sure, and the smoother is a choice",
-    notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five classes: multinomial logistic regression on natural "
-    "cubic splines (five knots) of the log-ratio of each class to the geometric mean of all, which does not depend on the order of the "
-    "classes, shrunk towards the forecast by `penalty`. More classes: a loess curve for each class. Loess is fitted at every score, since the "
-    "interpolation that is the default of `ici` changes slightly if classes are exchanged. ``relative=True`` divides by the same "
-    "index of the class proportions (Edlinger), so that 1 is no better than those.",
-    explain={
-        **EXPLAIN,
-        "smoother": "``'auto'``, ``'spline'``, or a curve for each class: ``'loess'``, ``'lowess'``, ``'rcs'`` or ``'logistic'``.",
-        "scale": "Value of a mean squared distance of 1; 100 as in the paper.",
-        "relative": "Whether to divide by the index of the constant forecast at the class proportions.",
-        "penalty": "Penalty on the squared coefficients of ``'spline'``, in rows.",
-    },
     reads_log_odds=lambda view, options: (
         options["smoother"] in (*LOGISTIC, "spline") or (options["smoother"] == "auto" and getattr(view, "k", 2) > 2)
     ),

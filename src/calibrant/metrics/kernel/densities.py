@@ -77,41 +77,9 @@ NODES_PER_WIDTH = 12
 
 @metric(
     "Kernel density calibration error with Beta kernels",
-    family="kernel",
-    subfamily="kernel density",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    robust=False,
-    ideal_for="nothing",
-    cost="N log N per step",
-    aliases=(
-        "BKDE",
-        "ECE-KDE",
-        "ECE^KDE",
-        "beta KDE",
-        "partially debiased beta KDE",
-        "beta kernel density estimator",
-        "KDE",
-        "KDE-ECE",
-    ),
     cite="popordanoska2022",
-    certainty="certain; ``debiased='ratio'`` is reconstructed from the paper",
-    pros="no bins, and kernels that stay inside [0, 1]; leave-one-out means avoid overfitting",
-    cons="depends on the bandwidth; for tied scores the likelihood favours very small bandwidths; above 0 for calibrated forecasts",
-    notes="The authors' `get_ece_kde` returns twice this value for one column (``scale=2``); its bandwidth search contains an extra factor that "
-    "favours very small values and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of "
-    "a row is left out, under importance weights the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are "
-    "evaluated on a lattice of 12 nodes per kernel deviation with cubic interpolation, the row's own kernel is subtracted, and isolated "
-    "rows are summed directly; this changes the value by less than 1e-6. `exact` always sums pairs, and so does `debiased`; the bandwidth "
-    "search uses the lattice above 1,024 distinct scores even then.",
-    explain={
-        "bandwidth": BANDWIDTH,
-        "norm": NORM,
-        "scale": "Factor by which the value is multiplied.",
-        "debiased": "``'ratio'`` with ``norm=2`` estimates squared means from pairs of different other rows, which can make the value negative.",
-        "exact": "Whether to sum over all pairs of distinct scores, however many there are.",
-    },
 )
 def bkde(
     view: View,
@@ -235,34 +203,11 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
 
 @metric(
     "Kernel density calibration error with Dirichlet kernels",
-    family="kernel",
-    subfamily="kernel density",
     range=(0, 2),
     ideal=0,
-    full_vector=True,
-    robust=False,
-    ideal_for="nothing",
     lens="canonical",
     sketch=False,
-    cost="N^2 K",
-    aliases=(
-        "DKDE",
-        "ECE-KDE",
-        "ECE^KDE",
-        "canonical ECE-KDE",
-        "Dirichlet KDE",
-        "Dirichlet kernel density estimator",
-        "KDE",
-        "KDE-ECE",
-    ),
     cite="popordanoska2022",
-    pros="canonical calibration without bins: evaluates the whole vector, with leave-one-out means",
-    cons="requires many rows for many classes; depends on the bandwidth; above 0 for calibrated forecasts; computing time grows with the square "
-    "of the number of rows",
-    notes="For two classes and ``norm=1`` it is twice `bkde`. Under counts one copy of a row is left out, under importance weights the row. The "
-    "likelihood of a bandwidth is evaluated at up to 500 distinct forecasts, evenly spaced in the order of their sorted entries, against "
-    "all rows.",
-    explain={"bandwidth": BANDWIDTH, "norm": NORM},
 )
 def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float = 1) -> float:
     """Mean distance between each forecast and the leave-one-out Dirichlet kernel regression of the labels."""
@@ -315,37 +260,9 @@ GRID = np.linspace(-0.6, 1.6, 1 << 14)
 
 @metric(
     "Kernel density calibration error of Mix-n-Match",
-    family="kernel",
-    subfamily="kernel density",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="nothing",
-    aliases=(
-        "SKDE",
-        "Mix-n-Match ECE",
-        "ECE^KDE",
-        "ECE-KDE",
-        "smoothed KDE ECE",
-        "Mix-n-Match",
-        "smoothed KDE",
-        "smoothed kernel density estimator",
-        "KDE",
-        "KDE-ECE",
-    ),
     cite="zhang2020",
-    certainty="certain for the authors' code; fairly sure of the paper's bandwidth",
-    pros="no bins; an integral over the density of the scores, with reflection at 0 and 1; computing time is linear in the number of rows",
-    cons="a single bandwidth oversmooths sharp peaks near 0 and 1; above 0 for calibrated forecasts",
-    notes="Triweight kernels with reflection at the nearer end are evaluated on 16,384 points from -0.6 to 1.6; scores are distributed to the two "
-    "nearest points, which changes the value by less than 1e-7 unless the bandwidth is close to their distance of 1.3e-4. Points where both "
-    "densities are at most 1e-6 contribute nothing; the authors' code repeats the previous point there. For two columns their code uses the "
-    "second, as here. For one distinct score the value is the distance between that score and the mean outcome.",
-    explain={
-        "bandwidth": "Standard deviation of the kernel: a number; ``'reference'``, as in the authors' code, the standard deviation of the scores of "
-        "events (of all scores if that is 0) times (2n)^(-1/5); or ``'normal_rule'``, 1.06 sd n^(-1/5).",
-        "norm": NORM,
-    },
 )
 def skde(view: View, *, bandwidth: float | str = "reference", norm: float = 1) -> float:
     """Mean distance between the score and the density ratio of events to all rows, integrated over the density of the scores."""

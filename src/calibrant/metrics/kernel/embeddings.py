@@ -79,21 +79,11 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
 
 @metric(
     "Squared kernel calibration error, biased",
-    family="kernel",
-    subfamily="whole distribution",
     range=(0, 2),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     sketch=False,
-    cost="N^2 K in parts",
-    aliases=("SKCE-B", "SKCE_b", "biased SKCE", "kernel calibration error", "SKCE", "squared kernel calibration error"),
     cite="widmann2019",
-    pros="evaluates the calibration of the whole distribution without bins; never negative",
-    cons="biased upwards by self-pairs; depends on the kernel and its bandwidth",
-    certainty="certain; total variation and the median as defaults are fairly sure",
-    notes=PARTS + " The value is then the block estimate plus the contribution of the self-pairs, truncated at 0.",
-    explain={**KERNEL, "exact": EXACT},
 )
 def skce_b(
     view: VectorView,
@@ -115,22 +105,11 @@ def skce_b(
 
 @metric(
     "Squared kernel calibration error, unbiased",
-    family="kernel",
-    subfamily="whole distribution",
     range=(-2, 2),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     sketch=False,
-    cost="N^2 K in parts",
-    recommended=True,
-    aliases=("SKCE-UQ", "SKCE_uq", "unbiased quadratic SKCE", "SKCE", "squared kernel calibration error"),
     cite="widmann2019",
-    pros="evaluates the calibration of the whole distribution without bins; its expected value is exactly 0 for calibrated forecasts of independent rows",
-    cons="can be negative; depends on the kernel and its bandwidth",
-    certainty="certain; total variation and the median as defaults are fairly sure",
-    notes=PARTS,
-    explain={**KERNEL, "exact": EXACT},
 )
 def skce_uq(
     view: VectorView,
@@ -151,30 +130,13 @@ def skce_uq(
 
 @metric(
     "Squared kernel calibration error, linear time",
-    family="kernel",
-    subfamily="whole distribution",
     range=(-2, 2),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     counts=False,
     importance=False,
     sketch=False,
-    order_dependent=True,
-    cost="N K",
-    aliases=("SKCE-UL", "SKCE_ul", "unbiased linear SKCE", "block SKCE", "SKCE", "squared kernel calibration error"),
     cite="widmann2019",
-    pros="unbiased; a single pass over the rows, however many there are",
-    cons="depends on the order of rows; much larger variance than `skce_uq`; can be negative",
-    certainty="certain; total variation and the median as defaults are fairly sure",
-    notes="Rows are paired in the given order; an incomplete last block is left out. ``block=b`` uses all pairs in each block of b rows: 2 is the "
-    "linear estimator, and all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar ones only, which "
-    "raises a warning; `rng` shuffles them.",
-    explain={
-        **KERNEL,
-        "block": "Number of consecutive rows in a block, of which all pairs are used.",
-        "rng": "Seed or random generator to shuffle the rows; by default the given order is used.",
-    },
 )
 def skce_ul(
     view: VectorView,
@@ -255,25 +217,11 @@ def _is_sorted(values: Any) -> bool:
 
 @metric(
     "Unnormalised calibration mean embedding",
-    family="kernel",
-    subfamily="whole distribution",
     range=(0, 1),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     sketch=False,
-    cost="N K log N",
-    aliases=("UCME",),
     cite="widmann2021",
-    pros="evaluates the calibration of the whole distribution without bins, in linear time",
-    cons="errors far from the test locations, in units of the bandwidth, have little influence; not 0 for calibrated forecasts in finite samples",
-    notes="The default locations are the middle predictions of ten equal parts of the rows, in the order of their largest probability, each with "
-    "every class; they do not depend on the labels, so that a test given the predictions remains valid.",
-    explain={
-        **KERNEL,
-        "locations": "Number of predictions that serve as test locations, each for every class; or (predictions, classes), with one class index for each "
-        "prediction.",
-    },
 )
 def ucme(
     view: VectorView,
@@ -318,26 +266,11 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
 
 @metric(
     "Conditional kernel calibration error",
-    family="kernel",
-    subfamily="whole distribution",
     range=(0, math.inf),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     sketch=False,
-    cost="N K by landmarks",
-    aliases=("CKCE",),
     cite="moskvichev2025",
-    pros="compares the conditional distribution of the outcome with the prediction, with less influence of the distribution of the predictions",
-    cons="depends on the ridge parameter, the kernel and its bandwidth; biased upwards",
-    certainty="reconstructed: the idea is that of the paper, the estimator and its ridge parameter are chosen here",
-    notes="The value is the squared norm. It is exact up to 3000 distinct predictions; above that Nyström's method is used with `landmarks` of "
-    "them, evenly spaced in the order of their largest probability, which gives a somewhat lower value.",
-    explain={
-        **KERNEL,
-        "ridge": "Ridge parameter of the regression of the residuals on the predictions; the smaller, the more the value follows single rows.",
-        "landmarks": "Number of predictions that span the fit; by default all of them up to 3000, and 1000 above.",
-    },
 )
 def ckce(
     view: VectorView,

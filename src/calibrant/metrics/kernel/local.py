@@ -43,35 +43,14 @@ def _vectors(view: VectorView) -> tuple[Floats, Floats]:
     return probs, gaps
 
 
-SCALE_NOTE = (
-    "For two classes the product of two residuals is that of the second class; for more it is the sum over classes."
-)
-
-
 @metric(
     "Kernel local calibration error",
-    family="kernel",
-    subfamily="groups and features",
     range=(-2, 2),
     ideal=0,
-    full_vector=True,
     lens="canonical",
     needs=("features",),
     sketch=False,
-    cost="N^2 K",
-    aliases=("KLCE", "I-trustworthy"),
     cite="vashistha2025",
-    pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
-    "calibrated given the features",
-    cons="on a squared scale; depends on both bandwidths and the scale of the features; can be negative",
-    notes="The Gaussian kernels are exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
-    explain={
-        "bandwidth": "Bandwidth of the kernel of the features: ``'median'`` (of the distances of the standardised features), a number in the units of "
-        "the features, or ``'kite'`` for 0.1 in both kernels.",
-        "score_bandwidth": "Bandwidth of the kernel of the probabilities.",
-        "standardise": "Whether to scale each feature to standard deviation 1; by default for ``bandwidth='median'`` only.",
-        "normalised": "Whether to divide by the mean kernel value, as older code does.",
-    },
 )
 def klce(
     view: VectorView,
@@ -131,29 +110,13 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
 
 @metric(
     "Expected conditional maximum mean discrepancy",
-    family="kernel",
-    subfamily="neighbours",
     range=(-2, 2),
     ideal=0,
-    full_vector=True,
     alternative="two-sided",
     lens="canonical",
     importance=False,
     sketch=False,
-    cost="N^2 K or a sort",
-    aliases=("ECMMD",),
     cite="chatterjee2024",
-    pros="no bins: each row is compared with its nearest neighbours; its expected value is 0 for calibrated forecasts; an asymptotically normal test",
-    cons="on a squared scale; depends on the number of neighbours; can be negative",
-    notes="A row is not its own neighbour. With ``space='features'`` the expected value is 0 where forecasts are calibrated given the features. "
-    "Rows tied with the last neighbour share the remaining places. " + SCALE_NOTE,
-    explain={
-        "neighbours": "Number of nearest rows; by default the square root of the number of rows, at least 5.",
-        "space": "Space in which neighbours are searched: the ``'prediction'``, or the ``'features'`` without scaling.",
-        "derandomised": "Whether to use residuals from the probabilities; False simulates labels from them instead, as published.",
-        "n_draws": "Number of simulations to average if labels are simulated.",
-        "rng": "Seed or random generator if labels are simulated.",
-    },
 )
 def ecmmd(
     view: VectorView,
@@ -240,30 +203,11 @@ def _laplace_tiles(place: Floats, values: Floats) -> Floats:
     return np.concatenate(map_blocks(work, len(place), TILE, columns=max(TILE, len(place))))
 
 
-LOCAL: dict[str, Any] = {
-    "family": "kernel",
-    "subfamily": "groups and features",
-    "range": (0, 1),
-    "ideal": 0,
-    "probability_scale": True,
-    "needs": ("features",),
-    "sketch": False,
-    "cost": "N^2",
-    "cite": "luo2022",
-    "certainty": "fairly sure; the preparation of the features and the bandwidth are chosen here",
-    "explain": {
-        "bandwidth": "Bandwidth of the kernel exp(-distance / width) of the features, with the l1 distance.",
-        "standardise": "Whether to scale each feature to standard deviation 1.",
-    },
-}
+LOCAL: dict[str, Any] = {"range": (0, 1), "ideal": 0, "needs": ("features",), "sketch": False, "cite": "luo2022"}
 
 
 @metric(
     "Local calibration error",
-    aliases=("LCE",),
-    pros="intermediate between the error of single rows and that of bins: rows of a bin have more weight the closer their features are",
-    cons="depends on the features, their scale and the bandwidth; with a narrow kernel a row is compared with itself only",
-    notes="A wide kernel gives `ece`, a narrow one the mean absolute residual.",
     **LOCAL,
 )
 def lce(
@@ -281,11 +225,6 @@ def lce(
 
 @metric(
     "Maximum local calibration error",
-    robust=False,
-    aliases=("MLCE",),
-    pros="reports the largest local error of any row",
-    cons="determined by one row, even if no other row is near; depends on the features, their scale and the bandwidth",
-    notes="A wide kernel gives `mce`, a narrow one the largest absolute residual.",
     **LOCAL,
 )
 def mlce(
@@ -302,33 +241,13 @@ def mlce(
 
 @metric(
     "Nearest-neighbour chi-square statistic",
-    family="kernel",
-    subfamily="neighbours",
     range=(0, math.inf),
     ideal=0,
-    full_vector=True,
-    robust=False,
-    ideal_for="nothing",
     lens="canonical",
     importance=False,
     soft=False,
     sketch=False,
-    cost="N K log N",
-    aliases=("Gweon's chi-square", "Pearson chi-square reliability statistic"),
     cite="gweon2023",
-    pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",
-    cons="a test statistic, not an effect size; not informative about forecasts between the anchors",
-    certainty="reconstructed: the idea is that of the paper; the prior of deviations and the summary over anchors are chosen here",
-    notes="The anchors are cluster centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the "
-    "smallest p-value. Rows tied with the last neighbour share the remaining places.",
-    explain={
-        "anchors": "Number of cluster centres of the forecasts, or the vectors themselves.",
-        "neighbours": "Number of nearest rows; by default the number required for `power`, or all rows if there are fewer.",
-        "eps": "Size of the deviation to be detected, as the distance between distributions.",
-        "power": "Expected power against such deviations.",
-        "alpha": "Significance level of the test.",
-        "min_expected": "Smallest expected count; rarer classes are pooled.",
-    },
 )
 def knn_chi2(
     view: VectorView,

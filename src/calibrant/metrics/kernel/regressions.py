@@ -25,7 +25,6 @@ BANDWIDTH = (
     "factor 0.9; ``'scott'``, with sd only; or ``'loo_cv'``, the best of 30 widths from 0.01 to 1 by leave-one-out squared error (on the "
     "lattice above 1,024 distinct scores, unless `exact`)."
 )
-ADAPTIVE = "Whether each row has its own bandwidth, by Abramson's square-root rule with a pilot density."
 EXACT = "Whether to sum over all pairs of distinct scores, however many there are."
 NOTES = (
     "The row itself is included in its own mean. Up to 2,048 distinct scores all pairs within 12 bandwidths are summed; above that sums are "
@@ -48,19 +47,9 @@ def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Flo
 
 @metric(
     "Mean squared calibration error",
-    family="kernel",
-    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
-    ideal_for="nothing",
-    cost="N log N",
-    aliases=("MSCE", "mean squared calibration error by kernel regression"),
     cite="galbraith2011",
-    certainty="formula fairly sure; the bandwidth of the paper is unknown, the default is a rule of thumb",
-    pros="no bins: a smooth calibration curve, weighted by the density of the rows",
-    cons="depends on the bandwidth; smoothing flattens steep curves and biases those of calibrated forecasts near the ends",
-    notes=NOTES,
-    explain={"bandwidth": BANDWIDTH, "adaptive": ADAPTIVE, "exact": EXACT},
 )
 def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = False, exact: bool = False) -> float:
     """Mean squared difference between the kernel regression of the outcomes and the scores."""
@@ -70,20 +59,9 @@ def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = Fal
 
 @metric(
     "Smooth expected calibration error",
-    family="kernel",
-    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    ideal_for="nothing",
-    cost="N log N",
-    aliases=("SECE", "smooth ECE", "smooth expected calibration error"),
     cite="wang2024",
-    certainty="formula fairly sure; the bandwidth of the paper is unknown, 0.05 is chosen here",
-    pros="no bins, and on the scale of the expected calibration error; differentiable almost everywhere",
-    cons="depends on the bandwidth: small ones follow the noise, large ones bias the curve of calibrated forecasts",
-    notes=NOTES,
-    explain={"bandwidth": BANDWIDTH, "adaptive": ADAPTIVE, "exact": EXACT},
 )
 def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, exact: bool = False) -> float:
     """Mean absolute difference between the kernel regression of the outcomes and the scores."""
@@ -103,24 +81,10 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
 
 @metric(
     "Logit-smoothed expected calibration error",
-    family="kernel",
-    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
-    ideal_for="nothing",
     alternative="two-sided",
-    cost="N log N",
-    aliases=("LS-ECE", "logit-smoothed ECE"),
     cite="chidambaram2024",
-    certainty="fairly sure",
-    pros="continuous in the scores; the expectation over the noise is computed exactly, without random numbers",
-    cons="depends on the bandwidth, for which the paper gives no default; the noise makes calibrated forecasts miscalibrated, so that 0 is not "
-    "what calibration gives",
-    notes="The paper adds simulated Gaussian noise to the logits and leaves its size to the user; 1 is chosen here. The expectation is an "
-    "integral over the logit, computed between the zeros of the signed gap with an error below 1e-10. Above 2,048 distinct scores the "
-    "logits are first moved to a lattice of 64 nodes per bandwidth, which changes the value by less than 1e-7, unless `exact`. Scores are "
-    "truncated at 1e-12 and 1 - 1e-12.",
-    explain={"bandwidth": "Standard deviation of the noise on the logits.", "exact": EXACT},
     reads_log_odds=True,
 )
 def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:

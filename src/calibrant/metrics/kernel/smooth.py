@@ -40,27 +40,10 @@ def _smoothed_errors(score: Floats, mass: Floats, bandwidth: float | None, kerne
 
 @metric(
     "Smooth expected calibration error",
-    family="kernel",
-    subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
-    recommended=True,
-    aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",
     sum_form=lambda view, **options: Path(partial(_smoothed_errors, **options)),
-    pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its square "
-    "root (Blasiok and Nakkiran)",
-    cons="not within constant factors of the distance to calibration; of the order N^(-1/3) for calibrated forecasts, not 0",
-    notes="The bandwidth s is the fixed point at which the smoothed error equals s, as in the paper, found to 1e-12; the smoothed error of given "
-    "scores is exact to about 1e-9 for any number of rows. Bandwidths below 1e-4 are not considered: a smaller value is reported as the "
-    "error smoothed with 1e-4. relplot resolves ten bits of the bandwidth and truncates its kernel; it differs by about 1e-4, and by much "
-    "more where scores are concentrated at 1.",
-    explain={
-        "bandwidth": "Standard deviation of the Gaussian kernel; by default the fixed point that equals its own error.",
-        "kernel": "Scale of the kernel: ``'probability'``, or ``'logit'`` for log-odds between those of 0.001 and 0.999, with a bandwidth of 4 s.",
-    },
 )
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
@@ -80,18 +63,9 @@ def _log_odds(score: Floats) -> Floats:
 
 @metric(
     "Smooth calibration error",
-    family="kernel",
-    subfamily="function class",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="N log N",
-    aliases=("SCE", "smCE", "smooth calibration error", "weak calibration error"),
     cite="blasiok2023",
-    pros="no bins and no parameter; between half of the lower distance to calibration and twice that distance (Blasiok et al.); exact in the time of a sort",
-    cons="errors of opposite sign at nearby scores cancel, since the weight functions are Lipschitz; not 0 for calibrated forecasts in finite samples",
-    notes="The value has no sign. It is computed by dynamic programming over the sorted scores; a linear program with as many variables as rows "
-    "gives the same value.",
 )
 def smce(view: View) -> float:
     """Largest mean of the residuals times a weight function with values in [-1, 1] and Lipschitz constant 1."""
@@ -101,21 +75,9 @@ def smce(view: View) -> float:
 
 @metric(
     "Lower distance to calibration",
-    family="kernel",
-    subfamily="function class",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
-    cost="a linear program",
-    aliases=("dCE", "DCE", "lower distance from calibration", "distance from calibration", "distance to calibration"),
     cite="blasiok2023",
-    pros="the mean distance that scores must be moved to be calibrated: the reference for other errors",
-    cons="a linear program on a grid; above 2000 distinct scores these are first rounded to cells",
-    certainty="certain; the grid is chosen here",
-    notes="Scores may move to multiples of ``1 / grid`` and to other scores. The dual problem is solved, which has two unknowns for each place. "
-    "With more than 2000 distinct scores, rows are merged into 1000 cells at their mean score, which changes the value by less than the "
-    "width of a cell.",
-    explain={"grid": "Number of steps of the grid that scores may move to."},
 )
 def dce_lower(view: View, *, grid: int = 100) -> float:
     """Smallest mean distance that scores must be moved, in parts of rows if necessary, to become calibrated."""

@@ -21,24 +21,12 @@ FLOOR = "Probabilities are clipped to [floor, 1 - floor] first; None leaves 0 an
 
 @metric(
     "Focal loss",
-    family="point",
-    subfamily="loss",
     range=(0, math.inf),
     ideal=0,
-    robust=False,
-    ideal_for="sure",
     alternative="two-sided",
     lens="canonical",
     sketch=False,
-    cost="N K",
-    aliases=("FL",),
     cite="lin2017",
-    pros="rows whose true class has a high probability receive less weight",
-    cons="not proper for gamma above 0: for two classes the optimal forecast is less confident than the true probability, for many it can be more confident",
-    explain={
-        "gamma": "Exponent that reduces the weight of confident correct rows; 0 gives the negative log likelihood.",
-        "class_weight": "Factor of the rows of each class.",
-    },
 )
 def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> Floats:
     """Mean negative log likelihood with rows weighted by (1 - probability of the true class) to the power gamma."""
@@ -55,18 +43,12 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
 
 @metric(
     "Spherical score",
-    family="point",
-    subfamily="proper score",
     range=(-1, 0),
     ideal=-1,
     proper="strictly",
     lens="canonical",
     sketch=False,
-    cost="N K",
-    aliases=("spherical loss",),
     cite="gneiting2007",
-    pros="strictly proper; bounded",
-    cons="measures calibration and discrimination together; smaller is better, and the best value is -1",
 )
 def spherical(block: Block) -> Floats:
     """Mean of minus the probability of the true class divided by the Euclidean norm of the probability vector."""
@@ -76,22 +58,14 @@ def spherical(block: Block) -> Floats:
 
 @metric(
     "Ranked probability score",
-    family="point",
-    subfamily="proper score",
     range=(0, 1),
     ideal=0,
     proper="strictly",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
     ordinal=True,
-    aliases=("RPS",),
     cite="epstein1969",
-    pros="strictly proper; for ordered classes, an adjacent class is penalised less than a distant one",
-    cons="not meaningful for unordered classes",
-    notes="The sum is divided by K - 1, so that the score lies in [0, 1] and equals the Brier score for two classes; some packages omit the divisor. "
-    "The order of the classes is that of ordered categories, of numbers as class names, or of ``classes``; text names that were read from columns raise.",
 )
 def ranked_probability(block: Block) -> Floats:
     """Mean squared distance between the cumulative probabilities and the cumulative label, for ordered classes."""
@@ -101,27 +75,14 @@ def ranked_probability(block: Block) -> Floats:
 
 @metric(
     "Ranked logarithmic score",
-    family="point",
-    subfamily="proper score",
     range=(0, math.inf),
     ideal=0,
-    robust=False,
     proper="strictly",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
     ordinal=True,
-    aliases=("RLS", "ranked log score", "ranked log loss", "ranked ignorance score"),
     cite="todter2012",
-    pros="strictly proper; for ordered classes, an adjacent class is penalised less than a distant one, and confident mistakes as in the log loss",
-    cons="infinite where all probability lies on the wrong side of a cut between two classes; not meaningful for unordered classes",
-    notes="The sum over cuts is divided by K - 1, as for `ranked_probability`, so that the score equals `nll` for two classes; the paper sums over the cuts. It is "
-    "`nll` with ``lens='ordinal'``. The ranked ignorance score is in bits, ``base=2``.",
-    explain={
-        "floor": "Lower bound at which the probability of the observed side of a cut is truncated; by default none, so that a probability of 0 gives infinity.",
-        "base": "Base of the logarithm; by default natural logarithms, 2 gives bits.",
-    },
 )
 def ranked_log(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
     """Mean over the cuts between ordered classes of minus the logarithm of the probability of the observed side."""
@@ -141,25 +102,13 @@ def ranked_log(block: Block, *, floor: float | None = None, base: float | None =
 
 @metric(
     "Normalised squared error score",
-    family="point",
-    subfamily="score against its expectation",
     range=(0, math.inf),
     ideal=1,
-    robust=False,
-    signed=True,
-    sign_of="confidence",
     alternative="greater",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("NSES",),
     cite="moore2022",
-    pros="the expected value is 1 for calibrated forecasts strictly between 0 and 1; a value above 1 indicates overconfidence",
-    cons="a correct forecast of exactly 0 or 1 contributes 0, which lowers the expected value; one wrong forecast near 0 or 1 dominates the mean "
-    "or makes it infinite",
-    notes="N times the value is the ungrouped Pearson chi-square statistic. For more than two classes the mean over all entries is taken (reconstructed).",
-    explain={"floor": FLOOR},
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
     """Mean of the squared error divided by the variance that the forecast implies; above 1 for overconfidence."""
@@ -169,23 +118,13 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
 
 @metric(
     "Dawid-Sebastiani score",
-    family="point",
-    subfamily="proper score",
     range=(-math.inf, math.inf),
     ideal=-math.inf,
-    robust=False,
     proper="strictly",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("DSS",),
     cite="dawid1999",
-    pros="strictly proper; depends on the mean and the variance of the forecast only",
-    cons="unbounded on both sides; a forecast of exactly 0 or 1 makes it infinite",
-    notes="For more than two classes the mean over all entries is taken, since the covariance of a one-hot label is singular (reconstructed).",
-    certainty="certain for two classes; the form for more is reconstructed",
-    explain={"floor": FLOOR},
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
     """Mean of the squared error divided by the variance that the forecast implies, plus the logarithm of that variance."""
@@ -218,25 +157,14 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
 
 @metric(
     "Pointwise norm error",
-    family="point",
-    subfamily="loss",
     range=(0, 1),
     ideal=0,
-    ideal_for="sure",
     alternative="two-sided",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("Lp error", "mean absolute error", "MAE", "pointwise p-norm", "p-norm error"),
     cite="survey",
     finish=norm_root,
-    pros="no bins; for two classes an upper bound of `ece` with the same norm for any bins",
-    cons="measures calibration and discrimination together; not proper except for the square of norm 2; norm 1 rewards rounding to 0 and 1",
-    notes="For more than two classes the norm is over all entries (reconstructed). The default norm is 1, since norm 2 is the root Brier score; "
-    "``norm=inf`` is the Chebyshev error.",
-    certainty="certain for two classes; the form for more is reconstructed",
-    explain={"norm": "Exponent of the norm over entries: 1, 2, any number of at least 1, or ``inf``."},
 )
 def lp_error(view: VectorView, *, norm: float = 1) -> float:
     """Norm of the difference between probabilities and labels over all entries."""
@@ -247,21 +175,13 @@ def lp_error(view: VectorView, *, norm: float = 1) -> float:
 
 @metric(
     "Smoothed absolute error",
-    family="point",
-    subfamily="loss",
     range=(0, math.sqrt(2)),
     ideal=None,
     alternative="two-sided",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("L1eps", "L1-eps"),
     cite="deleeuw2009",
-    pros="differentiable everywhere for eps above 0",
-    cons="the smallest value is sqrt(eps) instead of 0; not proper",
-    notes="As in the R package isotone, eps itself is added under the root, not its square; the mean replaces the sum of that package.",
-    explain={"eps": "Added under the root; 0 gives the mean absolute error."},
 )
 def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
     """Mean over entries of sqrt((p - y)^2 + eps)."""
@@ -272,27 +192,13 @@ def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
 
 @metric(
     "Huber loss",
-    family="point",
-    subfamily="loss",
     range=(0, 1),
     ideal=0,
-    ideal_for="sure",
     alternative="two-sided",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
-    aliases=("Huber", "standard Huber loss"),
     cite="huber1964",
-    pros="quadratic for small errors and linear for large ones, hence less sensitive to gross errors",
-    cons="not proper unless delta is at least 1, where it equals half of ``brier(scale='per_class')``",
-    notes="The survey does not state delta; the default of 0.5 is chosen here, since 1 would give half of ``brier(scale='per_class')``, for two "
-    "classes half the Brier score.",
-    certainty="certain formula; the survey's scaling is unknown",
-    explain={
-        "delta": "Error at which the loss changes from quadratic to linear.",
-        "form": "``'standard'``, or ``'isotone'``: e^2 / (4 eps) below 2 eps, |e| - eps above, with eps = delta / 2.",
-    },
 )
 def huber(block: Block, *, delta: float = 0.5, form: Literal["standard", "isotone"] = "standard") -> Floats:
     """Half the squared error for errors up to delta, linear beyond, averaged over entries."""

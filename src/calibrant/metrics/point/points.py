@@ -25,30 +25,11 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
 
 @metric(
     "Brier score",
-    family="point",
-    subfamily="proper score",
     range=(0, 2),
     ideal=0,
     proper="strictly",
     lens="canonical",
-    cost="N K",
-    recommended=True,
-    aliases=(
-        "BS",
-        "MSE",
-        "quadratic score",
-        "mean squared error",
-        "mean square error",
-        "Brier score loss",
-        "Brier loss",
-    ),
     cite="brier1950",
-    pros="strictly proper; finite for every forecast",
-    cons="measures calibration and discrimination together, so that a calibrated model can have a worse score than a miscalibrated one",
-    explain={
-        "scale": "Divisor of the sum over classes: ``'half'`` (2), ``'sum'`` (1) or ``'per_class'`` (K); ``'auto'`` is ``'half'`` for two classes "
-        "and ``'sum'`` for more."
-    },
 )
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
     """Mean squared difference between predicted probabilities and labels."""
@@ -60,50 +41,21 @@ root_brier = preset(
     brier,
     "root_brier",
     "Root Brier score",
-    summary="Square root of the Brier score; with scale='sum' an upper bound of the canonical calibration error.",
     finish=lambda value, options: math.sqrt(value),
     range=(0, math.sqrt(2)),
     proper="no",
-    ideal_for="sure",
     alternative="two-sided",
-    recommended=False,
-    aliases=("RBS", "RMSE", "square root Brier score"),
     cite="gruber2022",
-    pros="for two classes an upper bound of `rmsce` for any bins; its square is unbiased for any sample size",
-    cons="measures calibration and discrimination together, so that the bound is loose",
 )
 
 
 @metric(
     "Negative log likelihood",
-    family="point",
-    subfamily="proper score",
     range=(0, math.inf),
     ideal=0,
-    robust=False,
     proper="strictly",
     lens="canonical",
-    cost="N K",
-    recommended=True,
-    aliases=(
-        "log loss",
-        "cross-entropy",
-        "binary cross-entropy",
-        "ignorance",
-        "logarithmic score",
-        "predictive deviance",
-        "logistic loss",
-        "NLL",
-        "multinomial logistic loss",
-    ),
     cite="good1952",
-    pros="strictly proper; local; the training loss of most models",
-    cons="dominated by single confident mistakes; infinite where the true class has probability 0",
-    notes="The ignorance score is in bits, ``base=2``; the deviance is twice the sum over rows.",
-    explain={
-        "floor": "Lower bound at which the probability of the true class is truncated; by default none, so that a probability of 0 gives infinity.",
-        "base": "Base of the logarithm; by default natural logarithms, 2 gives bits.",
-    },
 )
 def nll(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
     """Mean of minus the logarithm of the predicted probability of the true class."""
@@ -122,26 +74,11 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
 
 @metric(
     "Entropic calibration difference",
-    family="point",
-    subfamily="score against its expectation",
     range=(-math.inf, math.inf),
     ideal=0,
-    robust=False,
-    signed=True,
-    sign_of="confidence",
     alternative="greater",
     lens="canonical",
-    cost="N K",
-    recommended=True,
-    aliases=("ECD",),
     cite="sumler2025",
-    pros="distinguishes over- from underconfidence; no bins; its expected value is 0 for calibrated forecasts of any number of classes",
-    cons="infinite where the true class has probability 0; also 0 for a forecast that is always uniform; over- and underconfident rows cancel",
-    notes="The default is equation 11 of the paper. ``multiclass='true_vs_rest'`` is equation 15, used in its tables; for more than two classes "
-    "it is not centred at 0 for calibrated forecasts, so that its sign alone is not informative.",
-    explain={
-        "multiclass": "``'full'`` evaluates the whole distribution, ``'true_vs_rest'`` the true class against all others."
-    },
 )
 def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -> Floats:
     """Mean of the log loss minus its expectation under the forecast: positive for overconfidence, negative for underconfidence."""
@@ -156,18 +93,11 @@ def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -
 
 @metric(
     "Multi-class difference of confidence and accuracy",
-    family="point",
-    subfamily="mean difference",
     range=(0, 1),
     ideal=0,
-    probability_scale=True,
     lens="canonical",
     sketch=False,
-    cost="N K",
-    aliases=("MDCA",),
     cite="hebbalaguppe2022",
-    pros="evaluates every class; differentiable almost everywhere; no bins",
-    cons="errors of opposite sign within a class cancel; at most 2 / K by arithmetic, hence small for many classes",
 )
 def mdca(view: VectorView) -> float:
     """Mean over classes of the absolute difference between mean predicted probability and observed frequency."""

@@ -25,19 +25,11 @@ PAIRS = 1 << 15
 
 @metric(
     "Global squared bias",
-    family="point",
-    subfamily="mean difference",
     range=(0, 2),
     ideal=0,
     lens="canonical",
     sketch=False,
-    cost="N K",
-    aliases=("GSB",),
     cite="galbraith2011",
-    pros="the part of the Brier score that is due to a biased mean: never above `brier` of the same scale",
-    cons="errors of opposite sign cancel; on a squared scale",
-    certainty="fairly sure: the survey's constant was not visible",
-    explain={"scale": "Divisor of the sum over classes, as in `brier`."},
 )
 def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     """Squared difference between mean predicted probabilities and observed class frequencies."""
@@ -46,27 +38,10 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
 
 @metric(
     "Expected over observed",
-    family="point",
-    subfamily="mean difference",
     range=(0, math.inf),
     ideal=1,
-    signed=True,
-    reversed_by={"form": "observed_expected"},
     alternative="two-sided",
-    aliases=(
-        "EO",
-        "E/O",
-        "E/O ratio",
-        "expected-to-observed ratio",
-        "expected to observed",
-        "ratio of expected to observed",
-    ),
     cite="survey",
-    pros="an interpretable ratio, customary in clinical validation: above 1 indicates overestimation",
-    cons="errors of opposite sign cancel; some publications report the inverse, O/E (``form='observed_expected'``)",
-    explain={
-        "form": "``'expected_observed'`` for E/O, above 1 where the risk is overestimated, or ``'observed_expected'`` for its inverse O/E."
-    },
 )
 def expected_observed_ratio(
     view: View, *, form: Literal["expected_observed", "observed_expected"] = "expected_observed"
@@ -88,26 +63,11 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
 
 @metric(
     "Calibration in the large",
-    family="point",
-    subfamily="mean difference",
     range=(-1, 1),
     ideal=0,
-    probability_scale=True,
-    signed=True,
-    reversed_by={"form": "logit"},
     alternative="two-sided",
     row_form=_residuals,
-    aliases=("CITL", "mean calibration"),
     cite="cox1958",
-    pros="compares the mean prediction with the observed rate without any choice of bins; the mean residual is unbiased",
-    cons="errors of opposite sign cancel",
-    notes="Positive where predictions are too high on average. Clinical publications also use this name for the intercept of a logistic "
-    "regression with slope 1; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
-    explain={
-        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean prediction equal to the observed rate.",
-        "edge": "Scores within 1e-12 of 0 or 1 with ``form='logit'``: ``'clip'`` keeps them, where no shift of log-odds changes scores of 0 and 1; "
-        "``'drop'`` leaves their rows out.",
-    },
     # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
     reads_log_odds=lambda view, options: (
         options["form"] == "logit"
@@ -131,26 +91,9 @@ fixed_slope_intercept = preset(
     calibration_in_the_large,
     "fixed_slope_intercept",
     "Calibration intercept at slope 1",
-    summary="Shift of all log-odds that makes the mean prediction equal to the observed rate.",
-    probability_scale=False,
     form="logit",
     range=(-math.inf, math.inf),
     row_form=None,
-    cost="N log N per step",
-    aliases=(
-        "CITL",
-        "calibration in the large",
-        "calibration intercept",
-        "intercept with the logit as offset",
-        "calibration intercept given slope 1",
-        "intercept at slope 1",
-        "logit CITL",
-    ),
-    pros="the calibration intercept of clinical validation: a shift of all log-odds by this amount corrects the mean prediction",
-    cons="errors of opposite sign cancel; scores of exactly 0 or 1 are not affected by a shift",
-    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 predictions are too low on "
-    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some publications also call the "
-    "calibration intercept. Infinite if no outcome, or every outcome, of the scores inside (0, 1) is an event.",
 )
 
 
@@ -205,24 +148,14 @@ def _surprises(view: VectorView) -> Linear | None:
 
 @metric(
     "Spiegelhalter's z",
-    family="point",
-    subfamily="test statistic",
     range=(-math.inf, math.inf),
     ideal=0,
-    signed=True,
-    sign_of="confidence",
     alternative="two-sided",
     lens="canonical",
-    cost="N K",
     soft=False,
     sketch=False,
     sum_form=_surprises,
-    aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
     cite="spiegelhalter1986",
-    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive values indicate overconfidence",
-    cons="over- and underconfident rows cancel; forecasts near 0.5 have little weight",
-    notes="For K classes the same test of the K-class Brier score is used. Under counts the variance is the weighted sum, under sample_weight the "
-    "sum with squared weights.",
 )
 def spiegelhalter_z(view: VectorView) -> float:
     """Standardised difference between the Brier score and its expected value under calibration."""
@@ -282,19 +215,12 @@ def _surprise_and_variance(block: Block) -> Floats:
 
 @metric(
     "Accuracy",
-    family="point",
-    subfamily="mean difference",
     range=(0, 1),
     ideal=None,
-    ideal_for="nothing",
     lens="top_label",
     sketch=False,
     alternative="two-sided",
-    aliases=("top-1 accuracy", "ACC", "proportion correct"),
     cite="guo2017",
-    pros="what the mean confidence is compared with, under the same call and with the same intervals",
-    cons="not a measure of calibration; depends on the predicted class only",
-    notes="Of two equal largest probabilities the class with the lower index is the predicted one. With another lens it is the observed rate of its event.",
     row_form=lambda view: view.outcome,
 )
 def accuracy(view: View) -> float:
@@ -304,19 +230,12 @@ def accuracy(view: View) -> float:
 
 @metric(
     "Mean confidence",
-    family="point",
-    subfamily="mean difference",
     range=(0, 1),
     ideal=None,
-    ideal_for="nothing",
     lens="top_label",
     sketch=False,
     alternative="two-sided",
-    aliases=("average confidence", "expected accuracy"),
     cite="guo2017",
-    pros="the accuracy that a calibrated model would have; available without labels",
-    cons="not a measure of calibration by itself: compare it with `accuracy`, or use `esce`, their difference",
-    notes="With another lens it is the mean predicted probability of its event.",
     row_form=lambda view: view.score,
 )
 def mean_confidence(view: View) -> float:
