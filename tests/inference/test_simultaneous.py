@@ -127,7 +127,7 @@ def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit
     for p, options in cases:
         for draws in ("rows", "outcomes"):
             sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
-            for name, own in (("cwce", options), ("ece", {"lens": "classwise", **options})):
+            for name, own in (("cwce", options), ("ece", {"lens": "classwise", "norm": 2, **options})):
                 at_once = bootstrap_draws if draws == "rows" else null_draws
                 found = at_once(catalogue[name], own, sampler, COUNT, 7, None)
                 wanted = [resamples(sampler, draws, 7)(b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) is None
     assert null_draws(brier, {}, sampler, 4, 0, None) is None
     cwce = catalogue["cwce"]
-    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"norm": 2}, {"combine": "max"}, {"lens": "binary"}):
+    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"combine": "max"}, {"lens": "binary"}):
         assert bootstrap_draws(cwce, options, sampler, COUNT, 0, None) is None
     weighted = PredictionSampler(predictions("weights"))
     assert bootstrap_draws(cwce, {}, weighted, COUNT, 0, None) is None

@@ -52,6 +52,8 @@ class Lines:
 
     def values(self) -> Floats | None:
         """Values of the metric, NaN where it is undefined; None where it is evaluated on one resample after the other."""
+        if self.metric.takes != "View":
+            return None
         form = None if self.metric.sum_form is None else self.metric.sum_form(None, **self.keywords)
         if isinstance(form, Path):
             return np.concatenate([form.values(self.score, self._mass(*sums)) for sums in self.sums()])
@@ -74,7 +76,7 @@ class Lines:
     def _is_of_tables(self) -> bool:
         """Whether the metric depends on the table of its bins alone, and these are fixed or of equal mass."""
         view, binning, bins = self.sampler.view, self.keywords.get("binning"), self.keywords.get("bins")
-        if self.metric.takes != "View" or self.metric.needs or view.is_soft or view.weight_kind == "importance":
+        if self.metric.needs or view.is_soft or view.weight_kind == "importance":
             return False
         equal_mass = (
             isinstance(binning, str) and binning == "equal_mass" and (isinstance(bins, int) or bins in SEARCHES)
