@@ -26,8 +26,6 @@ FOLDS, MOST_FOLD_BINS = 10, 40
 FEWEST_ROWS = 10
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
-# Cuts of at most this many bins are kept for views with other outcomes.
-MOST_KNOWN = 200
 
 
 def check_search(how: str) -> None:
@@ -90,24 +88,6 @@ def _rows(view: View) -> int:
     return int(view.total) if view.weight_kind != "importance" else view.n
 
 
-def _known_cuts(view: View, cuts: Cuts) -> Callable[[int], Array]:
-    """Return the cuts for a number of bins, which views with other outcomes share."""
-    like = view.sorted_like
-    if like is None:
-        return lambda count: cuts(view.prefix, count)
-    known = like.tables.setdefault(("cuts", cuts), {})
-
-    def find(count: int) -> Array:
-        if count > MOST_KNOWN:
-            return cuts(view.prefix, count)
-        if count not in known:
-            known[count] = cuts(view.prefix, count)
-        found: Array = known[count]
-        return found
-
-    return find
-
-
 def sweep(view: View, cuts: Cuts) -> int:
     """Return the largest M such that rates are non-decreasing for every number of bins from 2 to M (Roelofs et al.)."""
     prefix = view.prefix
@@ -115,8 +95,8 @@ def sweep(view: View, cuts: Cuts) -> int:
     # Rates that are monotone over tie groups are monotone for any bins made of them.
     if _rising(prefix, np.arange(len(prefix.score))):
         return most
-    count, starts = 1, _known_cuts(view, cuts)
-    while count < most and _rising(prefix, starts(count + 1)):
+    count = 1
+    while count < most and _rising(prefix, cuts(prefix, count + 1)):
         count += 1
     return count
 
@@ -124,12 +104,11 @@ def sweep(view: View, cuts: Cuts) -> int:
 def search(view: View, cuts: Cuts, practical: bool) -> int:
     """Find the number of bins by the bin-count search of Petersen et al., which halves and doubles it."""
     prefix, least = view.prefix, FEWEST_ROWS if practical else 0
-    starts_of = _known_cuts(view, cuts)
 
     def fits(count: int) -> bool:
         if count == 1:
             return True
-        starts = starts_of(count)
+        starts = cuts(prefix, count)
         weight = _between(prefix.weight, starts)
         rows = _between(prefix.end, starts) if view.weight_kind == "importance" else weight
         return rows.min() >= least and _rising(prefix, starts, weight)

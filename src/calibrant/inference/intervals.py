@@ -26,7 +26,6 @@ from ..views.view import VectorView, View
 from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
-from .pair_resampling import skce_draws
 from .resampling import (
     PredictionSampler,
     RowSampler,
@@ -37,12 +36,11 @@ from .resampling import (
     not_used,
     refuse_options_of_rows,
     value_of,
-    values_on_resamples,
     view_keywords,
 )
 from .seeds import seed_of
 from .significance import read_source
-from .simultaneous import bootstrap_draws
+from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
@@ -297,7 +295,7 @@ def interval(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
-    sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
+    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
@@ -487,17 +485,6 @@ OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
     "calibration_in_the_large": COEFFICIENT,
     "fixed_slope_intercept": COEFFICIENT,
 }
-
-
-def bootstrap_sample(
-    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats:
-    """Values of each metric on bootstrap replicates, one row per replicate."""
-    if len(plans) == 1:
-        for draws in (skce_draws, bootstrap_draws):
-            if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
-                return found[:, None]
-    return values_on_resamples(plans, sampler, "rows", range(count), seed, workers)
 
 
 def _sampler(

@@ -76,14 +76,12 @@ class Lines:
     def _is_of_tables(self) -> bool:
         """Whether the metric depends on the table of its bins alone, and these are fixed or of equal mass."""
         view, binning, bins = self.sampler.view, self.keywords.get("binning"), self.keywords.get("bins")
-        if self.metric.needs or view.is_soft or view.weight_kind == "importance":
+        if binning is None or bins is None or self.metric.needs or view.is_soft or view.weight_kind == "importance":
             return False
-        equal_mass = (
-            isinstance(binning, str) and binning == "equal_mass" and (isinstance(bins, int) or bins in SEARCHES)
-        )
-        return (equal_mass or (binning is not None and has_fixed_bins(binning, bins))) and reads_table(
-            self.metric, self.keywords, view
-        )
+        equal_mass = isinstance(binning, str) and binning == "equal_mass"
+        if not has_fixed_bins(binning, bins) and not (equal_mass and (isinstance(bins, int) or bins in SEARCHES)):
+            return False
+        return reads_table(self.metric, self.keywords, view)
 
     @cached_property
     def order(self) -> Indices:

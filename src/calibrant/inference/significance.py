@@ -35,7 +35,7 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .simultaneous import null_draws
+from .simultaneous import resampled_values
 from .verdicts import SignificanceResult, SignificanceTable
 
 Floats = NDArray[np.float64]
@@ -169,11 +169,9 @@ def assess(
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
-        unit, draws = NULL_DRAWS.get(chosen.id, ("", None))
-        # Counts per distinct score have the same distribution as rows, but `exact` asks for these.
-        null = draws(asked) if draws and fixed_design and not (exact and unit != ROW_BY_ROW) else None
+        null = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None
         if null is not None:
-            what = _distribution(unit, fixed_design) + why
+            what = _distribution(ROW_BY_ROW, fixed_design) + why
             return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
         null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
@@ -453,12 +451,8 @@ def _draw(
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
 
-    if len(plans) == 1 and fixed_design:
-        found = null_draws(*plans[0], sampler, asked.n_resamples, asked.seed, workers)
-        if found is not None:
-            return found[:, None]
     draws: Draws = "outcomes" if fixed_design else "scores"
-    null = values_on_resamples(plans, sampler, draws, range(asked.n_resamples), asked.seed, workers)
+    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed, workers)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
         missing = asked.n_resamples - int((~np.isnan(null)).sum())

@@ -155,6 +155,13 @@ class Path(NamedTuple):
     """Values from scores in increasing order and any number of lines of masses."""
 
 
+def paths_of(score: Floats, mass: Floats) -> Floats:
+    """Return the cumulative masses at the end of each tie group, from 0, for lines of masses at increasing scores."""
+    path = np.zeros((len(mass), len(score) + 1))
+    np.cumsum(mass, axis=1, out=path[:, 1:])
+    return path[:, np.concatenate([[True], score[1:] != score[:-1], [True]])]
+
+
 class Linear(NamedTuple):
     """A function of sums over rows: of numbers that depend on the label, times factors that do not."""
 

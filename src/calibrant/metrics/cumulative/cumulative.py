@@ -15,7 +15,7 @@ from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
 from ..bin.variation import ranked
 from ..registry import metric, preset
-from ..sum_forms import Path
+from ..sum_forms import Path, paths_of
 from .distributions import bridge_survival
 
 Floats = NDArray[np.float64]
@@ -39,17 +39,12 @@ def _largest(path: Floats) -> Floats:
     return np.asarray(np.abs(path).max(axis=-1))
 
 
-def _paths(score: Floats, mass: Floats) -> Floats:
-    """Return the cumulative differences at the end of each tie group, one line for each of masses at increasing scores."""
-    return np.cumsum(mass, axis=1)[:, np.append(score[1:] != score[:-1], True)]
-
-
 @metric(
     "Maximum cumulative difference",
     range=(0, 1),
     ideal=0,
     cite="arrieta2022",
-    sum_form=lambda view: Path(lambda score, mass: _largest(_paths(score, mass))),
+    sum_form=lambda view: Path(lambda score, mass: _largest(paths_of(score, mass))),
 )
 def ecce_mad(view: View) -> float:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
