@@ -79,9 +79,7 @@ class Replicates:
         return self._rows(generator(self.seed, number))
 
     def _rows(self, rng: Generator) -> Array:
-        if self.clusters is None and self.strata is None:
-            return rng.integers(self.n, size=self.size)
-        return draw_rows(self.n, rng, self.clusters, self.strata)
+        return draw_rows(self.n, rng, self.clusters, self.strata, self.size)
 
     def counts(self, number: int) -> Floats:
         """How often each entry is drawn in a replicate."""
@@ -113,13 +111,19 @@ class Replicates:
         return quantile_bounds(self.values(curve), level)
 
 
-def draw_rows(n: int, rng: Generator, clusters: list[Array] | None = None, strata: list[Array] | None = None) -> Array:
-    """Rows drawn with replacement: as many as there are, whole clusters, or as many as there are in each stratum."""
+def draw_rows(
+    n: int,
+    rng: Generator,
+    clusters: list[Array] | None = None,
+    strata: list[Array] | None = None,
+    size: int | None = None,
+) -> Array:
+    """Rows drawn with replacement: so many, by default as many as there are, whole clusters, or as many as there are in each stratum."""
     if clusters is not None:
         return np.concatenate([clusters[place] for place in rng.integers(len(clusters), size=len(clusters))])
     if strata is not None:
         return np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in strata])
-    return rng.integers(n, size=n)
+    return rng.integers(n, size=n if size is None else size)
 
 
 def rows_by_code(codes: Array) -> list[Array]:

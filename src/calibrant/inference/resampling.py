@@ -115,19 +115,19 @@ class Sampler(Protocol):
 
 
 class RowSampler:
-    """Single rows of one view, for metrics that depend on nothing else."""
+    """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
     exact = True
     note = ""
     unit = ROW_BY_ROW
 
-    def __init__(self, view: View) -> None:
-        self.view = view
+    def __init__(self, view: View, size: int | None = None) -> None:
+        self.view, self.size = view, size
         self.bytes = ROW_BYTES * view.n
         self.counts = view.weight_kind == "counts"
         weight = view.weights
         self.share = weight / weight.sum()
-        self.total = int(weight.sum()) if self.counts else view.n
+        self.total = int(weight.sum()) if size is None else size
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -144,7 +144,7 @@ class RowSampler:
             )
         if draws == "outcomes":
             return view.weights, draw_events(view.raw_score, rng) * view.weights
-        drawn = draw_rows(view.n, rng)
+        drawn = draw_rows(view.n, rng, size=self.size)
         weight = np.bincount(drawn, minlength=view.n) * view.weights
         if draws == "rows":
             return weight, weight * view.outcome
@@ -154,14 +154,14 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
-        at: Any = slice(None) if fixed_design else draw_rows(view.n, rng)
+        at: Any = slice(None) if fixed_design else draw_rows(view.n, rng, size=self.size)
         score = view.raw_score[at]
         return self._drawn(score, draw_events(score, rng), at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
         if self.counts:
             return self._counted(*self.sums(rng, "rows"))
-        return self._taken(draw_rows(self.view.n, rng))
+        return self._taken(draw_rows(self.view.n, rng, size=self.size))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         everyone = np.arange(self.view.n)
@@ -219,10 +219,12 @@ class PredictionSampler:
     exact = True
     unit = ROW_BY_ROW
 
-    def __init__(self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False) -> None:
+    def __init__(
+        self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False, size: int | None = None
+    ) -> None:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
-        self.predictions = predictions
+        self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = _clusters(predictions) if cluster else None
         self.strata = _strata(predictions) if stratify else None
@@ -231,7 +233,7 @@ class PredictionSampler:
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
         if not fixed_design:
-            p = p.take(draw_rows(p.n, rng))
+            p = p.take(draw_rows(p.n, rng, size=self.size))
         return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
 
     @cached_property
@@ -250,7 +252,7 @@ class PredictionSampler:
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        return draw_rows(self.predictions.n, rng, self.clusters, self.strata)
+        return draw_rows(self.predictions.n, rng, self.clusters, self.strata, self.size)
 
     def whole(self) -> Drawn:
         """The original data."""
