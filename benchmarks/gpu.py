@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from calibrant.torch.fused import triton
 from calibrant.torch.metrics import CalibrationMetric, MulticlassCalibrationError
 
 # Rows and classes. The largest of each row is spread over the cells, or half of the rows are certain as a trained model's are.
@@ -64,17 +63,12 @@ def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[
     """What is timed."""
     classes = probs.shape[1]
     found: dict[str, Callable[[], Any]] = {}
-    plain = MulticlassCalibrationError(classes, fused=False).to("cuda")
-    found["calibrant, plain operations"] = lambda: plain.update(probs, labels)
-    unchecked = MulticlassCalibrationError(classes, fused=False, validate_args=False).to("cuda")
-    found["calibrant, plain, unchecked"] = lambda: unchecked.update(probs, labels)
-    every = CalibrationMetric("cwce", classes, fused=False).to("cuda")
-    found["calibrant, plain, every class"] = lambda: every.update(probs, labels)
-    if triton is not None:
-        fused = MulticlassCalibrationError(classes).to("cuda")
-        found["calibrant, fused kernel"] = lambda: fused.update(probs, labels)
-        each = CalibrationMetric("cwce", classes).to("cuda")
-        found["calibrant, fused, every class"] = lambda: each.update(probs, labels)
+    plain = MulticlassCalibrationError(classes).to("cuda")
+    found["calibrant"] = lambda: plain.update(probs, labels)
+    unchecked = MulticlassCalibrationError(classes, validate_args=False).to("cuda")
+    found["calibrant, unchecked"] = lambda: unchecked.update(probs, labels)
+    every = CalibrationMetric("cwce", classes).to("cuda")
+    found["calibrant, every class"] = lambda: every.update(probs, labels)
     try:
         from torchmetrics.functional.classification import multiclass_calibration_error as theirs
     except ImportError:
@@ -89,9 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", help="where to write the figures")
     path = parser.parse_args().json
-    print(
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {getattr(triton, '__version__', 'absent')}"
-    )
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     figures = []
     for rows, classes in SHAPES:
         for certain in (False, True):

@@ -192,7 +192,6 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=40_000_000)
-    parser.add_argument("--sql-rows", type=int, default=10_000_000, help="rows for the SQL engine, which is slower")
     parser.add_argument("--ratio", action="store_true", help="compare with DuckDB's count and sum only, on 4e7 rows")
     chosen = parser.parse_args()
     if chosen.ratio:
@@ -222,12 +221,6 @@ def main() -> None:
         for count in (25, 1000):
             found["files"][f"the same for {count:,} groups"] = in_child(grouped, f"scores=True, by='g{count}'")
         found["sketch_bytes"] = len(cal.scan(path, label="y", prob="p", where="random() < 0.02").to_bytes())
-        small = Path(folder) / "small.parquet"
-        make(small, chosen.sql_rows)
-        own = best(lambda: plain_scan(small))
-        seconds, memory, first = in_child(small, "scores=False, engine='sql'")
-        scale = found["scan"] / own
-        found["files"][f"sketch, SQL alone (from {chosen.sql_rows:,} rows)"] = (seconds * scale, memory, first * scale)
     found["memory"] = from_memory(10_000_000)
     (HERE / "scale.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")

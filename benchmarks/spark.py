@@ -79,11 +79,12 @@ def main() -> None:
         works: dict[str, Callable[[], Any]] = {
             "own GROUP BY": lambda: df.selectExpr(*plain).groupBy("cell", "y").agg({"*": "count", "p": "sum"}).toArrow()
         }
-        for engine in ("sql", "arrow"):
-            for scores in (False, True):
-                words = {"label": "y", "prob": "p", "engine": engine, "scores": scores}
-                name = engine + (", sums over rows" if scores else "")
-                works[name] = lambda words=words: calibrant.spark.sketch(df, **words)
+        df.createOrReplaceTempView("preds")
+        for scores in (False, True):
+            query = calibrant.sketches.cells_query("preds", dialect="spark", prob="p", label="y", scores=scores)
+            more = ", sums over rows" if scores else ""
+            works["sql" + more] = lambda query=query: calibrant.Sketches.from_cells(spark.sql(query).toArrow())
+            works["arrow" + more] = lambda scores=scores: calibrant.spark.sketch(df, label="y", prob="p", scores=scores)
         found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in works}
         for turn in range(chosen.rounds + 1):
             for name, work in works.items():

@@ -52,7 +52,7 @@ def main() -> None:
         answers = [monitor.update(None, score, when=day(today), ids=ids)]
         waiting[today] = (ids, fraud)
         if today >= LATE:
-            answers.append(monitor.add_labels(*waiting.pop(today - LATE), when=day(today)))
+            answers.append(monitor.add_labels(*waiting.pop(today - LATE), now=day(today)))
         raised = [alarm for answer in answers for alarm in answer.alarms]
         for alarm in raised:
             print(f"{day(today)} (day {today}), alarm about {alarm.kind}:\n  {alarm.words}")

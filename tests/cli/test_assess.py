@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -119,16 +120,13 @@ def test_tests_as_gates_are_written_for_continuous_integration(binary: Path, run
         assert (suite.get("tests"), suite.get("failures")) == (str(tests), str(failures))
         assert name in [case.get("name") for case in suite.iter("testcase")]
         assert ("**failed**" in text.read_text()) == ("::error" in err) == bool(failures)
-    code, _, err = run("assess", binary, "--junit", xml)
-    assert (code, err) == (2, "error: --junit: has no effect without gates; add --fail-if-rejected\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--metrics", "ece", "--metric", "ece"], ["--metrics", "cannot be combined with --metric"]),
-        (["--metrics", "ece", "--method", "wald"], ["--method", "one metric"]),
-        (["--correction", "holm"], ["--correction", "--metrics"]),
+        (["--metrics", "ece", "--method", "wald"], ["--metrics", "cannot be combined with --method"]),
         (["--method", "wald"], ["unknown method 'wald' for ecce_mad", "series"]),
         (["--alpha", "2"], ["alpha", "between 0 and 1"]),
         (["--resamples", "0", "--metric", "ece"], ["--resamples"]),
@@ -146,14 +144,6 @@ def test_assess_reads_groups(binary: Path, run: Run) -> None:
     found = read(run("assess", binary, "--json", "--metric", "pce", "--by", "patient", "--resamples", "19"))
     expected = cal.assess(YES, SCORE, metric="pce", groups=PATIENT, n_resamples=19, rng=0)
     assert found["pvalue"] == expected.pvalue
-
-
-@pytest.mark.parametrize("asked", [[], ["--metric", "ece"], ["--metrics", "ece,brier"]])
-def test_groups_that_nothing_reads_are_refused(binary: Path, run: Run, asked: list[str]) -> None:
-    code, out, err = run("assess", binary, "--by", "patient", "--fail-if-rejected", *asked)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "--by: applies to metrics of groups (pce, fece, mcm)" in err
-    assert "evaluate --by measures each" in err
 
 
 def test_groups_that_some_metric_reads_are_taken(binary: Path, run: Run) -> None:
@@ -269,12 +259,15 @@ def test_the_bar_is_on_terminals_alone(binary: Path) -> None:
     assert quiet.stderr == b""
     outer, inner = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "CI": "", "CALIBRANT_PROGRESS": ""}
-    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=inner, env=environment, check=True)
+    shown = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner, env=environment)
     os.close(inner)
-    bar = os.read(outer, 1 << 16)
+    bar = b""
+    with suppress(OSError):  # the terminal ends with the command
+        while part := os.read(outer, 1 << 16):
+            bar += part
     os.close(outer)
     assert b"working" in bar
-    assert json.loads(shown.stdout) == json.loads(quiet.stdout)
+    assert json.loads(shown.communicate()[0]) == json.loads(quiet.stdout)
 
 
 def test_compare_fails_only_when_asked_and_worse(binary: Path, run: Run) -> None:
@@ -300,13 +293,6 @@ def test_an_infinite_loss_is_worse_and_two_cannot_be_judged(tmp_path: Path, run:
     code, _, err = run("compare", path, "--models", "wrong,also", *gate)
     assert code == 2
     assert "undecidable: the metric is infinite" in err
-
-
-def test_only_options_that_were_given_are_called_unused(binary: Path, run: Run) -> None:
-    assert "not used" not in run("assess", binary)[1]
-    assert read(run("assess", binary, "--json"))["unused"] == []
-    out = run("assess", binary, "--seed", "3", "--resamples", "50")[1]
-    assert "note: --resamples and --seed were not used: the test 'series' does not simulate" in out
 
 
 def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:

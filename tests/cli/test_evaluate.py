@@ -357,7 +357,6 @@ def test_groups_are_pooled(binary: Path, run: Run) -> None:
     ("options", "words"),
     [
         (("--pool",), "--pool: requires groups; name their column with --by"),
-        (("--by", "country", "--trend"), "--trend: requires --pool"),
         (("--by", "country", "--pool", "--stream"), "--pool: requires the rows; use --no-stream"),
     ],
 )

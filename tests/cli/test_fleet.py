@@ -225,24 +225,30 @@ def test_files_are_known_by_their_content(run: Run, fleet: Path) -> None:
     assert models_of("f.json")["quiet"]["intake"] == []
 
 
-def test_files_that_an_earlier_version_knew_by_size_and_time_are_read_again(run: Run, fleet: Path) -> None:
-    """Rows are recognized by their ids, and without ids by the name and content of the delivery."""
-    add(fleet, '[models.bare]\npredictions = "bare-*.csv"\nlabels = []\nrows = 50\ntime = ""\nid = ""\n')
-    (fleet / "bare-1.csv").write_text("p\n0.3\n0.6\n")
-    command = ("monitor", "run", "--model", "quiet", "--model", "bare", "--now", "2026-03-04", "--json", "f.json")
-    run(*command)
-    for name in ("quiet", "bare"):
-        with cal.Monitor.open(f"{name}.db")._store.write() as db:
-            sources = db.meta("sources")
-            for key in sources["files"]:
-                at = (fleet / key.partition(" ")[2]).stat()
-                sources["files"][key] = [at.st_size, at.st_mtime_ns]
-            db.set_meta("sources", sources)
-    run(*command)
-    found = models_of("f.json")
-    assert (found["quiet"]["n"], found["bare"]["n"]) == (240, 2)
-    assert [each["repeated"] for each in found["quiet"]["intake"]] == [80, 80, 80, 240]
-    assert [(each["added"], each["repeated"]) for each in found["bare"]["intake"]] == [(0, 2)]
+def test_a_fault_in_one_file_stops_no_other(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.cli import feeding
+
+    add(fleet, '[models.odd]\nlabels = ["odd.labels.csv"]\n')
+    for day in (1, 2, 3):
+        write_day(fleet, "odd", day, 0.0)
+    plain = feeding.add_predictions
+
+    def fail(opened: Any, file: str, *rest: Any, **options: Any) -> Any:
+        if file.endswith("odd-1.csv"):
+            raise ZeroDivisionError
+        return plain(opened, file, *rest, **options)
+
+    command = ("monitor", "run", "--model", "odd", "--now", "2026-03-04", "--json", "f.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(feeding, "add_predictions", fail)
+        code, _, err = run(*command)
+    found = models_of("f.json")["odd"]
+    assert (code, found["n"], found["labelled"]) == (70, 160, 160)
+    assert "ZeroDivisionError" in err
+    assert "error: odd: 1 file set aside: odd-1.csv (sha256 " in err
+    assert "internal error (ZeroDivisionError)" in found["error"]
+    assert run(*command, "--fail-on-alarm", "never")[0] == 0
+    assert models_of("f.json")["odd"]["n"] == 240
 
 
 def test_names_and_copies_of_sources(run: Run, fleet: Path) -> None:
@@ -314,16 +320,6 @@ def test_messages_about_the_command(run: Run, fleet: Path) -> None:
         code, _, err = run("monitor", "run", *arguments)
         assert (code, problem in err) == (2, True), err
     assert run("config")[0] == 0  # the tables of models are not options
-
-
-def test_a_store_with_tables_of_alerts_opens(run: Run, fleet: Path) -> None:
-    """Earlier versions kept messages about alarms in the store."""
-    with closing(sqlite3.connect("wrong.db", isolation_level=None)) as old:
-        old.execute("CREATE TABLE alerted (story TEXT PRIMARY KEY, level REAL NOT NULL, times INTEGER NOT NULL)")
-        old.execute("CREATE TABLE outbox (id TEXT NOT NULL, channel TEXT NOT NULL, PRIMARY KEY (id, channel))")
-        old.execute("INSERT INTO outbox VALUES ('1', 'webhook')")
-    assert run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")[0] == 3
-    assert run("monitor", "check", "wrong.db")[0] == 0
 
 
 def test_status_in_python(fleet: Path) -> None:

@@ -57,9 +57,8 @@ def test_dropped_rows_are_those_of_a_file_without_them(run: Run, rows: Path, tmp
     _, out, _ = run("evaluate", rows, "--label", "churn", "--metrics", "brier", "--stream", "--drop-missing", "--json")
     streamed = json.loads(out)
     assert streamed["missing_values"] == {"rows": 300, "dropped": 4, "missing": {"churn": 2, "p": 2}}
-    for engine in ("sql", "arrow"):
-        sketches = cal.scan(rows, label="churn", by="region", missing="drop", engine=engine)  # type: ignore[arg-type]
-        assert (sketches.n, sketches.dropped.columns) == (295, {"churn": 2, "p": 2, "region": 1})
+    sketches = cal.scan(rows, label="churn", by="region", missing="drop")
+    assert (sketches.n, sketches.dropped.columns) == (295, {"churn": 2, "p": 2, "region": 1})
 
 
 def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Path) -> None:
@@ -127,12 +126,29 @@ def test_times_to_event(run: Run, tmp_path: Path) -> None:
     lines = [f"{risk:.3f},{rng.exponential(1 / risk):.3f},1" for risk in rng.uniform(0.2, 0.8, 200)]
     lines[3], lines[5] = ",1.5,1", "0.4,,0"
     file.write_text("risk,days,died\n" + "\n".join(lines) + "\n")
-    asked = ("evaluate", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
+    asked = ("survival", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
     code, _, error = run(*asked)
     assert (code, "2 missing values (risk 1, days 1), the first on line 5" in error) == (2, True)
     summary = tmp_path / "gates.md"
     code, out, _ = run(*asked, "--drop-missing", "--summary", summary, "--fail-if", "observed_risk > 1")
     assert (code, "2 of 200 rows dropped because of missing values (risk 1, days 1)" in out) == (0, True)
     text = summary.read_text()
-    assert text.startswith("### calibrant evaluate trial.csv: 1 gate passed")
+    assert text.startswith("### calibrant survival trial.csv: 1 gate passed")
     assert "\n- 2 of 200 rows dropped because of missing values (risk 1, days 1)\n" in text
+
+
+@pytest.mark.parametrize("null", ["null", "NaN"])
+def test_a_list_with_a_null_is_a_missing_value_read_as_a_whole_or_as_a_stream(
+    run: Run, tmp_path: Path, null: str
+) -> None:
+    lists = ["[0.7, 0.2, 0.1]", "[0.2, 0.7, 0.1]", f"[0.2, {null}, 0.1]", "[0.1, 0.2, 0.7]", "null"]
+    file = tmp_path / "lists.jsonl"
+    file.write_text("".join(f'{{"y": {row % 3}, "p": "{text}"}}\n' for row, text in enumerate(lists)))
+    for stream in ("--no-stream", "--stream"):
+        code, _, error = run("evaluate", file, stream)
+        assert code == 2
+        assert "--prob: 2 missing values in column 'p', the first on line 3" in error
+        _, out, _ = run("evaluate", file, stream, "--drop-missing", "--metrics", "brier", "--json")
+        found = json.loads(out)
+        assert found["missing_values"] == {"rows": 5, "dropped": 2, "missing": {"p": 2}}
+        assert found["metrics"][0]["value"] == pytest.approx((0.14 + 0.14 + 1.34) / 3)

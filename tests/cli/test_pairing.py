@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli import reporting
 from calibrant.reporting import summary
 
 Run = Callable[..., tuple[int, str, str]]
@@ -136,8 +135,7 @@ def test_many_rows_of_a_file_are_reported_from_a_sketch(
     arguments = ["report", path, "--label", "churn", "--metrics", "ece,nll", "--no-recalibration", *options]
     code, before, _ = run(*arguments, "--out", "-", "--as", "json")
     assert code == 0
-    for module in (reporting, summary):
-        monkeypatch.setattr(module, "MOST_ROWS", N - 1)
+    monkeypatch.setattr(summary, "MOST_ROWS", N - 1)
     code, printed, _ = run(*arguments, "--out", tmp_path / "r.json", "--fail-if", "ece > 0.9")
     assert code == 0
     rows, found = json.loads(before), json.loads((tmp_path / "r.json").read_text())
@@ -158,8 +156,7 @@ def test_many_rows_of_a_file_are_reported_from_a_sketch(
 def test_percentages_of_many_rows_are_read_as_rows(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"y": YES, "p": [f"{score:.1%}" for score in OLD]}).to_csv(path, index=False)
-    for module in (reporting, summary):
-        monkeypatch.setattr(module, "MOST_ROWS", N - 1)
+    monkeypatch.setattr(summary, "MOST_ROWS", N - 1)
     code, printed, _ = run("report", path, "--metrics", "ece", "--no-recalibration", "--out", "-")
     assert code == 0
     assert f"Computed from a sketch of {N} rows" in printed

@@ -191,7 +191,7 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
     assert items.read_text().startswith("# TRIPOD+AI")
     for more, text in (
         (("report", old, "--tripod", items), "--tripod: requires --for clinical"),
-        (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "ends in .md"),
+        (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "must end in .md"),
         (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of --out"),
         (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),
     ):
@@ -200,23 +200,16 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
         assert text in errors
 
 
-def test_evaluate_prints_the_clinical_table(run: Run, old: Path) -> None:
-    code, printed, errors = run(
-        "evaluate", old, "--prob", "p", "--for", "clinical", "--interval", "0.5", "--resamples", "20"
-    )
+def test_the_clinical_table_is_printed(run: Run, old: Path) -> None:
+    code, printed, errors = run("clinical", old, "--prob", "p", "--interval", "0.5", "--resamples", "20")
     assert (code, errors) == (0, "")
     assert "Calibration slope" in printed
-    code, printed, _ = run(
-        "evaluate", old, "--prob", "p", "--for", "clinical", "--interval", "0.5", "--resamples", "20", "--json"
-    )
+    code, printed, _ = run("clinical", old, "--prob", "p", "--interval", "0.5", "--resamples", "20", "--json")
     assert json.loads(printed)["rows"][0]["id"] == "n"
-    code, _, errors = run("evaluate", old, "--prob", "p", "--for", "clinical", "--by", "country")
-    assert code == 2
-    assert "--by: cannot be combined" in errors
 
 
 def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
-    table = ("evaluate", old, "--prob", "p", "--for", "clinical", "--resamples", "0")
+    table = ("clinical", old, "--prob", "p", "--resamples", "0")
     code, _, errors = run(*table, "--fail-if", "slope < 99", "--fail-if", "ici > 9")
     assert code == 1
     assert "gate failed: slope < 99 holds" in errors
@@ -225,8 +218,7 @@ def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
     assert (code, json.loads(printed)["failed"]) == (0, [])
     for more, words in (
         (("--fail-if", "ece > 0.1"), "--fail-if: unknown measure 'ece'; use n, events"),
-        (("--gamma", "0.2"), "--gamma: cannot be combined"),
-        (("--class-groups", "a=0;b=1"), "--class-groups: cannot be combined"),
+        (("--gamma", "0.2"), "No such option '--gamma'"),
     ):
         code, _, errors = run(*table, *more)
         assert code == 2
@@ -249,9 +241,7 @@ def test_the_clinical_table_names_the_event_it_counts(
 ) -> None:
     path = tmp_path / "deaths.csv"
     pd.DataFrame({"died": np.where(np.array(YES) == 1, "yes", "no"), "p": SCORE}).to_csv(path, index=False)
-    code, printed, _ = run(
-        "evaluate", path, "--label", "died", "--prob", "p", "--for", "clinical", "--resamples", "0", *more
-    )
+    code, printed, _ = run("clinical", path, "--label", "died", "--prob", "p", "--resamples", "0", *more)
     assert code == 0
     assert printed.startswith(title)
 
@@ -261,3 +251,27 @@ def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
     assert code == 2
     assert "--by: the order in time of" in errors
     assert "name periods such as 2026 Q1" in errors
+
+
+def test_a_file_is_opened_once(run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.sketches.files import reading
+
+    opened, plain = [], reading.open_rows
+
+    def count(*places: object, **options: object) -> object:
+        opened.append(places)
+        return plain(*places, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reading, "open_rows", count)
+    assert run("report", old, *FAST, "--no-recalibration", "--out", tmp_path / "r.md")[0] == 0
+    assert len(opened) == 1
+
+
+def test_a_file_too_large_for_memory_is_reported_from_a_sketch(
+    run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("calibrant.cli.streaming.LARGE", 1000)
+    code, printed, _ = run("report", old, "--no-recalibration", "--out", tmp_path / "r.md")
+    assert (code, "sketch" in printed) == (0, True)
+    code, printed, _ = run("report", old, "--weight", "w", "--no-recalibration", "--out", tmp_path / "r.md")
+    assert (code, "sketch" in printed) == (0, False)

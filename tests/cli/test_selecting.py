@@ -90,7 +90,7 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["--metrics", "ece", "--gamma", "0.1"], "--gamma: applies to gece, gece_db; name one of these metrics, or drop it"),
+        (["--metrics", "ece", "--gamma", "0.1"], "--gamma: applies to gece, gece_db; name one of these metrics"),
         (["--metrics", "focal_loss,skce_uq", "--distance", "l2"], "--distance: applies to gece, gece_db, multiclass_ce"),
         (["--metrics", "gece", "--gamma", "2"], "--gamma: must be in (0, 1]; got 2.0; for example 0.1"),
         (["--class-groups", "animal=cat,dog"], "--class-groups: must have two or more groups; got 1"),

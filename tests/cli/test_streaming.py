@@ -35,7 +35,8 @@ def test_text_is_judged_by_its_bytes_unpacked_or_not(tmp_path: Path) -> None:
     assert is_streamed(text(tmp_path / "few.csv", 1000), True)
 
 
-def test_parquet_is_judged_by_its_rows(tmp_path: Path) -> None:
+def test_parquet_is_judged_by_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.cli.streaming.SMALL_PARQUET", 100)
     for name, rows, streamed in (("few.parquet", 10_000, False), ("many[1].parquet", 10_001, True)):
         pd.DataFrame({"y": [1] * rows, "p": 0.5}).to_parquet(tmp_path / name)
         assert (tmp_path / name).stat().st_size < 10_000

@@ -75,7 +75,7 @@ def test_an_option_given_twice_is_refused(run: Run, given: tuple[tuple[str, ...]
         again = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
         code, out, err = run(*names, first, *value_of(option), again, *value_of(option))
         assert (code, out) == (2, "")
-        assert err.startswith(f"error: {option.opts[0]}: given twice; give it")
+        assert err.startswith(f"error: {option.opts[0]}: given 2 times; give it")
 
 
 def test_every_command_looks_at_options_that_come_twice(rows: Path, run: Run) -> None:

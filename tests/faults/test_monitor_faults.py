@@ -20,8 +20,8 @@ import pytest
 from calibrant.cli import main
 from calibrant.errors import FileError
 from calibrant.monitoring import databases, store
+from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.store import Store
 from calibrant.reporting.timeline import write_timeline
 from tests.postgres import Server
 
@@ -34,6 +34,7 @@ SETUP = """
 import itertools, json, os, random, resource, signal, sqlite3, sys, time
 import numpy as np
 from calibrant.monitoring import databases
+from calibrant.monitoring.databases import Postgres, Sqlite
 from calibrant.monitoring.store import Store
 from calibrant.monitoring.monitor import Monitor
 
@@ -89,7 +90,8 @@ folder, kills, seed, server = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), s
 random.seed(seed)
 name = f"killed{seed}"
 make(name)
-plain = Store._configure
+database = Postgres if server else Sqlite
+plain = database.configure
 
 
 class Counted:
@@ -122,7 +124,7 @@ def count(kind, each):
         else:
             connection.set_progress_handler(each, 10)
 
-    Store._configure = configure
+    database.configure = configure
 
 
 def steps_of_an_update(kind):
@@ -132,7 +134,7 @@ def steps_of_an_update(kind):
     send(calm, 0)
     count(kind, lambda: next(seen) and None)
     send(calm, 1)
-    Store._configure = plain
+    database.configure = plain
     return next(seen)
 
 
@@ -447,15 +449,15 @@ def monitor(tmp_path: Path) -> Monitor:
 
 
 def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Store._configure
+    plain = Sqlite.configure
 
-    def small(self: Store, connection: sqlite3.Connection) -> None:
+    def small(self: Sqlite, connection: sqlite3.Connection) -> None:
         plain(self, connection)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "_configure", small)
+        patched.setattr(Sqlite, "configure", small)
         with pytest.raises(
             FileError,
             match=r"watch\.db: the disk is full; earlier data are intact; free some space and repeat the call; no row is counted twice",
@@ -467,11 +469,11 @@ def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatc
 
 @pytest.mark.parametrize("text", ["disk I/O error", "database is locked", "attempt to write a readonly database"])
 def test_other_failures_of_the_disk(monitor: Monitor, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    def fail(self: Store, connection: sqlite3.Connection) -> None:
+    def fail(self: Sqlite, connection: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError(text)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "_configure", fail)
+        patched.setattr(Sqlite, "configure", fail)
         with pytest.raises(FileError, match=r"watch\.db: .*; (check|repeat)"):
             monitor.update(YES, SCORE, when="2026-01-06")
     assert monitor.status().n == 50
@@ -479,13 +481,13 @@ def test_other_failures_of_the_disk(monitor: Monitor, monkeypatch: pytest.Monkey
 
 def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database stops after more and more steps of an update, until there are none left to stop at."""
-    plain = Store._configure
+    plain = Sqlite.configure
     before = monitor.status().to_dict()
     failed = 0
     for round in range(40):
         left = [round * (round + 1) // 2 + 1]
 
-        def limited(self: Store, connection: sqlite3.Connection, left: list[int] = left) -> None:
+        def limited(self: Sqlite, connection: sqlite3.Connection, left: list[int] = left) -> None:
             plain(self, connection)
 
             def count() -> int:
@@ -495,7 +497,7 @@ def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch:
             connection.set_progress_handler(count, 3)
 
         with monkeypatch.context() as patched:
-            patched.setattr(Store, "_configure", limited)
+            patched.setattr(Sqlite, "configure", limited)
             try:
                 monitor.update(YES[50:60], SCORE[50:60], when="2026-01-05T12:00", ids=range(50, 60))
             except FileError:
@@ -509,13 +511,13 @@ def test_stopped_at_any_step_nothing_is_half_done(monitor: Monitor, monkeypatch:
 
 def test_read_only_store_is_still_read(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """What status computes is kept for the next time, where that is possible."""
-    plain = Store._configure
+    plain = Sqlite.configure
 
-    def query_only(self: Store, connection: sqlite3.Connection) -> None:
+    def query_only(self: Sqlite, connection: sqlite3.Connection) -> None:
         plain(self, connection)
         connection.execute("PRAGMA query_only = ON")
 
-    monkeypatch.setattr(Store, "_configure", query_only)
+    monkeypatch.setattr(Sqlite, "configure", query_only)
     assert monitor.status().n == 50
     with pytest.raises(FileError, match="read-only"):
         monitor.update(YES, SCORE, when="2026-01-06")
@@ -634,7 +636,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection = sqlite3.connect(monitor.path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(
-        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 4; update calibrant"
-    ):
+    problem = r"watch\.db: has format 99; this version of calibrant reads up to 5; update calibrant"
+    with pytest.raises(FileError, match=problem):
         Monitor.open(monitor.path)

@@ -32,7 +32,6 @@ METRICS: list[tuple[str, dict[str, Any]]] = [
     ("abc_above", {"measure": "lebesgue", "binning": "equal_mass", "bins": 5}),
     ("drmsce", {}),
     ("drmsce_bcs", {}),
-    ("drmsce_bcs", {"bins": "search_pure"}),
     ("ece_db", {"norm": 2}),
     ("rbece", {}),
     ("smbs", {}),

@@ -374,7 +374,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     ),
     (
         cal.UnknownMetricError,
-        r"metric: unknown metric 'brierr'; did you mean 'brier', 'root_brier' or 'spiegelhalter_z'\?",
+        r"metric: unknown metric 'brierr'; did you mean 'brier' or 'spiegelhalter_z'\?",
         {"score": "brierr"},
     ),
     (

@@ -84,7 +84,7 @@ def test_what_is_not_accounted_for_is_an_error_and_nothing_is_stored(
 
     def lose_a_row(*arguments: Any) -> Any:
         taken = plain(*arguments)
-        taken.added -= 1
+        taken["added"] -= 1
         return taken
 
     monkeypatch.setattr(monitoring, "take_in", lose_a_row)
@@ -162,19 +162,33 @@ def test_ids_and_scores_that_come_again_in_another_format(run: Run, tmp_path: Pa
         assert (code, "already stored with other values (score" in err) == (2, True)
 
 
-def test_stores_of_earlier_formats_compare_ids_as_they_were_written(monitor: Monitor) -> None:
-    """Their rows, and the fingerprints of pruned ones, were stored so; another rule would count a row twice."""
+def test_a_store_of_an_earlier_format_is_brought_to_the_present_one(monitor: Monitor) -> None:
+    """Its ids get their one spelling, unless two of them would become the same."""
+    monitor.update(YES[:4], SCORE[:4], when="2026-01-05", ids=["a", "b", "c", "d"])
     with sqlite3.connect(monitor.path) as db:
+        for old, new in (("a", UPPER), ("b", "7.0"), ("c", "8"), ("d", "8.0")):
+            db.execute("UPDATE rows SET id = ? WHERE id = ?", (new, old))
+        for table in ("early", "pruned", "ood", "ood_rows", "ood_reference"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 1")
     old = Monitor.open(monitor.path)
-    for again in range(2):
-        done = old.update(YES[:2], SCORE[:2], when="2026-01-05", ids=[UPPER, "7.0"])
-        assert (done.added, done.repeated) == ((2, 0), (0, 2))[again]
-    assert old.add_labels(["7.0"], [1 - YES[1]]).revised == 1
-    old.update(YES[2:], SCORE[2:], when="2026-01-07", ids=range(2, 60))
-    assert old.prune().rows == 2
-    again = Monitor.open(monitor.path).update(YES[:2], SCORE[:2], when="2026-01-05", ids=[UPPER, "7.0"])
-    assert (again.added, again.pruned) == (0, 2)
+    done = old.update(YES[:3], SCORE[:3], when="2026-01-05", ids=[UPPER, 7, 8])
+    assert (done.added, done.repeated) == (0, 3)
+    with sqlite3.connect(monitor.path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)
+        assert {name for (name,) in db.execute("SELECT id FROM rows")} == {UPPER.lower(), "7", "8", "8.0"}
+    old.update(YES[4:], SCORE[4:], when="2026-01-07", ids=[f"x{row}" for row in range(4, 60)])
+    assert old.prune().rows == 4
+    old.check()
+
+
+@pytest.mark.parametrize("id", ["7", " 7 ", "7.0", "+7.00", "07", " a ", "a\t", UPPER])
+def test_an_id_has_one_spelling_in_python_and_in_files(run: Run, tmp_path: Path, monitor: Monitor, id: str) -> None:
+    pd.DataFrame({"p": SCORE[:1], "at": ["2026-01-05"], "id": [id]}).to_csv(tmp_path / "rows.csv", index=False)
+    run("update", monitor.path, tmp_path / "rows.csv", "--prob", "p", "--time", "at", "--id", "id")
+    done = monitor.update(None, SCORE[:1], when="2026-01-05", ids=[id])
+    assert (done.added, done.repeated) == (0, 1)
+    assert monitor.add_labels([f" {id} "], [1]).labelled == 1
 
 
 def test_one_long_text_does_not_make_all_of_them_long(tmp_path: Path) -> None:

@@ -463,9 +463,7 @@ def test_counted_windows(tmp_path: Path) -> None:
     ]
     assert monitor.sketch("rows 101-200") == cal.Sketch.of(YES[100:200], SCORE[100:200])
     assert (status.clock, status.every) == ("row 305", "100 rows")
-    with pytest.raises(
-        ArgumentError, match="when: applies to windows of time, and these are counted in rows; drop when"
-    ):
+    with pytest.raises(ArgumentError, match="now: applies to windows of time, and these are counted in rows; drop now"):
         monitor.advance("2026-01-01")
     assert "rows 301-400" in render_timeline(status)
 

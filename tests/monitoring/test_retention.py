@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import pytest
 
 from calibrant.cli import main
 from calibrant.errors import ArgumentError, InputError
+from calibrant.monitoring.databases import Sqlite
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.store import Store
 from calibrant.reporting.timeline import render_timeline
 from tests.postgres import Server
 
@@ -83,7 +82,7 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
     assert (monitor.prune().rows, monitor.prune().rows) == (1, 0)
 
 
-def test_the_file_shrinks_and_earlier_versions_do_not_open_it(tmp_path: Path) -> None:
+def test_the_file_shrinks(tmp_path: Path) -> None:
     monitor = Monitor.create(tmp_path / "watch.db", reference=(YES.ravel(), SCORE.ravel()), every="1d", **QUICK)
     for day in range(3):
         ids = [f"{day}-{row}-{'x' * 60}" for row in range(4000)]
@@ -93,9 +92,6 @@ def test_the_file_shrinks_and_earlier_versions_do_not_open_it(tmp_path: Path) ->
     size = (tmp_path / "watch.db").stat().st_size
     assert (done.rows, done.size_after) == (8000, size)
     assert done.size_after < done.size_before / 2
-    with sqlite3.connect(tmp_path / "watch.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (4,)
-    db.close()
 
 
 def test_what_waits_for_labels_is_kept(tmp_path: Path) -> None:
@@ -144,23 +140,6 @@ def test_windows_of_rows_and_rows_without_ids(tmp_path: Path) -> None:
             plain.prune(keep)
 
 
-def test_a_store_of_an_earlier_version_is_written_anew_once(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "watch.db") as db:  # its pages cannot be given back in place
-        db.execute("PRAGMA auto_vacuum = NONE")
-        db.execute("PRAGMA journal_mode = WAL")
-    monitor = filled(tmp_path / "watch.db")
-    with sqlite3.connect(tmp_path / "watch.db") as db:
-        assert db.execute("PRAGMA auto_vacuum").fetchone() == (0,)
-        db.execute("PRAGMA user_version = 1")
-    monitor = Monitor.open(tmp_path / "watch.db")
-    assert monitor.prune("2d").rows == 120
-    with sqlite3.connect(tmp_path / "watch.db") as db:
-        assert db.execute("PRAGMA auto_vacuum").fetchone() == (2,)
-        assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)  # its ids are compared as before
-    monitor.check()
-
-
 @pytest.mark.parametrize("portion", [100_000, 33])
 def test_interrupted_at_any_step_rows_are_there_or_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portion: int
@@ -168,11 +147,11 @@ def test_interrupted_at_any_step_rows_are_there_or_gone(
     """The database stops after more and more steps of pruning and of the shrinking after it."""
     monkeypatch.setattr("calibrant.monitoring.retention.PORTION", portion)
     monitor = filled(tmp_path / "watch.db", keep="2d")
-    before, plain, rows, failed = monitor.status().to_json(), Store._configure, set(), 0
+    before, plain, rows, failed = monitor.status().to_json(), Sqlite.configure, set(), 0
     for turn in range(200):
         left = [turn * (turn + 1) // 2 + 1]
 
-        def limited(self: Store, connection: Any, left: list[int] = left) -> None:
+        def limited(self: Sqlite, connection: Any, left: list[int] = left) -> None:
             plain(self, connection)
 
             def count() -> int:
@@ -182,7 +161,7 @@ def test_interrupted_at_any_step_rows_are_there_or_gone(
             connection.set_progress_handler(count, 20)
 
         with monkeypatch.context() as patched:
-            patched.setattr(Store, "_configure", limited)
+            patched.setattr(Sqlite, "configure", limited)
             try:
                 monitor.prune()
                 break

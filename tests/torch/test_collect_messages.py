@@ -37,26 +37,21 @@ def test_a_squeezed_batch_of_one_row() -> None:
     assert len(ct.collect(lambda x: x[:, :1].squeeze(-1), loader)) == 13
     with pytest.raises(
         ShapeError,
-        match=r"labels: batch 1 has 1 labels, and the model returned 4 rows; use squeeze\(-1\), which keeps the dimension of a batch of one row, instead of squeeze\(\)",
+        match=r"labels: expected one class index for each of 4 rows, got shape \(1,\) in batch 1",
     ):
         ct.collect(lambda x: x.squeeze(), loader)
     assert len(ct.collect(lambda x: x.squeeze(-1), loader)) == 13
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("made", ["compiled", "scripted", "traced"])
+@pytest.mark.parametrize("made", ["compiled", "traced"])
 def test_a_layer_of_a_model_that_passes_hooks_by(made: str) -> None:
     x, y = rows()
     plain = net()
     torch.compiler.reset()
-    if made == "compiled":
-        model = torch.compile(net(), backend="eager")
-    else:
-        model = torch.jit.script(plain) if made == "scripted" else torch.jit.trace(plain, x)
+    model = torch.compile(net(), backend="eager") if made == "compiled" else torch.jit.trace(plain, x)
     assert torch.allclose(ct.collect(model, [(x, y)]).logits, ct.collect(plain, [(x, y)]).logits)
-    with pytest.raises(
-        ArgumentError, match=r"layer: '.*1' .*pass the model that this one was made of: where it is comp"
-    ):
+    with pytest.raises(ArgumentError, match=r"layer: '.*1' was not called.*pass the model before it was compiled"):
         ct.collect(model, [(x, y)], layer="_orig_mod.1" if made == "compiled" else "1")
     assert ct.collect(plain, [(x, y)], layer="1").features.shape == (12, 8)
 
@@ -75,66 +70,28 @@ def test_a_layer_of_a_model_that_is_compiled_in_place_is_right_or_refused() -> N
 def test_what_is_collected_are_logits() -> None:
     x, y = rows()
     kept = ct.collect(nn.Softmax(dim=1), [(x, y)], output=lambda p: p.log())
-    message = r"input: logits are collected; got 'prob'; for a model that returns probabilities, collect their logarithms with output=lambda p: p\.log\(\)"
-    with pytest.raises(ArgumentError, match=message):
-        kept.predictions(input="prob")
-    with pytest.raises(ArgumentError, match=message):
-        ct.evaluate(nn.Softmax(dim=1), iter(()), input="prob")  # before anything is run
     direct = ct.evaluate(nn.Identity(), [(x, y)])["nll"]
-    assert ct.evaluate(kept, input="logit")["nll"] == pytest.approx(direct, abs=1e-6)
-    assert np.allclose(kept.predictions(input="logit").probs, torch.softmax(x.double(), 1), atol=1e-6)
+    assert ct.evaluate(kept)["nll"] == pytest.approx(direct, abs=1e-6)
+    assert np.allclose(kept.predictions().probs, torch.softmax(x.double(), 1), atol=1e-6)
     certain = torch.tensor([[1.0, 0.0], [0.5, 0.5]])
     kept = ct.collect(nn.Identity(), [(certain, torch.tensor([0, 1]))], output=lambda p: p.log())
     assert kept.predictions().probs.tolist() == certain.tolist()
 
 
-@pytest.mark.parametrize(
-    ("labels", "got"),
-    [
-        (["ant"] * 12, "entries such as 'ant'"),
-        (np.array(["ant"] * 12), "entries such as 'ant'"),
-        (np.array("ant"), "'ant'"),
-        ([None] * 12, "entries such as None"),
-        (None, "None"),
-        ({"left": 1, "right": 2}, "entries named 'left', 'right'"),
-        ([[1], [2, 3]], r"entries such as \[1\]"),
-    ],
-    ids=["names", "array of names", "one name", "nones", "none", "mapping", "ragged"],
-)
-def test_labels_that_are_no_numbers(labels: Any, got: str) -> None:
+@pytest.mark.parametrize("labels", [["ant"] * 12, np.array(["ant"] * 12), None, {"left": 1, "right": 2}, [[1], [2, 3]]])
+def test_labels_that_are_no_numbers(labels: Any) -> None:
     x, y = rows()
     with pytest.raises(
-        InputTypeError, match=f"labels: expected class indices, got {got} in batch 1; number the classes from 0"
+        InputTypeError, match=r"labels: expected class indices, got .* in batch 1; number the classes from 0"
     ):
         ct.collect(nn.Identity(), [(x, y), (x, labels)])
 
 
 def test_one_column_of_labels_for_each_class() -> None:
     x, y = rows()
-    with pytest.raises(
-        ShapeError,
-        match=r"labels: expected one class index per row, got shape \(12, 4\) in batch 0; pass labels\.argmax\(dim=1\), in the loader or with unpack",
-    ):
-        ct.collect(nn.Identity(), [(x, nn.functional.one_hot(y, 4))])
-    with pytest.raises(ShapeError, match=r"labels: expected one class index per row, got shape \(12, 7\) in batch 0"):
-        ct.collect(nn.Identity(), [(x, torch.zeros(12, 7))])
-
-
-def test_devices() -> None:
-    x, y = rows()
-    for device in ("gpu", 1.5):
-        with pytest.raises(ArgumentError, match=f"device: {device!r} is not a torch device; for example 'cpu'"):
-            ct.collect(net(), [(x, y)], device=device)
-    with pytest.raises(
-        ArgumentError, match="device: tensors on the meta device have no data; for example 'cpu' or 'cuda'"
-    ):
-        ct.collect(nn.Identity(), [(x, y)], device="meta")
-    for words in ({}, {"device": "cpu"}):
-        with pytest.raises(
-            ArgumentError,
-            match=r"model: is on the meta device, where tensors have no data; load its weights: model\.to_empty\(device='cpu'\), then model\.load_state_dict\(\.\.\.\)",
-        ):
-            ct.collect(nn.Linear(4, 4, device="meta"), [(x, y)], **words)
+    for labels in (nn.functional.one_hot(y, 4), torch.zeros(12, 7)):
+        with pytest.raises(ShapeError, match=r"labels: expected one class index for each of 12 rows, got shape \(12, "):
+            ct.collect(nn.Identity(), [(x, labels)])
 
 
 def test_one_tensor_is_not_several_outputs() -> None:

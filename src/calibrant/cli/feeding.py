@@ -13,12 +13,11 @@ from ..input.missing import Dropped
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
 from ..monitoring.settings import COLUMNS
-from ..monitoring.windows import read_time
 from ..sketches.collection import Sketches
 from ..util.files import read_limited
 from .arrivals import in_order, labels_like, labels_of, ood_of, rows_of
-from .config import is_configured, note_remembered
-from .fitting import read
+from .config import is_configured
+from .source import Source
 
 if TYPE_CHECKING:
     from ..monitoring.status import Update
@@ -44,7 +43,7 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     twice = next((name for name in ood if ood.count(name) > 1), None)
     if twice is not None:
         raise ArgumentError("--ood", f"the column {twice!r} is given twice", "give each column once")
-    reference = _reference(file, options)
+    reference = _reference(file, dict(options))
     if ood:
         keywords["ood"] = ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
         if not isinstance(reference, Sketches) and reference.dropped is not None:
@@ -84,11 +83,9 @@ def add_label_file(
     _remembered(opened, columns)
     if columns["id_column"] is None:
         raise ArgumentError("--id", "is required, since none was given to init", "name the column of ids")
-    if now is not None:
-        read_time(now, "--now")
     ids, values = labels_of(file, **columns, where=where, format=format)
     with _labels_of_reference(opened):
-        return opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
+        return opened.add_labels(ids, labels_like(values, opened.settings.classes), now=now)
 
 
 def _columns(options: dict[str, Any]) -> dict[str, str]:
@@ -113,9 +110,7 @@ def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
         kept = {name: column for name, column in kept.items() if name not in scores}
     elif any(name in scores for name in kept):
         options |= {name: None for name in scores if name in options}
-    used = {name: column for name, column in kept.items() if name in options and not given(name)}
-    options |= used
-    note_remembered([{"id_column": "id", "confidence": "confidence-column"}.get(name, name) for name in used])
+    options |= {name: column for name, column in kept.items() if name in options and not given(name)}
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
@@ -130,7 +125,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
             )
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
-        return read(file, **source)
+        return Source.take(file, source).read()
     except LabelError as error:
         if "pos_label" not in error.remedy:
             raise

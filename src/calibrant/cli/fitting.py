@@ -23,22 +23,12 @@ from ..sketches.files.columns import check_class_order, like_classes, usual_labe
 from ..util.files import read_limited
 from ..util.version import __version__
 from .config import is_configured
-from .evaluating import like_labels, rows_of
-from .places import label_column
 from .screen import clean, print_json, print_lines, say
-from .source import split
+from .source import Source, like_labels, positive_class
 from .tables import check_target, open_table
 
 # Largest size of a file of groups.
 MOST_BYTES = 8 << 20
-
-
-def read(file: str, **source: Any) -> Predictions:
-    """Checked predictions from a file."""
-    keywords = rows_of(file, source)
-    found = Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
-    found.label_name = label_column()
-    return found
 
 
 def fit_calibrator(
@@ -110,51 +100,35 @@ def run_fit(
 ) -> None:
     """Fit, print the candidates, write the calibrator."""
     check_apart(out, file)
-    p = read(file, **source)
+    p = Source.take(file, source).read()
     found = fit_calibrator(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
     path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
         return
     print_lines(repr(found).split("\n"))
+    classes = f"; positive class {positive_class(p)}" if positive_class(p) else ""
     print_lines(
         [
             "",
-            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}.",
-            _next_step(found, out),
+            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{classes}.",
+            "It leaves the probabilities unchanged."
+            if found.method == "none"
+            else f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet",
         ]
     )
 
 
-def _classes_of(p: Predictions) -> str:
-    """The positive class, if the two classes have names."""
-    named = p.kind == "binary" and p.classes is not None and [str(name) for name in p.classes] != ["0", "1"]
-    return f"; positive class {p.classes[1]}" if named and p.classes is not None else ""
-
-
-def _next_step(found: Recalibration, out: str) -> str:
-    if found.method == "none":
-        return "It leaves the probabilities unchanged."
-    return f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet"
-
-
-def apply_calibrator(
-    calibrator: Calibrator,
-    file: str,
-    out: str,
-    **source: Any,
-) -> tuple[Path, int, Dropped | None, str]:
+def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[Path, int, Dropped | None, str]:
     """Write the rows of a file with calibrated columns.
 
     Returns the path, the number of rows, those dropped for missing scores, and the options with which they are evaluated.
     """
     _check_not_grouped(calibrator)
     check_target(out)
-    columns, given = split(source)
-    classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
-    place = given.get("where"), given.get("format"), given.get("table")
-    with open_table(file, columns, *place, to_write=True, label_required=not is_configured("label")) as opened:
-        dropped = opened.drop_missing() if given.get("drop_missing") else None
+    classes, columns = source.classes, source.columns
+    with open_table(source, to_write=True, label_required=not is_configured("label")) as opened:
+        dropped = opened.drop_missing() if source.drop_missing else None
         keywords = opened.keywords()
         if classes is not None:
             named = [name.strip() for name in classes.split(",")]
@@ -167,7 +141,7 @@ def apply_calibrator(
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
         keywords |= {} if dropped is None else {"missing": dropped}
-        p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
+        p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
         _check_kind(calibrator, p)
         path = opened.write(out, calibrated(p, calibrator).probs)
         label = columns.label or next(iter(usual_labels(opened.names, columns)), "COLUMN")
@@ -214,7 +188,7 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     """Apply a saved calibrator to the rows of a file."""
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
-    path, rows, dropped, more = apply_calibrator(fitted, file, out, **source)
+    path, rows, dropped, more = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
     print_lines(
         [
@@ -238,7 +212,7 @@ def run_select(
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
-    p = read(file, **source)
+    p = Source.take(file, source).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)
     chosen = choose_threshold(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -89,7 +90,7 @@ def run(
     intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
     for model in track(models, "models"):
         with _note_errors(model, errors, faults, debug):
-            _update(context, model, now, intake[model.name])
+            _update(context, model, now, intake[model.name], partial(_describe, model, faults, debug))
     status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
     if json is not None:
         write_atomic(json, status.to_json().encode())
@@ -130,33 +131,36 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
 
 @contextmanager
 def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
-    """Note an error of a model, so that the others go on; the first one of a model is kept."""
-    from traceback import format_exc
-
-    from ..errors import CalibrantError
+    """Note an error of a model, so that the others go on."""
     from .places import forget_read
-    from .screen import say
-    from .wording import in_options
 
     try:
         yield
     except click.exceptions.Exit:
         raise
     except Exception as error:
-        expected = isinstance(error, CalibrantError | OSError | click.ClickException)
-        if debug or not expected:
-            say(format_exc(), err=True)
-        if isinstance(error, CalibrantError):
-            text = in_options(error)
-        elif isinstance(error, click.ClickException):
-            text = error.format_message()
-        else:
-            text = " ".join(str(error).split()) if expected else f"internal error ({type(error).__name__})"
-        errors.setdefault(model.name, text)
-        if not expected:
-            faults.append(model.name)
+        errors[model.name] = _describe(model, faults, debug, error)
     finally:
         forget_read()
+
+
+def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exception) -> str:
+    """An error of a model as one line; one that is not expected is printed and noted as a fault."""
+    from traceback import format_exc
+
+    from ..errors import CalibrantError
+    from .screen import say
+    from .wording import in_options
+
+    expected = isinstance(error, CalibrantError | OSError | click.ClickException)
+    if debug or not expected:
+        say(format_exc(), err=True)
+    if not expected:
+        faults.append(model.name)
+        return f"internal error ({type(error).__name__})"
+    if isinstance(error, CalibrantError):
+        return in_options(error)
+    return error.format_message() if isinstance(error, click.ClickException) else " ".join(str(error).split())
 
 
 class _Source(NamedTuple):
@@ -178,7 +182,7 @@ class _File(NamedTuple):
     source: _Source
 
     def mark(self) -> list[Any]:
-        """What shows that the file has changed, or that it is to be read in another way; earlier versions noted size and time."""
+        """What shows that the file has changed, or that it is to be read in another way."""
         import hashlib
 
         content = hashlib.sha256()
@@ -191,7 +195,13 @@ class _File(NamedTuple):
         return [content.hexdigest(), *self.source.options.values(), *query]
 
 
-def _update(context: click.Context, model: FleetModel, now: str | None, intake: list[dict[str, Any]]) -> None:
+def _update(
+    context: click.Context,
+    model: FleetModel,
+    now: str | None,
+    intake: list[dict[str, Any]],
+    describe: Callable[[Exception], str],
+) -> None:
     """Bring one model up to date; what was read of an earlier version of a file is known to the store.
 
     A file that cannot be added keeps no other from being added; the error at the end names all such files.
@@ -199,7 +209,6 @@ def _update(context: click.Context, model: FleetModel, now: str | None, intake: 
     from ..errors import CalibrantError, FileError
     from ..monitoring.fleet import SOURCES, patience_of
     from ..util.results import several
-    from .wording import in_options
 
     settings = _settings(context, model)
     patience_of(model)  # raises if it is not a duration
@@ -220,10 +229,10 @@ def _update(context: click.Context, model: FleetModel, now: str | None, intake: 
                     intake.append({"file": file.key, **_add(context, opened, file, settings, now).balance})
                     fed = max(fed, os.stat(file.path).st_mtime_ns // 1000)
                 seen[name] = mark
-            except (CalibrantError, OSError) as error:
+            except Exception as error:
                 if isinstance(error, CalibrantError) and error.argument == str(opened.path):
                     raise  # the store is at fault
-                text = in_options(error) if isinstance(error, CalibrantError) else str(error.strerror or error).lower()
+                text = str(error.strerror or error).lower() if isinstance(error, OSError) else describe(error)
                 aside.append(f"{file.key}{content}: {text.removeprefix(f'{file.path}: ')}")
     finally:
         if seen != before["files"]:

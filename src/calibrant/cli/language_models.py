@@ -45,7 +45,9 @@ def open_source(
         with temporary_folder() as folder:
             table = _read(paths, format, several[0].label)
             path = str(Path(folder) / "answers.parquet")
-            _write(table, path)
+            with connect() as connection:
+                connection.register("answers", table.columns)
+                connection.execute("COPY (SELECT * FROM answers) TO $path (FORMAT parquet)", {"path": path})
             yield [path], [_columns(one, table, event) for one in several], "parquet"
 
 
@@ -90,12 +92,6 @@ def _told(read: Any) -> AnswerTable:
     more = "" if mass is None else f"; the choices have {mass.mean():.1%} of the probability on average"
     say(clean(f"note: read {rows:,} answers with {what}{more}"), err=True)
     return table
-
-
-def _write(table: AnswerTable, path: str) -> None:
-    with connect() as connection:
-        connection.register("answers", table.columns)
-        connection.execute("COPY (SELECT * FROM answers) TO $path (FORMAT parquet)", {"path": path})
 
 
 def _columns(given: Columns, table: AnswerTable, event: bool) -> Columns:

@@ -17,7 +17,6 @@ from ..util.progress import loop
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
-from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
 from .screen import forget, say, warnings_as_lines
@@ -37,7 +36,6 @@ def main(arguments: list[str] | None = None) -> None:
     128 and the number of the signal if interrupted: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP.
     """
     if arguments is None:
-        load_lazily()
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)
@@ -137,12 +135,6 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 )
 @click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
-@click.option(
-    "--for",
-    "purpose",
-    type=click.Choice(["clinical"]),
-    help="clinical: the table of a validation study in place of the metrics, with intervals.",
-)
 @options.metric_options
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
 @click.option(
@@ -151,7 +143,6 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
 @options.outcome_option
-@options.survival_options
 @options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
@@ -165,13 +156,51 @@ def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
     FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
-
-    For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
-    the predicted risks by the horizon, with confidence intervals.
     """
     from . import evaluating
 
     if evaluating.run(file, **options):
+        raise _GateFailed
+
+
+@cli.command(short_help="Summarize a risk model as a validation study does.")
+@options.source_options(options.score_options)
+@click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
+@options.select_option
+@options.level_option
+@options.outcome_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "slope < 0.8" or "c_statistic.low < 0.7" holds. Can be repeated.'
+)
+@options.debug_option
+def clinical(file: str, **options: Any) -> None:
+    """Print the table of a validation study of the predictions in FILE: discrimination, overall performance and calibration.
+
+    For centres, see evaluate --by --pool; for a report with subgroups, report --for clinical.
+    """
+    from . import evaluating
+
+    if evaluating.run_clinical(file, **options):
+        raise _GateFailed
+
+
+@cli.command(short_help="Evaluate predicted risks of a time to event.")
+@click.argument("file")
+@options.survival_options
+@options.level_option
+@options.draw_options(200)
+@options.json_option
+@options.gate_options(
+    'Exit with 1 if a condition such as "calibration_slope < 0.8" holds for all rows or a group. Can be repeated.'
+)
+@options.debug_option
+def survival(file: str, **options: Any) -> None:
+    """Evaluate the predicted risks in FILE by a horizon: calibration, discrimination and overall performance under censoring."""
+    from . import surviving
+
+    if surviving.run(file, **options):
         raise _GateFailed
 
 
@@ -348,14 +377,7 @@ def select(file: str, **options: Any) -> None:
     metavar="SHARE",
     help="Share of the validation data held out from fitting, for the threshold; 0 for no threshold.",
 )
-@click.option(
-    "--interval",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="LEVEL",
-    help="Confidence level of the intervals.",
-)
+@options.level_option
 @options.draw_options(200)
 @options.json_option
 @options.gate_options(
@@ -482,20 +504,15 @@ def sql(table: str, **options: Any) -> None:
     help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
     "items of TRIPOD+AI.",
 )
-@options.written_option("--tripod", help="With --for clinical: also write the items of TRIPOD+AI to this .md file.")
+@options.written_option(
+    "--tripod", suffixes=(".md",), help="With --for clinical: also write the items of TRIPOD+AI to this .md file."
+)
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
 @options.meta_option
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @click.option("--lens", help="What is evaluated: top_label, class:NAME, ...")
-@click.option(
-    "--interval",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="LEVEL",
-    help="Confidence level of the intervals.",
-)
+@options.level_option
 @click.option(
     "--recalibration/--no-recalibration",
     default=True,

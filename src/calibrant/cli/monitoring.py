@@ -140,7 +140,6 @@ def init(store: str, **options: Any) -> None:
     from .screen import print_lines
 
     made, dropped = create_monitor(store, options)
-    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     kept = made.settings.columns
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     needed = {"time": made.settings.rule.by_time, "id": True}
@@ -327,11 +326,6 @@ def status(
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
-    for option, given in (("--name", name), ("--tag", tags)):
-        if given and not prometheus:
-            raise ArgumentError(option, "has no effect without --prometheus", "give both")
-    if out is not None and not (as_json or prometheus):
-        raise ArgumentError("--out", "has no effect without --json or --prometheus", "give one of them")
     opened = Monitor.open(store)
     labels = {"model": name or opened.name, **_tags(tags)}
     found = _status(opened, last, group)
@@ -343,7 +337,8 @@ def status(
     else:
         write_atomic(out, text.encode())
     checked = check(conditions, [_newest(found)]) if conditions else []
-    failed = gates.finish(checked, f"calibrant monitor status {_file_name(opened)}", [found.verdict])
+    shown = opened.path.name if isinstance(opened.path, Path) else opened.name
+    failed = gates.finish(checked, f"calibrant monitor status {shown}", [found.verdict])
     _exit(found.open_alarms, fail_on)
     if failed:
         raise click.exceptions.Exit(EXIT_GATE)
@@ -361,11 +356,6 @@ def _tags(tags: tuple[str, ...]) -> dict[str, str]:
             raise ArgumentError("--tag", problem, "--name gives the model, --tag further labels, such as env=prod")
         found[name] = value
     return found
-
-
-def _file_name(opened: Monitor) -> str:
-    """The file of a monitor without its folder, or the name of its schema."""
-    return opened.path.name if isinstance(opened.path, Path) else opened.name
 
 
 def _newest(found: MonitorStatus) -> Place:

@@ -13,46 +13,18 @@ from .config import apply_configuration, configurable_options
 Command = Callable[..., Any]
 
 
-# Former names of options, with the present ones.
-RENAMED = {
-    "--confidence": {"--confidence-column": "the column", "--confidence-level": "the probability of a guarantee"},
-    "--level": {"--confidence-level": "the probability of a guarantee", "--interval": "the level of intervals"},
-}
-
-
-_WHOLE_ROWS = "is not supported: a sketch counts whole rows; "
-_PROBABILITIES = "is not supported: this command reads probabilities; compute them "
-# Options of other commands that one may expect, with the reason why they are absent and what to do instead.
-ABSENT = {
-    "sql": {
-        "--logits": f"{_PROBABILITIES}in a view, or use calibrant.spark.sketch(..., input='logit')",
-        "--weight": f"{_WHOLE_ROWS}use --counts for numbers of identical rows",
-        "--lens": "is not supported: the query fills the sketch of the event or, with --probs, of the top label; "
-        "`calibrant scan` summarizes each class of exported rows",
-        "--drop-missing": "is an option of reading the result; use `calibrant scan RESULT --cells --drop-missing`",
-        "--out": "is not supported: the query is printed; redirect the output to a file",
-    },
-    "scan": {
-        "--logits": f"{_PROBABILITIES}first, or use Sketches.of(..., input='logit') in Python",
-        "--weight": f"{_WHOLE_ROWS}use `calibrant evaluate` for weights",
-        "--counts": "is not supported: each row of a file counts once; use Sketches.of(..., counts=) in Python, or `calibrant sql`",
-        "--lens": "is not supported: the sketch has the top label and each class; name one in `calibrant evaluate --lens`",
-    },
-}
-
-
 class OnceCommand(click.Command):
     """A command that accepts each option once, unless the option is declared as repeatable; click would silently use the last one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; raise if an option other than a flag is repeated."""
-        given, _, order = self._parsed(ctx, args)
+        given, _, order = self.make_parser(ctx).parse_args(list(args))
         for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
             plain_flag = option.is_flag and not option.secondary_opts
             if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
                 listed = "comma-separated" in (option.help or "").lower()
                 remedy = "give its values as one comma-separated list" if listed else "give it once"
-                raise click.UsageError(f"{option.opts[0]}: given {_times(order.count(option))}; {remedy}")
+                raise click.UsageError(f"{option.opts[0]}: given {order.count(option)} times; {remedy}")
         if not ctx.resilient_parsing and any(param.name == "config" for param in self.params):
             apply_configuration(ctx, given)
         rest = super().parse_args(ctx, args)
@@ -68,23 +40,6 @@ class OnceCommand(click.Command):
             if option.is_bool_flag and not option.secondary_opts and f"--no-{name}" not in known:
                 parser.add_option(option, [f"--no-{name}"], option.name, "store_const", const=False)
         return parser
-
-    def _parsed(self, ctx: click.Context, args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
-        try:
-            return self.make_parser(ctx).parse_args(list(args))
-        except click.NoSuchOption as error:
-            known = {name for param in self.params for name in param.opts}
-            if error.option_name == "--confidence-column" and "--prob" in known:
-                remedy = "use --prob; the label is then whether the prediction is correct"
-                raise click.UsageError(f"{error.option_name}: is not an option of this command; {remedy}") from None
-            reason = ABSENT.get(self.name or "", {}).get(error.option_name)
-            if reason is not None:
-                raise click.UsageError(f"{error.option_name}: {reason}") from None
-            now = [name for name in RENAMED.get(error.option_name, ()) if name in known]
-            if not now:
-                raise
-            uses = " or ".join(f"{name} ({RENAMED[error.option_name][name]})" for name in now)
-            raise click.UsageError(f"{error.option_name}: was renamed; use {uses}") from None
 
 
 class OnceGroup(click.Group):
@@ -105,10 +60,6 @@ class OnceGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.Abort from None
-
-
-def _times(count: int) -> str:
-    return "twice" if count == 2 else f"{count} times"
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -146,7 +97,8 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
         if not isinstance(option, WrittenOption) or value in (None, "-"):
             continue
         for path in inputs:
-            if path != "-" and not value.endswith(".sketch") and os.path.exists(value) and _is_same(path, value):
+            both = path != "-" and os.path.exists(path) and os.path.exists(value)
+            if both and not value.endswith(".sketch") and os.path.samefile(path, value):
                 raise ArgumentError(option.opts[0], f"would overwrite the input {path}", "name another file")
         other = next((name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None)
         if other is not None:
@@ -175,10 +127,6 @@ def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> N
         present = "a document"
     if start and present != kind:
         raise ArgumentError(option, f"{path} is {present} and would be replaced by {kind}", "name another file")
-
-
-def _is_same(path: str, other: str) -> bool:
-    return os.path.exists(path) and os.path.samefile(path, other)
 
 
 def written_option(
@@ -263,7 +211,7 @@ drop_missing_option = click.option(
     is_flag=True,
     help="Drop the rows in which a label, score, weight or group is missing, and state how many.",
 )
-file_options = with_options(
+format_options = with_options(
     click.option(
         "--format",
         type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
@@ -271,10 +219,14 @@ file_options = with_options(
         "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
     table_option,
-    click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
-    click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
     drop_missing_option,
 )
+file_options = with_options(
+    format_options,
+    click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
+    click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
+)
+weight_option = click.option("--weight", metavar="COLUMN", help="Column with the weight of each row.")
 
 
 def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -282,7 +234,7 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
     return with_options(
         label_option,
         *more,
-        click.option("--weight", metavar="COLUMN", help="Column with the weight of each row."),
+        weight_option,
         click.option(
             "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
         ),
@@ -363,6 +315,22 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     return value
 
 
+select_option = click.option(
+    "--select",
+    "selections",
+    metavar="ROWS",
+    multiple=True,
+    help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
+    "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
+)
+level_option = click.option(
+    "--interval",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="LEVEL",
+    help="Confidence level of the intervals.",
+)
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option(
@@ -404,14 +372,7 @@ metric_options = with_options(
         help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
-    click.option(
-        "--select",
-        "selections",
-        metavar="ROWS",
-        multiple=True,
-        help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
-        "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
-    ),
+    select_option,
 )
 
 
@@ -535,12 +496,11 @@ outcome_option = click.option(
 )
 
 survival_options = with_options(
-    click.option(
-        "--time", metavar="COLUMN", help="Column with the time to the event or to censoring, in place of --label."
-    ),
+    click.option("--time", metavar="COLUMN", required=True, help="Column with the time to the event or to censoring."),
     click.option(
         "--event",
         metavar="COLUMN",
+        required=True,
         help="Column with 0 for censoring, 1 for the event, and 2 and above for competing events.",
     ),
     click.option(
@@ -549,13 +509,29 @@ survival_options = with_options(
         type=float,
         metavar="TIME",
         multiple=True,
+        required=True,
         help="Time by which the risks predict the event, in the unit of --time. Can be repeated, with one column of --probs for each.",
     ),
+    click.option("--prob", metavar="COLUMN", help="Column with the predicted risk by the horizon; risk by default."),
+    click.option("--probs", metavar="COLUMNS", help="Comma-separated columns of risks, one for each horizon."),
+    weight_option,
+    groups_option("Groups that are also evaluated separately."),
+    where_option,
+    format_options,
     click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default."),
     click.option(
         "--link",
         type=click.Choice(["logit", "cloglog"]),
-        help="Scale of the calibration intercept and slope at the horizon; logit by default.",
+        default="logit",
+        show_default=True,
+        help="Scale of the calibration intercept and slope at the horizon.",
+    ),
+    click.option(
+        "--edge",
+        type=click.Choice(["clip", "drop"]),
+        default="clip",
+        show_default=True,
+        help="Whether risks of 0 and 1 are clipped or left out of intercept and slope.",
     ),
 )
 

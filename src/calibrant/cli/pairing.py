@@ -15,6 +15,7 @@ from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..monitoring.ingest import id_text
 from .rows import is_log, is_sketch, kind_of_all, on_disk, open_rows
+from .source import Source
 
 ID_NAMES = (
     "id",
@@ -34,7 +35,7 @@ ID_NAMES = (
 
 
 def pair_rows(
-    parts: Mapping[str, Predictions], files: Sequence[str], id_column: str | None, source: Mapping[str, Any]
+    parts: Mapping[str, Predictions], sources: Sequence[Source], id_column: str | None
 ) -> dict[str, Predictions]:
     """Predictions of several files on the same rows, in the order of the first.
 
@@ -42,15 +43,14 @@ def pair_rows(
     ----------
     parts
         Predictions of the rows of each file.
-    files
+    sources
         The files, in the order of `parts`.
     id_column
         Column with the id of each row; by default one that all files have and that is called so. Without one, rows are paired by order.
-    source
-        Options for the rows of the files.
     """
-    readable = not is_log(source.get("format")) and not any(map(is_sketch, files))
-    ids = _ids(files, id_column, source) if readable else None
+    files = [source.file for source in sources]
+    readable = not is_log(sources[0].format) and not any(map(is_sketch, files))
+    ids = _ids(sources, id_column) if readable else None
     if ids is None:
         return on_same_rows(parts)
     name, values = ids
@@ -98,19 +98,20 @@ def _shown(id: Any) -> str:
     return repr(id if len(id) <= 40 else f"{id[:40]}...")
 
 
-def _ids(files: Sequence[str], column: str | None, source: Mapping[str, Any]) -> tuple[str, list[list[Any]]] | None:
+def _ids(sources: Sequence[Source], column: str | None) -> tuple[str, list[list[Any]]] | None:
     """The column of ids and its values in each file, as text; None if no column of all files is called so."""
-    where, table = source.get("where"), source.get("table")
     with ExitStack() as stack:
         opened = []
-        for file in files:
-            paths = stack.enter_context(on_disk(file))
-            kind = kind_of_all(paths, source.get("format"))
+        for source in sources:
+            paths = stack.enter_context(on_disk(source.file))
+            kind = kind_of_all(paths, source.format)
             if kind == "npz":
                 if column is not None:
-                    raise ArgumentError("--id", f"applies to tables, and {file} holds arrays", "write tables")
+                    raise ArgumentError("--id", f"applies to tables, and {source.file} holds arrays", "write tables")
                 return None
-            opened.append(stack.enter_context(open_rows(paths, file, kind, where=where, table=table)))
+            opened.append(
+                stack.enter_context(open_rows(paths, source.file, kind, where=source.where, table=source.table))
+            )
         if column is None:
             known = [{name.lower() for name in rows.names} for rows in opened]
             column = next((name for name in ID_NAMES if all(name in names for names in known)), None)

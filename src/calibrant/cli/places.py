@@ -91,16 +91,3 @@ def _of_records(stream: Iterator[str], path: Path, kind: str) -> Iterator[int]:
                 yield begin
             header = False
         begin = above + records.line_num + 1
-
-
-_label: ContextVar[str] = ContextVar("label", default="")
-
-
-def remember_label(name: str) -> None:
-    """Store the name of the label column that was read last."""
-    _label.set(name)
-
-
-def label_column() -> str:
-    """Return the name of the label column that was read last."""
-    return _label.get()

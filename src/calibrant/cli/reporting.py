@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,10 @@ from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..reporting.building import build, read_options
+from ..reporting.building import Options, Report, build, read_options
 from ..reporting.comparing import COMPARED, compare_parts
 from ..reporting.forms import Form, form_of
 from ..reporting.measuring import evaluate_cells
-from ..reporting.summary import MOST_ROWS
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
@@ -34,14 +34,12 @@ from .conditions import (
     places_of,
 )
 from .config import used_configuration
-from .fitting import read
 from .gate_results import Checked
 from .options import check_replaceable
 from .pairing import pair_rows
-from .places import label_column
 from .screen import clean, print_lines, say
-from .source import split
-from .streaming import has_many_rows, read_stream
+from .source import Source, is_expression
+from .streaming import is_large, not_streamed, read_stream
 
 
 def run(
@@ -54,37 +52,61 @@ def run(
     calibrator: str | None,
     purpose: str | None,
     tripod: str | None,
-    title: str | None,
-    outcome: str | None,
-    metadata: dict[str, str],
-    metrics: str,
-    lens: str | None,
-    interval: float,
-    recalibration: bool,
-    accuracy: float,
-    confidence_level: float,
-    resamples: int,
-    seed: int,
-    **source: Any,
+    **options: Any,
 ) -> bool:
     """Build and write the report; ``--out -`` prints it instead. True if a gate failed."""
-    gates = Gates.take(source)
-    study = [name for name in ROWS if name not in HEADER] if purpose is not None else []
-    conditions = metric_conditions(gates, study)
-    on_metrics = [each for each in conditions if each.name not in study]
-    if conditions and kind is not None:
-        raise ArgumentError("--fail-if", "cannot be combined with --compare", "report on one file")
-    _check(files, kind, calibrator)
+    gates, source = Gates.take(options), Source.take(files[0], options)
+    _check_files(files, kind, calibrator)
+    if kind is not None and (gates.texts or purpose is not None):
+        raise ArgumentError(
+            "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
+        )
+    if tripod is not None and purpose is None:
+        raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
     target = out or f"report.{form or 'html'}"
-    _check_purpose(purpose, tripod, kind, target)
     shape = _shape(target, form)
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
+    title = options["title"]
+    settings = _settings(files[0], kind, purpose, **options)
+    more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
+    more |= used_configuration()
+    if kind is not None:
+        parts = _parts(files, calibrator, source, kind, id_column)
+        more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
+        several = compare_parts(parts, settings, kind, given_title=title, more=more)
+        _write(several, several.text(shape), target, tripod, several.sentence)
+        return False
+    check_gates = _read_gates(gates, source, settings)
+    data = _read(source)
+    found = build(data, settings, more)
+    _write(found, found.text(shape), target, tripod, found.verdict.sentence)
+    return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}", [found.verdict.sentence])
+
+
+def _settings(
+    file: str,
+    kind: str | None,
+    purpose: str | None,
+    *,
+    title: str | None,
+    metrics: str,
+    lens: str | None,
+    interval: float,
+    resamples: int,
+    seed: int,
+    recalibration: bool,
+    accuracy: float,
+    confidence_level: float,
+    outcome: str | None,
+    metadata: dict[str, str],
+) -> Options:
+    """The options of the report, checked."""
     several = kind is not None
     names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    settings = read_options(
-        title or f"Calibration of {_name(files[0])}",
+    return read_options(
+        title or f"Calibration of {_name(file)}",
         names,
         lens,
         interval,
@@ -97,29 +119,27 @@ def run(
         metadata,
         purpose,
     )
-    more = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
-    more |= used_configuration()
-    found: Any
-    measured = None
-    if kind is None:
-        data = _read(files[0], source)
-        found = build(data, settings, more)
-        measured = _measure_gates(data, on_metrics, lens, interval, resamples, seed) if conditions else None
-    else:
-        parts = _parts(files, calibrator, source, kind, id_column)
-        more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-        found = compare_parts(parts, settings, kind, given_title=title, more=more)
-    text = found.text(shape)
-    sentence = found.verdict.sentence if kind is None else found.sentence
-    _write(found, text, target, tripod, sentence)
-    checked: list[Checked] = []
+
+
+def _read_gates(gates: Gates, source: Source, settings: Options) -> Callable[[Any, Report], list[Checked]]:
+    """A function that checks the gates, on metrics and on the table of a validation study, for data and their report."""
+    study = [name for name in ROWS if name not in HEADER] if settings.purpose is not None else []
+    conditions = metric_conditions(gates, study)
     clinical = [each for each in conditions if each.name in study]
-    if clinical:  # the table of a validation study is about all rows
-        checked += check(clinical, places_of(found.clinical.summary.to_dict()), gates.earlier())
-    if measured is not None:
-        options = {} if lens is None else {"lens": lens}
-        checked += check_metrics(gates, on_metrics, *measured, options, source.get("by"))
-    return gates.finish(checked, f"calibrant report {_name(files[0])}", [sentence])
+    on_metrics = [each for each in conditions if each.name not in study]
+
+    def check_all(data: Predictions | Sketches, found: Report) -> list[Checked]:
+        checked: list[Checked] = []
+        if clinical:  # the table of a validation study is about all rows
+            assert found.clinical is not None
+            checked += check(clinical, places_of(found.clinical.summary.to_dict()), gates.earlier())
+        if on_metrics:
+            options = {} if settings.lens is None else {"lens": settings.lens}
+            measured = _measure_gates(data, on_metrics, settings)
+            checked += check_metrics(gates, on_metrics, *measured, options, source.columns.by)
+        return checked
+
+    return check_all
 
 
 def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str) -> None:
@@ -138,17 +158,14 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
 def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
-    lens: str | None,
-    level: float,
-    resamples: int,
-    seed: int,
+    settings: Options,
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
-    options: dict[str, Any] = {"lens": lens}
-    inference = {"interval": level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
+    options: dict[str, Any] = {"lens": settings.lens}
+    inference = {"interval": settings.level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
     if inference["interval"] or inference["assess"]:
-        options |= {**inference, "n_resamples": resamples, "rng": seed}
+        options |= {**inference, "n_resamples": settings.n_resamples, "rng": settings.seed}
     parts: dict[str, tuple[Predictions, Sketches | None]] = {}
     if isinstance(data, Sketches):
         whole = data.group(ALL)
@@ -176,7 +193,7 @@ def _shape(target: str, form: str | None) -> Form:
         raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
 
 
-def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
+def _check_files(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
     if calibrator is not None and kind != "before-after":
         raise ArgumentError("--calibrator", "requires --compare before-after", "add it, or drop --calibrator")
     if kind is None and len(files) > 1:
@@ -189,57 +206,42 @@ def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> 
         )
     if calibrator is not None and len(files) > 1:
         raise ArgumentError("--calibrator", f"is applied to one file; got {len(files)}", "name one file")
-    if files.count("-") > 1 or ("-" in files and len(files) > 1):
+    if "-" in files and len(files) > 1:
         raise ArgumentError(
             "-", "standard input can be read only once, and several files are required", "name the files"
         )
-
-
-def _check_purpose(purpose: str | None, tripod: str | None, kind: str | None, target: str) -> None:
-    if purpose is not None and kind is not None:
-        raise ArgumentError("--for", "cannot be combined with --compare", "report on one file")
-    if tripod is not None and purpose is None:
-        raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
-    if tripod is not None and not tripod.lower().endswith(".md"):
-        raise ArgumentError("--tripod", f"must name a file that ends in .md; got {tripod}")
-    if tripod is not None and Path(tripod).resolve() == Path(target).resolve():
-        raise ArgumentError("--tripod", "names the file of the report", "name another file")
 
 
 def _name(file: str) -> str:
     return "standard input" if file == "-" else Path(file).name
 
 
-def _read(file: str, source: dict[str, Any]) -> Predictions | Sketches:
-    """The rows of a file; the sketches of one that has many, or that holds them."""
-    columns, keywords = split(source)
-    many = has_many_rows(file, MOST_ROWS, columns, keywords)
-    sketches = read_stream(file, many, columns, keywords)
-    if sketches is None:
-        return read(file, **source)
-    sketches.label_name = label_column() if many else ""
-    return sketches
+def _read(source: Source) -> Predictions | Sketches:
+    """The rows of a file; the sketches of one that is too large for memory, or that holds them."""
+    path, columns = Path(source.file), source.columns
+    plain = not not_streamed(source) and not any(map(is_expression, (columns.label, columns.prob)))
+    sketches = read_stream(source, plain and path.is_file() and is_large(path))
+    return source.read() if sketches is None else sketches
 
 
-def _rows(file: str, source: dict[str, Any]) -> Predictions:
+def _rows(source: Source) -> Predictions:
     """The rows of a file, or the cells of a sketch."""
-    sketches = read_stream(file, False, *split(source))
-    return read(file, **source) if sketches is None else sketches.predictions()
+    sketches = read_stream(source, False)
+    return source.read() if sketches is None else sketches.predictions()
 
 
 def _parts(
-    files: tuple[str, ...], calibrator: str | None, source: dict[str, Any], kind: str, id_column: str | None
+    files: tuple[str, ...], calibrator: str | None, source: Source, kind: str, id_column: str | None
 ) -> Mapping[str, Predictions | Sketches]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
     if calibrator is not None:
-        before = _rows(files[0], source)
+        before = _rows(source)
         return {"before": before, "after": calibrated(before, calibrator)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
+    sources = {name: replace(source, file=file) for name, file in zip(names, files, strict=True)}
     if kind == "periods":
-        return {name: _read(file, source) for name, file in zip(names, files, strict=True)}
-    return pair_rows(
-        {name: _rows(file, source) for name, file in zip(names, files, strict=True)}, files, id_column, source
-    )
+        return {name: _read(each) for name, each in sources.items()}
+    return pair_rows({name: _rows(each) for name, each in sources.items()}, list(sources.values()), id_column)

@@ -1,28 +1,94 @@
-"""Options of the generalised calibration error on the command line: groups of classes, selections of rows, options of its cells."""
+"""Options of metrics and of resampling on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
-from ..evaluation.measure import CELL_OPTIONS, cell_metrics, takes_cell_option
 from ..metrics.registry import Metric
 from ..views.lenses import Lens, class_groups
 from ..views.selections import Selection, select
+from .listing import metric_named
 
 EXAMPLE = 'write it as "animal=cat,dog; vehicle=car"'
 FORMS = "write label:NAME, predicted:NAME, output:LOW:HIGH or output:LOW:HIGH:CLASS"
 
 
-def lens_of(lens: str | None, groups: str | None) -> str | Lens | None:
-    """The lens of ``--lens``, or that of ``--class-groups``."""
-    if groups is None:
-        return lens
-    if lens is not None:
-        raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
+class MetricOptions(NamedTuple):
+    """The options that say what metrics evaluate, and how."""
+
+    lens: str | None
+    bins: int | str | list[float] | None
+    binning: str | None
+    gamma: float | None
+    distance: str | None
+    class_groups: str | None
+    further: dict[str, Any]
+    selections: tuple[str, ...]
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> MetricOptions:
+        """Take these options from those of a command."""
+        return cls(**{name: options.pop(name) for name in cls._fields})
+
+    @property
+    def where(self) -> Selection | None:
+        """The rows of ``--select``."""
+        return selection_of(self.selections)
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The options of metrics that were given, by their names."""
+        own = {name: value for name, value in self._asdict().items() if name not in ("further", "selections")}
+        return {name: value for name, value in {**own, **self.further}.items() if value is not None}
+
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `evaluate`, without the selection of rows and the further options."""
+        names = ("lens", "bins", "binning", "gamma", "distance")
+        found = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.class_groups is None:
+            return found
+        if self.lens is not None:
+            raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
+        return {**found, "lens": read_class_groups(self.class_groups)}
+
+    def keywords_of(self, metrics: Sequence[Metric]) -> dict[str, Any]:
+        """Keywords of `assess` and `compare`, with the further options of one metric."""
+        if self.further and len(metrics) > 1:
+            raise ArgumentError("--option", "applies to one metric", "use --metric")
+        found = self.keywords() | ({} if self.where is None else {"where": self.where})
+        for key, value in self.further.items():
+            name, dot, option = key.rpartition(".")
+            if dot and metric_named(name, "--option").id != metrics[0].id:
+                raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
+            if option not in metrics[0].options:
+                known = ", ".join(metrics[0].options) or "none"
+                raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
+            found[option] = value
+        return found
+
+
+class Draws(NamedTuple):
+    """The options of resampling."""
+
+    resamples: int
+    seed: int
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> Draws:
+        """Take these options from those of a command."""
+        return cls(options.pop("resamples"), options.pop("seed"))
+
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of functions that draw."""
+        return {"n_resamples": self.resamples, "rng": self.seed}
+
+
+def read_class_groups(groups: str) -> Lens:
+    """The lens of ``--class-groups``."""
     mapping: dict[str, list[str]] = {}
     for part in groups.split(";"):
         name, sign, members = part.partition("=")
@@ -64,14 +130,3 @@ def _selection(text: str) -> Selection:
             except ArgumentError as error:
                 raise ArgumentError("--select", error.problem) from None
     raise ArgumentError("--select", f"{text!r} is not a selection of rows", FORMS)
-
-
-def cell_options(metrics: Sequence[Metric], **given: Any) -> dict[str, Any]:
-    """The options of cells that were given; one that no metric takes raises."""
-    found = {name: value for name, value in given.items() if value is not None}
-    for name in found:
-        if name in CELL_OPTIONS and not any(takes_cell_option(metric, name) for metric in metrics):
-            raise ArgumentError(
-                f"--{name}", f"applies to {cell_metrics(name)}", "name one of these metrics, or drop it"
-            )
-    return found

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
-from ..input.expressions import check_expression
+from ..input.expressions import check_expression, quoted
 from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
+from ..input.predictions import Predictions
 from ..input.stated_confidence import are_percentages, read_confidences
+from ..sketches.collection import Sketches
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
+    check_class_order,
     find_columns,
     is_guessed,
     names_as_written,
@@ -24,72 +29,108 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED, Rows
 from ..util.files import read_arrays
-from .derived import with_expressions
 from .language_models import check_not_log, open_source
-from .places import remember_label, remember_read
+from .places import remember_read
 from .rows import open_rows
-from .screen import clean, say
+from .screen import clean, note_positive, say
 
 
-def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
-    """Split the options of a command into those for columns and the others."""
-    names = Columns.__dataclass_fields__
-    columns = {name: value for name, value in source.items() if name in names}
-    return Columns(**columns), {name: value for name, value in source.items() if name not in names}
+@dataclass(frozen=True)
+class Source:
+    """A file, a pattern of files or ``-`` for standard input, and the options of a command that say how it is read."""
+
+    file: str
+    columns: Columns = field(default_factory=Columns)
+    where: str | None = None
+    format: str | None = None
+    table: str | None = None
+    classes: str | None = None
+    pos_label: str | None = None
+    normalize: bool = False
+    clip: bool = False
+    drop_missing: bool = False
+    event: bool = True
+    """Whether the command has no confidences, as for `open_source`."""
+
+    @classmethod
+    def take(cls, file: str, options: dict[str, Any]) -> Source:
+        """Take the options of a source from those of a command."""
+        event = "confidence" not in options
+        columns = {name: options.pop(name) for name in Columns.__dataclass_fields__ if name in options}
+        own = {name: options.pop(name) for name in cls.__dataclass_fields__ if name in options}
+        return cls(file, Columns(**columns), event=event, **own)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by parameter."""
+        own = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("file", "columns", "event")
+        }
+        return {name: value for name, value in {**vars(self.columns), **own}.items() if value}
+
+    def read(self) -> Predictions:
+        """The predictions in the file."""
+        return self.read_each([self.columns])[0]
+
+    def read_each(self, several: list[Columns]) -> list[Predictions]:
+        """The predictions of each choice of columns of the same rows, with the classes in the order of the first."""
+        parts = _load(self, several)
+        _order_classes(parts, named=self.classes is not None)
+        found = []
+        for place, keywords in enumerate(parts):
+            by_place, label = keywords.pop("by_place"), keywords.pop("label_name")
+            if by_place and not place and self.classes is None and self.pos_label is None:
+                note_positive(keywords["classes"])
+            keywords |= {"normalize": self.normalize, "clip": self.clip}
+            predictions = Predictions(**named_classes(keywords, self.classes, self.pos_label))
+            predictions.label_name = label
+            found.append(predictions)
+        return found
 
 
-def load(file: str, columns: Columns, **options: Any) -> dict[str, Any]:
-    """Arguments for `Predictions` from a file or a pattern of files; ``-`` is standard input, `options` as for `load_each`."""
-    return load_each(file, [columns], **options)[0]
+def _load(source: Source, several: list[Columns]) -> list[dict[str, Any]]:
+    """Arguments for `Predictions` for each choice of columns.
 
-
-def load_each(
-    file: str,
-    several: list[Columns],
-    where: str | None = None,
-    format: str | None = None,
-    table: str | None = None,
-    *,
-    drop_missing: bool = False,
-    classes: str | None = None,
-    pos_label: str | None = None,
-    event: bool = False,
-) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`.
-
-    Rows with missing values raise an error or, with `drop_missing`, are dropped for all choices; `classes` and `pos_label` are names
-    of classes, which are not missing labels even if one is called NA.
+    Rows with missing values raise an error or, with ``--drop-missing``, are dropped for all choices; names of classes are not missing
+    labels even if one is called NA.
     """
-    with open_source(file, several, format, event) as (paths, several, kind):
-        if kind == "npz" and where is not None:
-            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-        read = []
-        for columns in several:
-            if kind == "npz":
-                remember_read(paths, kind, where)
-                read.append(_from_npz(paths[0], columns))
-            else:
-                read.append(_from_table(paths, file, kind, columns, where, table))
+    with open_source(source.file, several, source.format, source.event) as (paths, several, kind):
+        read = [
+            read_columns(
+                replace(source, columns=columns),
+                paths,
+                kind,
+                (columns.label, columns.counts),
+                partial(_wanted, columns),
+            )
+            for columns in several
+        ]
     roles = [_roles(own, columns) for own, columns in zip(read, several, strict=True)]
-    known = {name.strip() for name in [*(classes or "").split(","), pos_label or ""]}
+    known = {name.strip() for name in [*(source.classes or "").split(","), source.pos_label or ""]}
     for columns, parts in zip(several, roles, strict=True):
         scores = [name for name, argument in parts.items() if argument == "y_prob"]
         known |= {str(name) for name in class_names(scores, columns.probs or columns.logits or "") or ()}
     together = {name: values for own in read for name, values in own.arrays.items()}
     used = {name: argument for parts in roles for name, argument in parts.items()}
-    together, dropped = complete(together, used, drop=drop_missing, known=known)
+    together, dropped = complete(together, used, drop=source.drop_missing, known=known)
     results = []
     for own, columns in zip(read, several, strict=True):
         arrays = {name: together[name] for name in own.arrays}
-        for factor in (factor for each in own.by for factor in each):
-            if factor.kind == "column" and kind in PRINTED:
-                arrays[factor.column] = named_as_written(arrays[factor.column])
+        if kind in PRINTED:
+            name_groups(arrays, own.by)
         keywords = _from_arrays(own._replace(arrays=arrays), columns)
         results.append(keywords if dropped is None else {**keywords, "missing": dropped})
     return results
 
 
 Factors = tuple[tuple[Factor, ...], ...]
+
+
+def name_groups(arrays: dict[str, Any], by: Factors) -> None:
+    """Replace columns of groups in a text file by their names as they are written."""
+    for factor in (factor for each in by for factor in each):
+        if factor.kind == "column":
+            arrays[factor.column] = named_as_written(arrays[factor.column])
 
 
 class _Read(NamedTuple):
@@ -146,43 +187,43 @@ def complete(
 def _plain_labels(labels: Any) -> bool:
     """Whether labels are numbers or words for true and false, as text."""
     seen = _distinct_texts(labels)
-    return bool(seen) and (as_booleans(seen) is not None or not any(map(_is_text, names_as_written(seen).values())))
-
-
-def _is_text(name: Any) -> bool:
-    return isinstance(name, str)
+    return bool(seen) and (as_booleans(seen) is not None or _are_numbers(names_as_written(seen).values()))
 
 
 def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     """The arguments that the columns are read for."""
     logits = npz_logits(read.arrays, columns)
-    label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
+    label, *others = _wanted(replace(columns, logits="logits") if logits else columns, read.existing)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
     return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
-def _from_npz(path: str, columns: Columns) -> _Read:
-    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
-    existing = list(arrays)
-    if len(arrays) == 1 and path.lower().endswith(".npy"):
-        raise ArgumentError(
-            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
-        )
-    groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {factor_key(factor): array for factor, array in groups.values.items()}
-    return _Read(arrays | values, existing, () if groups is None else groups.factors)
-
-
-def _from_table(
-    paths: list[str], shown: str, kind: str, columns: Columns, where: str | None, table: str | None
+def read_columns(
+    source: Source, paths: list[str], kind: str, files: Sequence[str | None], choose: Callable[[list[str]], list[str]]
 ) -> _Read:
-    with open_rows(paths, shown, kind, where=where, table=table) as rows:
+    """The columns that `choose` takes from those that exist, and the groups of ``--by``; `files` may name .npy files."""
+    columns = source.columns
+    if kind == "npz":
+        if source.where is not None:
+            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
+        remember_read(paths, kind, None)
+        arrays = read_arrays(paths[0], (*files, columns.weight, columns.by))
+        existing = list(arrays)
+        if len(arrays) == 1 and paths[0].lower().endswith(".npy"):
+            problem = f"{paths[0]} holds one array, without labels"
+            raise ArgumentError("--label", problem, "name their file, as --label labels.npy")
+        of_arrays = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
+        if of_arrays is None:
+            return _Read(arrays, existing, ())
+        arrays |= {factor_key(factor): array for factor, array in of_arrays.values.items()}
+        return _Read(arrays, existing, of_arrays.factors)
+    with open_rows(paths, source.file, kind, where=source.where, table=source.table) as rows:
         check_not_log(rows.names, columns)
         rows = with_expressions(rows, columns)
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = list(dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column"))
-        wanted = dict.fromkeys(_wanted(rows.names, columns))
+        wanted = dict.fromkeys(choose(rows.names))
         label = next(iter(wanted))
         arrays = rows.fetch([name for name in wanted if name not in named], named)
         groups = typed_groups(by, rows)
@@ -207,7 +248,7 @@ def expression_columns(rows: Rows, factor: Factor) -> list[str]:
     return check_expression(rows.connection, factor.column, "--by") if factor.kind == "expression" else [factor.column]
 
 
-def _wanted(existing: list[str], columns: Columns) -> list[str]:
+def _wanted(columns: Columns, existing: list[str]) -> list[str]:
     label, scores = find_columns(existing, columns)
     extra = [name for name in (columns.weight, columns.counts) if name]
     for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):
@@ -221,12 +262,12 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
-    remember_label(label.removesuffix(".npy"))
     # A space or a plus sign makes a column of numbers one of text.
     scores = stack_columns([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
-    keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
+    keywords: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores, "by_place": False}
+    keywords["label_name"] = label.removesuffix(".npy")
     if columns.logits or names == ["logits"]:
         keywords["input"] = "logit"
     if columns.confidence:
@@ -243,8 +284,7 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
             # A list of columns is in the intended order.
             if several and "," not in (columns.probs or columns.logits or ""):
                 keywords["classes"] = ColumnNames(classes)
-                if len(classes) == 2:
-                    keywords["by_place"] = True
+                keywords["by_place"] = len(classes) == 2
     elif columns.confidence:
         keywords["y_true"] = _truth_values(arrays[label])
     for keyword, option, name in (
@@ -256,6 +296,59 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     if by:
         keywords["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return keywords
+
+
+def positive_class(data: Predictions | Sketches) -> str:
+    """The name of the positive class of two; empty for several classes, and for the classes 0 and 1."""
+    named = data.kind == "binary" and data.classes is not None and [str(name) for name in data.classes] != ["0", "1"]
+    return str(data.classes[1]) if named and data.classes is not None else ""
+
+
+def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
+    """Apply ``--classes`` and ``--pos-label`` to what was read from a file; of two columns, that of the positive class is last."""
+    several = getattr(keywords["y_prob"], "ndim", 2) == 2
+    own = list(keywords.get("classes", ())) if several else []
+    if classes is not None:
+        given = like_labels([name.strip() for name in classes.split(",")], keywords["y_true"])
+        if len(own) == 2 and [str(name) for name in given] == [str(name) for name in reversed(own)]:
+            keywords["y_prob"] = keywords["y_prob"][:, ::-1]
+            own = given
+        check_class_order(given, own, "--classes")
+        keywords["classes"] = own = given
+    if pos_label is not None:
+        positive = like_labels([pos_label], keywords["y_true"])[0]
+        if len(own) != 2:
+            return {**keywords, "pos_label": positive}
+        if positive not in own:
+            raise ArgumentError("--pos-label", f"must be one of the classes {own[0]}, {own[1]}; got {positive!r}")
+        if positive == own[0]:
+            keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": own[::-1]}
+    return keywords
+
+
+def _order_classes(parts: list[dict[str, Any]], *, named: bool) -> None:
+    """Bring the columns of all models into the order of the classes of the first; `named` if an option names the classes."""
+    first = parts[0].get("classes")
+    for part in parts[1:]:
+        own = part.get("classes")
+        if own == first:
+            continue
+        if own is not None and first is not None and set(own) == set(first):
+            part |= {"y_prob": part["y_prob"][:, [own.index(name) for name in first]], "classes": first}
+        elif not named:
+            raise ArgumentError("--models", f"the models have different classes: {first} and {own}", "use --classes")
+
+
+def like_labels(names: list[str], labels: Any) -> list[Any]:
+    """Names from the command line or from columns, converted to numbers or Booleans if the labels are."""
+    if labels.dtype.kind == "b":
+        return as_booleans(names) or list(names)
+    if labels.dtype.kind not in "iuf":
+        return list(names)
+    try:
+        return [int(name) if float(name).is_integer() else float(name) for name in names]
+    except ValueError:
+        return list(names)
 
 
 def are_classes(scores: Any) -> bool:
@@ -385,3 +478,34 @@ def stack_columns(parts: list[Any]) -> Any:
     if any(np.ma.is_masked(part) for part in parts):
         return np.ma.column_stack(parts)
     return np.column_stack([np.asarray(part) for part in parts])
+
+
+def is_expression(text: str | None) -> bool:
+    """Whether a text that is not the name of a column may be an expression."""
+    return text is not None and re.search(r"[=<>/(]", text) is not None
+
+
+def with_expressions(rows: Rows, columns: Columns) -> Rows:
+    """The rows with a further column for each option that is an expression instead of the name of a column."""
+    options = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
+    for option, text in options:
+        if text is not None and text not in rows.names and is_expression(text):
+            type = "BOOLEAN" if option == "--label" else "DOUBLE"
+            equality = _equality(text, rows.names)
+            rows = rows.add_column(text, equality or text, type, option, of_texts=equality is not None)
+    return rows
+
+
+def _equality(text: str, names: list[str]) -> str | None:
+    """Whether two columns are equal as numbers, or else as texts without surrounding space; None for other expressions."""
+    known = {name.lower(): name for name in names} | {name: name for name in names}  # SQL ignores case, too
+    sides = [side.strip().strip('"') for side in re.split(r"==?", text)]
+    sides = [known.get(side, known.get(side.lower(), "")) for side in sides]
+    if len(sides) != 2 or not all(sides):
+        return None
+    one, other = map(quoted, sides)
+    numbers = f"TRY_CAST({one} AS DOUBLE) = TRY_CAST({other} AS DOUBLE)"
+    # Doubles do not distinguish integers of more than 15 digits.
+    integers = f"TRY_CAST({one} AS HUGEINT) = TRY_CAST({other} AS HUGEINT)"
+    numbers = f"CASE WHEN abs(TRY_CAST({one} AS DOUBLE)) < 1e15 THEN {numbers} ELSE coalesce({integers}, {numbers}) END"
+    return f"coalesce({numbers}, trim(CAST({one} AS VARCHAR)) = trim(CAST({other} AS VARCHAR)))"

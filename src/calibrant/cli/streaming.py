@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import glob
 import gzip
-import time
 import zlib
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
-from ..input.grouping import parse_by
 from ..sketches.collection import Sketches
-from ..sketches.files.columns import Columns, find_columns
-from ..sketches.files.reading import common_kind, kind_of, open_rows, paths_of
+from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
-from .derived import is_expression
-from .places import remember_label, remember_read
+from .places import remember_read
 from .rows import SKETCH, is_log, is_sketch
 from .screen import clean, note_positive, print_lines, say
-from .source import split
+from .source import Source, is_expression
 
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
 MANY_ROWS = 10_000_000
-# Rows that show whether a column of text holds numbers.
-FIRST_ROWS = 1000
+# Reading the footer of a Parquet file takes time; smaller files fit into memory, whatever they hold.
+SMALL_PARQUET = 1 << 20
 # Options that a stream does not support, and what replaces them.
 NOT_STREAMED = {
     "logits": ", or name probabilities",
@@ -63,7 +58,7 @@ def is_large(path: Path) -> bool:
     if size > LARGE:
         return True
     if kind_of(path) == "parquet":
-        return _parquet_rows(path) > MANY_ROWS
+        return size > SMALL_PARQUET and _parquet_rows(path) > MANY_ROWS
     packed = path.suffix.lower()
     if size * DENSEST.get(packed, 1) <= LARGE:
         return False
@@ -96,76 +91,48 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
     return read > limit
 
 
-def has_many_rows(file: str, most: int, columns: Columns, keywords: dict[str, Any]) -> bool:
-    """Whether a file has more than `most` rows of two classes, all of whose columns and options a stream supports."""
-    if file == "-" or is_sketch(file) or is_log(keywords.get("format")) or _not_streamed(columns, keywords):
-        return False
-    if is_expression(columns.label) or is_expression(columns.prob):
-        return False
-    try:
-        paths = paths_of(file)
-        kind = common_kind(paths, keywords.get("format"))
-        with open_rows(paths, kind, where=keywords.get("where"), table=keywords.get("table")) as rows:
-            label, scores = find_columns(rows.names, columns)
-            groupings = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-            one_grouping = len(groupings) < 2 and not any(f.kind == "quantiles" for each in groupings for f in each)
-            # A text may be a percentage, and a list has any number of classes.
-            types = {name: rows.types[name] for name in scores} | rows.value_types(
-                scores if rows.printed else (), FIRST_ROWS
-            )
-            numbers = not any(type.endswith(("VARCHAR", "]")) for type in types.values())
-            if len(scores) > 2 or not numbers or not one_grouping:
-                return False
-            remember_label(label)
-            query = f"SELECT count(*) FROM (SELECT 1 FROM {rows.sql} LIMIT {most + 1})"  # noqa: S608 - quoted
-            return bool(rows.connection.execute(query).fetchall()[0][0] > most)
-    except CalibrantError:  # which reading the rows reports
-        return False
-
-
-def read_stream(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
+def read_stream(source: Source, stream: bool | None) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
-    if is_log(keywords.get("format")):
+    if is_log(source.format):
         if stream:
             raise ArgumentError("--stream", "a log of a language model cannot be read as a stream", "drop it")
         return None
-    if not is_streamed(file, stream):
+    if not is_streamed(source.file, stream):
         return None
-    if file == "-":
+    if source.file == "-":
         raise ArgumentError("--stream", "standard input cannot be read as a stream", "write it to a file first")
     try:
-        return read((file,), columns, keywords)
+        return read((source.file,), source)
     except GroupError as error:
-        if error.row is not None or is_sketch(file):
+        if error.row is not None or is_sketch(source.file):
             raise
         raise error.replaced(
             remedy=f"use --no-stream, or {error.remedy}" if error.remedy else "use --no-stream"
         ) from None
 
 
-def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
-    """Merge sketches, or scan files with the columns and options of the command line."""
+def read(files: tuple[str, ...], source: Source) -> Sketches:
+    """Merge sketches, or scan files as the options of a source say."""
     if any(map(is_sketch, files)):
-        return _merge_sketches(files, {**asdict(columns), **keywords})
-    option = _not_streamed(columns, keywords)
-    if option is not None:
+        return _merge_sketches(files, source)
+    if option := not_streamed(source):
         raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{NOT_STREAMED[option]}")
+    columns = source.columns
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
-    classes = keywords.get("classes")
-    paths, kind = paths_of(files), keywords.get("format")
-    remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
+    paths = paths_of(files)
+    remember_read(paths, source.format or kind_of(paths[0]) or "", source.where)
     try:
         sketches = scan(
             list(files),
             label=columns.label,
             prob=columns.probs or columns.prob,
             by=columns.by,
-            where=keywords.get("where"),
-            classes=None if classes is None else class_list(classes),
-            format=keywords.get("format"),
-            table=keywords.get("table"),
-            missing="drop" if keywords.get("drop_missing") else "raise",
+            where=source.where,
+            classes=None if source.classes is None else class_list(source.classes),
+            format=source.format,
+            table=source.table,
+            missing="drop" if source.drop_missing else "raise",
         )
     except ColumnError as error:
         option = f"--{error.argument.strip('-')}"
@@ -174,25 +141,24 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
             raise
         problem = f"an expression such as {text!r} cannot be used with a stream"
         raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
-    if classes is None and columns.prob is None and "," not in (columns.probs or ""):
+    if source.classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(sketches.classes)
     return sketches
 
 
-def _not_streamed(columns: Columns, keywords: dict[str, Any]) -> str | None:
+def not_streamed(source: Source) -> str | None:
     """The first option that a stream does not support."""
-    options = {**asdict(columns), **keywords}
-    return next((option for option in NOT_STREAMED if options.get(option)), None)
+    return next((option for option in NOT_STREAMED if option in source.given), None)
 
 
-def _merge_sketches(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_sketches(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge files of sketches, which have neither columns nor rows to select."""
     other = next((file for file in files if not is_sketch(file)), None)
     if other is not None:
         raise FileError(
             other, f"cannot be combined with {SKETCH} files", f"scan it separately, then merge the {SKETCH} files"
         )
-    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
+    given = next((name for name in source.given if not is_configured(name)), None)
     if given is not None:
         raise ArgumentError(_option(given), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
     first, *others = paths_of(files)
@@ -215,16 +181,15 @@ def class_list(names: str) -> list[Any]:
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
 
 
-def _merge_cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+def _merge_cells(files: tuple[str, ...], source: Source) -> Sketches:
     """Merge the results of queries that `calibrant sql` printed."""
-    dropped: Literal["raise", "drop"] = "drop" if options.pop("drop_missing") else "raise"
-    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
+    given = next((name for name in source.given if name != "drop_missing" and not is_configured(name)), None)
     if given is not None:
         raise ArgumentError(_option(given), "applies to rows, and --cells reads sums", "give it to `calibrant sql`")
     total: Sketches | None = None
     for file in paths_of(files):
         try:
-            found = Sketches.from_cells(file, missing=dropped)
+            found = Sketches.from_cells(file, missing="drop" if source.drop_missing else "raise")
             total = found if total is None else total.merge(found)
         except CalibrantError as error:
             changes: dict[str, Any] = {"argument": file} if error.argument in ("table", "other") else {"source": file}
@@ -235,14 +200,12 @@ def _merge_cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
 
 def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any) -> None:
     """Scan files and write a sketch."""
-    columns, others = split(options)
+    source = Source.take(files[0], options)
     if not is_sketch(out):
         raise ArgumentError("--out", f"must end in {SKETCH}; got {out!r}", f"for example day{SKETCH}")
-    start = time.perf_counter()
-    sketches = _merge_cells(files, {**asdict(columns), **others}) if cells else read(files, columns, others)
-    seconds = time.perf_counter() - start
+    sketches = _merge_cells(files, source) if cells else read(files, source)
     path = sketches.write(out)
     size = path.stat().st_size
     notes = [] if sketches.dropped is None else [str(sketches.dropped)]
-    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    print_lines([repr(sketches), *notes, f"{sketches.n:,} rows summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))

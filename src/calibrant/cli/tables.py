@@ -17,11 +17,19 @@ from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
-from .derived import is_expression, with_expressions
 from .language_models import open_source
 from .places import remember_read
 from .rows import open_rows
-from .source import are_classes, npz_logits, numbers_of_text, percentages, stack_columns
+from .source import (
+    Source,
+    are_classes,
+    is_expression,
+    npz_logits,
+    numbers_of_text,
+    percentages,
+    stack_columns,
+    with_expressions,
+)
 
 # A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"
@@ -179,40 +187,32 @@ def _plain(column: Any, dtype: str = "float64") -> Any:
 
 
 @contextmanager
-def open_table(
-    file: str,
-    columns: Columns,
-    where: str | None,
-    format: str | None,
-    table: str | None = None,
-    *,
-    to_write: bool = False,
-    label_required: bool = True,
-) -> Iterator[Table]:
+def open_table(source: Source, *, to_write: bool = False, label_required: bool = True) -> Iterator[Table]:
     """Files as a table, with or without labels; ``-`` is standard input.
 
     With `to_write`, the text of text files is preserved. A label that is not required need not be a column.
     """
-    with open_source(file, [columns], format, event=True) as (paths, (columns,), kind):
+    file, where = source.file, source.where
+    with open_source(file, [source.columns], source.format, event=True) as (paths, (columns,), kind):
         if kind == "npz":
             with connect() as connection:
                 yield _from_npz(connection, Path(paths[0]), columns, where, label_required)
             return
         numbered = NUMBER if to_write and kind in PRINTED else None
-        with open_rows(paths, file, kind, where=where, table=table, numbered=numbered) as source:
-            rows = _computed(source, columns, with_label=not to_write, label_required=label_required)
+        with open_rows(paths, file, kind, where=where, table=source.table, numbered=numbered) as every:
+            rows = _computed(every, columns, with_label=not to_write, label_required=label_required)
             scores = _scores(rows.names, columns, label_required)
             used = [*scores, *([] if numbered is None else [NUMBER])] if to_write else rows.names
             connection = rows.connection
             if to_write:  # all columns are read once more, for writing, and are not held in memory
-                listed = ", ".join(map(quoted, source.names))
-                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {listed} FROM {source.sql}")  # noqa: S608
+                listed = ", ".join(map(quoted, every.names))
+                connection.execute(f"CREATE TEMP VIEW rows_all AS SELECT {listed} FROM {every.sql}")  # noqa: S608
                 connection.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
             listed = ", ".join(map(quoted, used))
             connection.execute(f"CREATE TEMP TABLE rows_read AS SELECT {listed} FROM {rows.sql}")  # noqa: S608
             if connection.execute("SELECT count(*) FROM rows_read").fetchall() == [(0,)]:
                 raise rows.no_rows()
-            yield _table(replace(rows, sql="rows_read"), scores, columns, source if to_write else None)
+            yield _table(replace(rows, sql="rows_read"), scores, columns, every if to_write else None)
 
 
 def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:

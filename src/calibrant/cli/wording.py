@@ -17,7 +17,7 @@ OPTIONS = {
     "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence-column"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),
-    "when": ("--time", "--now"),
+    "when": ("--time",),
     "times": ("--by",),
     "ids": ("--id",),
     "metric": ("--metric", "--metrics"),

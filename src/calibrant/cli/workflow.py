@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,11 +42,13 @@ from ..util.results import number, percent
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
-from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
-from .gate_results import markdown_table, results_of
+from .fitting import apply_calibrator, check_apart, fit_calibrator, rows_in
+from .gate_results import markdown_table
 from .options import check_replaceable
 from .rows import is_log
-from .screen import _finite, print_json, print_lines, print_table
+from .screen import _finite, print_lines, print_table
+from .selecting import Draws
+from .source import Source
 
 # Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "smece", "ece")
@@ -167,11 +169,6 @@ def run(
     validation: str,
     test: str,
     out: str,
-    method: str,
-    loss: str,
-    folds: int,
-    safe: float | None,
-    preprocessing: str | None,
     metrics: str,
     outcome: str | None,
     metadata: dict[str, str],
@@ -179,82 +176,89 @@ def run(
     confidence_level: float,
     hold_out: float,
     interval: float,
-    resamples: int,
-    seed: int,
+    folds: int,
     as_json: bool,
-    **source: Any,
+    **options: Any,
 ) -> bool:
     """Run all steps, write four files and print a summary; True if a gate failed."""
-    gates = Gates.take(source)
+    gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
+    fit = {name: options[name] for name in ("method", "loss", "safe")} | {"folds": folds, "seed": draws.seed}
     conditions = metric_conditions(gates)
+    names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
-    check_fraction(accuracy, "--accuracy", 0.9)
-    check_fraction(confidence_level, "--confidence-level")
-    names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
+    target = {"accuracy": check_fraction(accuracy, "--accuracy", 0.9)}
+    target["confidence_level"] = check_fraction(confidence_level, "--confidence-level")
+    _check_files(validation, test, out)
+    asked = read_options(None, names, None, interval, *draws, False, accuracy, confidence_level, outcome, metadata)
+    evaluation: dict[str, Any] = {"metrics": names, "interval": interval, "outcome": outcome, **draws.keywords()}
+    result = _measure(
+        _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
+    )
+    method = result.found.method
+    named = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
+    title = f"{named['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
+    given = {**named, **used_configuration(), "calibration method": method}
+    page = _report(result, replace(asked, title=title), folds, given)
+    content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
+    folder = _write(out, result, page, content, source, options["preprocessing"])
+    after = content["after"]
+    if needs_test(conditions):
+        after = evaluate(result.mapped, assess=True, **evaluation).to_dict()
+    checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **evaluation).to_dict())
+    assert page.before_after is not None
+    table = changes_table(page.before_after)
+
+    def show() -> None:
+        print_table(*table, range(1, 5))
+        print_lines(result.after.notes())
+        print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
+
+    shown = content if as_json else show
+    return gates.conclude(checked, f"calibrant run {named['test']}", shown, markdown_table(*table))
+
+
+def _check_files(validation: str, test: str, out: str) -> None:
+    """Raise for files that cannot be read twice, and for results that would replace something else."""
     if "-" in (validation, test):
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name, kind in WRITTEN.items():
         check_apart(Path(out) / name, validation, test)
         check_replaceable("--out", Path(out) / name, kind)
-    given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
-    given |= used_configuration()
-    asked = read_options(
-        None, names, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
-    )
-    result = _found(
-        _choices_only(read(validation, **source), source),
-        _choices_only(read(test, **source), source),
-        {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
-        {"accuracy": accuracy, "confidence_level": confidence_level},
-        {"level": interval, "n_resamples": resamples, "rng": seed},
-        names,
-        hold_out,
-        outcome,
-    )
-    method = result.found.method
-    title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-    page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
-    folder = make_folder(out)
-    kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-    apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
-    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
-    page.save(folder / "report.html")
-    content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
-    text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
-    write_atomic(folder / "metrics.json", text.encode())
-    draws: dict[str, Any] = {"interval": interval, "n_resamples": resamples, "rng": seed, "metrics": names}
-    after = content["after"] if not needs_test(conditions) else evaluate(result.mapped, assess=True, **draws).to_dict()
-    checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **draws).to_dict())
-    assert page.before_after is not None
-    table = changes_table(page.before_after)
-    if as_json:
-        print_json(content | (results_of(checked) if checked else {}))
-    else:
-        print_table(*table, range(1, 5))
-        print_lines(result.after.notes())
-        print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
-    return gates.finish(checked, f"calibrant run {given['test']}", markdown_table(*table))
 
 
-def _choices_only(p: Predictions, source: Mapping[str, Any]) -> Predictions:
-    """Raise for answers of which only the correctness is known, whose threshold would be one of two classes."""
-    if is_log(source.get("format")) and p.label_name == "correct":
+def _read_choices(source: Source) -> Predictions:
+    """Read predictions; raise for answers of which only the correctness is known, whose threshold would be one of two classes."""
+    p = source.read()
+    if is_log(source.format) and p.label_name == "correct":
         remedy = 'select questions of one kind with --where "n_choices = 4", or use fit, evaluate --calibrator and select --calibrator'
         raise ArgumentError("--format", "run requires the same number of choices in all questions", remedy)
     return p
 
 
-def _found(
+def _write(
+    out: str, result: Outcome, page: Report, content: dict[str, Any], source: Source, preprocessing: str | None
+) -> Path:
+    """Write the four files and return their folder."""
+    folder = make_folder(out)
+    scores = replace(source, columns=replace(source.columns, weight=None, counts=None), pos_label=None)
+    apply_calibrator(result.found.calibrator, scores, str(folder / "calibrated.parquet"))
+    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
+    page.save(folder / "report.html")
+    text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
+    write_atomic(folder / "metrics.json", text.encode())
+    return folder
+
+
+def _measure(
     validation: Predictions,
     test: Predictions,
     fit: dict[str, Any],
     target: dict[str, Any],
-    draws: dict[str, Any],
-    metrics: list[str],
+    evaluation: dict[str, Any],
     hold_out: float,
-    outcome: str | None,
 ) -> Outcome:
+    """Fit a calibrator on validation data, and evaluate the test data before and after it."""
     if test.k != validation.k:
         raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
     place = np.random.default_rng(fit["seed"]).permutation(validation.n)
@@ -265,35 +269,36 @@ def _found(
     mapped = calibrated(test, found.calibrator)
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
-    keywords = {
-        "interval": draws["level"],
-        "n_resamples": draws["n_resamples"],
-        "rng": draws["rng"],
-        "metrics": metrics,
-        "outcome": outcome,
-    }
+    draws = {"level": evaluation["interval"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
     # Without a calibrator both sides are equal up to rounding, which is not to be compared.
     changed = None if found.method == "none" else mapped
-    tasks: list[Callable[[], Any]] = [partial(evaluate, p, **keywords) for p in (test, mapped)]
+    tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, mapped)]
     tasks += [partial(_compared, test, changed, metric, draws) for metric in COMPARED]
     before, after, *changes = run_all(tasks, test.n * test.k)
-    chosen = seen = None
-    without = ""
-    if kept is not None:
-        try:
-            chosen = choose_threshold(calibrated(kept, found.calibrator), **target)
-            if chosen.threshold is not None:
-                seen = choose_threshold(
-                    mapped, method="fixed", grid=chosen.threshold, confidence_level=target["confidence_level"]
-                )
-        except WeightsNotSupportedError:
-            without = "guarantees are not available with weighted rows"
-        except CalibrantError as error:
-            if error.argument in target:
-                raise
-            without = error.problem
+    chosen, seen, without = _threshold(kept, found, mapped, target)
     apart = 0 if kept is None else rows_in(kept)
     return Outcome(validation, apart, test, mapped, found, before, after, tuple(changes), chosen, seen, without, same)
+
+
+def _threshold(
+    kept: Predictions | None, found: Recalibration, mapped: Predictions, target: dict[str, Any]
+) -> tuple[ThresholdChoice | None, ThresholdChoice | None, str]:
+    """The threshold on rows held out from fitting, the same on the test data, and why there is none."""
+    chosen = seen = None
+    if kept is None:
+        return chosen, seen, ""
+    try:
+        chosen = choose_threshold(calibrated(kept, found.calibrator), **target)
+        if chosen.threshold is not None:
+            level = target["confidence_level"]
+            seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, confidence_level=level)
+    except WeightsNotSupportedError:
+        return chosen, seen, "guarantees are not available with weighted rows"
+    except CalibrantError as error:
+        if error.argument in target:
+            raise
+        return chosen, seen, error.problem
+    return chosen, seen, ""
 
 
 def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:

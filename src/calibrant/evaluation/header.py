@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..curves.local_regression import weighted_quantile
 from ..errors import ArgumentError
 from ..input.frames import as_booleans
 from ..input.predictions import Predictions
@@ -16,7 +17,7 @@ from ..sketches.files.columns import LABEL_NAMES
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.resolve import views_of
 from ..views.view import View
-from .confidence import ConfidenceDistribution, confidence_of, score_quantiles
+from .confidence import SHARES, ConfidenceDistribution, ScoreQuantiles, confidence_of, score_quantiles
 from .discrimination import areas_of
 from .result import Header
 
@@ -197,9 +198,8 @@ def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution | None:
         view = sketches.sketch("binary").view()
         positive = score_quantiles(view)
         # No cell extends across one half.
-        top = score_quantiles(
-            View(np.maximum(view.score, 1 - view.score), view.raw_outcome, view.weight, view.weight_kind)
-        )
+        confidence = np.maximum(view.score, 1 - view.score)
+        top = ScoreQuantiles(view.mean(confidence), *weighted_quantile(confidence, view.weights, SHARES).tolist())
     if "top_label" in sketches.lenses:
         top = score_quantiles(sketches.sketch("top_label").view())
     assert top is not None

@@ -6,6 +6,7 @@ import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -35,6 +36,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.grid import CELLS
+from ..sketches.sketch import sketch_views
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.processes import run_all
 from ..util.progress import track
@@ -453,6 +455,8 @@ def _evaluate_groups(
 
     def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
         measured = []
+        if isinstance(some[0], Sketches):
+            _fill_views(some, plan, options)
         for part in track(some, "groups"):
             results = _values(part, plan, options, known)
             measured.append((header(part), add_directions(results, part) if infer is None else results))
@@ -479,6 +483,16 @@ def _evaluate_groups(
         for place in range(len(plan)):
             _adjust(out, place)
     return list(zip(headers, map(tuple, out), strict=True))
+
+
+def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iterable[dict[str, Any]]) -> None:
+    """Compute the views of groups, and what metrics read of them, in one pass over all groups; each group keeps its own."""
+    views = {lens: sketch_views([part.sketch(lens) for part in parts]) for lens in parts[0].lenses}
+    for m, own in zip(plan, options, strict=True):
+        if m.takes == "View" and m.sketch:
+            with suppress(CalibrantError):  # which the metric reports
+                for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
+                    m.fill_views(views[sketch.lens], m.options | {name: own[name] for name in own if name != "lens"})
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:

@@ -508,7 +508,7 @@ def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
             "intercept and slope", said, "limit the risks to a range inside (0, 1), or use edge='drop'"
         )
     )
-    drop = 'edge="drop" (on the command line --option edge=drop) leaves them out, as clinical_summary does'
+    drop = 'edge="drop" (on the command line --edge drop) leaves them out, as clinical_summary does'
     return [f"intercept and slope: {said}; {drop}"]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_table, has_fixed_bins, parse_binning
 from ..binning.rules import EqualMass
-from ..binning.searches import FEWEST_ROWS, SAME, halve_and_double, most_bins
+from ..binning.searches import search_together
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..input.weights import WeightKind
@@ -34,7 +34,6 @@ Indices = NDArray[np.intp]
 LINE_ENTRIES, SHARED_LINES = 1 << 18, 1 << 24
 # Largest product of the numbers of scores and of bins.
 MOST_ENTRIES = 1 << 24
-SEARCHES = ("search", "search_pure")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class Lines:
         if binning is None or bins is None or self.metric.needs or view.is_soft or view.weight_kind == "importance":
             return False
         equal_mass = isinstance(binning, str) and binning == "equal_mass"
-        if not has_fixed_bins(binning, bins) and not (equal_mass and (isinstance(bins, int) or bins in SEARCHES)):
+        if not has_fixed_bins(binning, bins) and not (equal_mass and (isinstance(bins, int) or bins == "search")):
             return False
         return reads_table(self.metric, self.keywords, view)
 
@@ -139,7 +138,9 @@ class Lines:
         bins, kind = self.keywords["bins"], self.sampler.view.weight_kind
         for weight, events in self.sums():
             lines = SortedLines(self.score, weight, events)
-            counts = [int(bins)] * len(weight) if isinstance(bins, int) else lines.search(bins == "search")
+            counts = [bins] * len(weight)
+            if bins == "search":
+                counts = search_together(list(zip(lines.weight, lines.events, strict=True)))
             for count, table in zip(counts, lines.tables(counts, kind), strict=True):
                 yield count, TableView(EqualMass(count), table)
 
@@ -193,39 +194,6 @@ class SortedLines:
         cuts[:, 0] = 0
         cuts[:, 1:-1] = self.before.searchsorted(least + self.offset[lines, None]) - lines[:, None] * len(self.score)
         return cuts
-
-    def search(self, practical: bool) -> list[int]:
-        """The number of bins of each line that the bin-count search finds."""
-        rows, distinct = self.total.astype(np.int64).tolist(), self.there.sum(axis=1).tolist()
-        searches = [
-            halve_and_double(most_bins(*pair, practical), practical) for pair in zip(rows, distinct, strict=True)
-        ]
-        answers: dict[int, int] = {}
-        tried: dict[int, int] = {}
-        fits: dict[int, bool | None] = dict.fromkeys(range(len(searches)))
-        while fits:
-            for line, fit in fits.items():
-                try:
-                    tried[line] = searches[line].send(fit)
-                except StopIteration as end:
-                    answers[line] = end.value
-                    tried.pop(line, None)
-            fits = {}
-            for count in set(tried.values()):
-                lines = np.array([line for line, own in tried.items() if own == count])
-                fits.update(zip(lines.tolist(), self._fit(lines, count, practical).tolist(), strict=True))
-        return [answers[line] for line in range(len(searches))]
-
-    def _fit(self, lines: Indices, count: int, practical: bool) -> NDArray[np.bool_]:
-        """Whether all bins have enough rows, and their rates are non-decreasing."""
-        cuts = self.cuts(lines, count)
-        weight, events = _between(self.weight, lines, cuts), _between(self.events, lines, cuts)
-        full = weight > 0
-        # A bin without rows has the rate of the one before it.
-        same = np.maximum.accumulate(np.where(full, np.arange(count), 0), axis=1)
-        rate = np.take_along_axis(events / np.where(full, weight, 1), same, axis=1)
-        enough = np.where(full, weight, np.inf).min(axis=1) >= (FEWEST_ROWS if practical else 0)
-        return np.asarray(enough & (np.diff(rate, axis=1) >= -SAME).all(axis=1))
 
     def tables(self, counts: list[int], kind: WeightKind) -> list[BinTable]:
         """The table of each line, with so many bins of equal mass; bins without rows are left out."""

@@ -6,7 +6,7 @@ One declaration gives a metric its call, its checks, its documentation and its e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, check_with_sums, several_bins
+from ..binning.parse import as_default, check_with_sums, fill_tables, several_bins
 from ..errors import (
     ROWS_INSTEAD,
     AmbiguousMetricError,
@@ -248,6 +248,8 @@ class Metric:
     sum_form : callable, optional
         For a formula that is a function of sums over rows: the function, of the view and the options, that returns what is summed and the
         value of the sums, such as a `Binned` of ``metrics/sum_forms.py``; resamples are then evaluated together.
+    fill : callable, optional
+        Function of several views with counts and the options that computes together what the formula then reads from their tables.
     defaults : mapping, optional
         Defaults of options that differ from those of the formula.
     base : str, optional
@@ -297,6 +299,7 @@ class Metric:
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
     sum_form: Callable[..., Any] | None = None
+    fill: Callable[..., None] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     base: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -424,6 +427,21 @@ class Metric:
         """
         options, _, _, combine, class_weight, _ = self._split(keywords)
         return lambda views: self._value(views, options, combine, class_weight)
+
+    def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
+        """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.
+
+        Parameters
+        ----------
+        views : sequence of View
+            Views of one lens.
+        options : mapping
+            All options of the metric.
+        """
+        if "bins" in options and "binning" in options:
+            fill_tables(views, options["binning"], options["bins"])
+        if self.fill is not None:
+            self.fill(views, **options)
 
     def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
         """Return the views of the predictions that this metric evaluates.
@@ -792,7 +810,7 @@ class Metric:
         dict
             Facts of the metric by name.
         """
-        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "defaults", "facts", "cite"}
+        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "fill", "defaults", "facts", "cite"}
         own = [each.name for each in fields(self) if each.name not in callables]
         further = ["tests", "use_cases", "certain", "reference", "summary"]
         return {**asdict(self.info), **{name: getattr(self, name) for name in own + further}}

@@ -58,22 +58,16 @@ class WindowCalibration(Record):
     n: int
     mean_score: float
     rate: float
-    """Observed rate of the event, or accuracy."""
     gap: float
-    """Mean score minus rate; positive where the event is overestimated."""
     gap_low: float
     gap_high: float
-    """95% interval of the gap, given the scores."""
     ece: float | None
     ece_low: float | None
     ece_high: float | None
-    """Bias-corrected 95% bootstrap interval; it contains the estimate."""
     smece: float | None
     accuracy: float | None
-    """None if the lens is one class of several."""
     bound_low: float
     bound_high: float
-    """Range of the gap of all rows, whatever the missing labels."""
     note: str = ""
 
     def _title(self) -> str:

@@ -57,11 +57,9 @@ class EDetector(Record):
     kind: Kind
     lens: str
     logs: Floats = field(compare=False)
-    """Logarithm of the statistic of each alternative; -inf initially."""
     windows: int = 0
     rows: int = 0
     alarms: tuple[int, ...] = ()
-    """Number of windows at each alarm, after which the detector was restarted."""
 
     @property
     def log_value(self) -> float:

@@ -36,7 +36,6 @@ POSTGRESQL = (
     (r"\bBLOB\b", "BYTEA"),
     (r"\bTEXT\b", 'TEXT COLLATE "C"'),
     (r"\) WITHOUT ROWID", ")"),
-    (r"sqlite_master WHERE type = 'table' AND name =", "pg_tables WHERE schemaname = current_schema() AND tablename ="),
 )
 PLAIN_INSERT = re.compile(r"INSERT INTO (\w+) VALUES \(\?(?:, \?)*\)")
 SECRET = re.compile("pass(?!file)|pwd|secret|token", re.IGNORECASE)
@@ -65,40 +64,7 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-class Database(Protocol):
-    """A place for the tables of one monitor."""
-
-    @property
-    def path(self) -> Path | str:
-        """File, or URL without password."""
-
-    @property
-    def name(self) -> str:
-        """A short name for headings and labels: that of the file without its suffix, or of the schema."""
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]: ...
-    @property
-    def messages(self) -> Sequence[tuple[str, str, str]]: ...
-    @property
-    def remedy(self) -> str: ...
-
-    def connect(self, writing: bool) -> Connection: ...
-    def require_unchanged(self, connection: Connection) -> None: ...
-    def configure(self, connection: Connection) -> None: ...
-    def begin(self, connection: Connection, writing: bool, patient: bool = True) -> None: ...
-    def prepare(self, connection: Connection) -> None: ...
-    def is_empty(self, connection: Connection) -> bool: ...
-    def mark(self, connection: Connection, format: int) -> None: ...
-    def format(self, connection: Connection) -> int | None: ...
-    def compact(self, connection: Connection) -> None: ...
-    def keep_reserve(self) -> None: ...
-    def release_reserve(self) -> None: ...
-    def size(self, connection: Connection) -> int: ...
-    def describe(self, error: Exception) -> str: ...
-
-
-def database_of(place: str | os.PathLike[str]) -> Database:
+def database_of(place: str | os.PathLike[str]) -> Sqlite | Postgres:
     """The database of a path or URL."""
     text = os.fspath(place)
     if str(text).startswith(("postgresql://", "postgres://")):
@@ -238,12 +204,10 @@ class Sqlite:
         return version if application == APPLICATION else None
 
     def compact(self, connection: Connection) -> None:
-        """Shorten the file by its free pages, a few at a time; a file of an earlier format is written anew once."""
-        if not connection.execute("PRAGMA auto_vacuum").fetchone()[0]:
-            connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("VACUUM")
-        while connection.execute("PRAGMA freelist_count").fetchone()[0]:
+        """Shorten the file by its free pages, a few at a time."""
+        before = None
+        while (free := connection.execute("PRAGMA freelist_count").fetchone()[0]) and free != before:
+            before = free
             connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -358,8 +322,8 @@ class Postgres:
             connection.execute("SELECT value FROM meta WHERE name = 'format' FOR UPDATE")
 
     def _has_tables(self, connection: Connection) -> bool:
-        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'"
-        return connection.execute(query).fetchone() is not None
+        query = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
+        return connection.execute(query, (self.schema,)).fetchone() is not None
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made. A user without the right to create a schema uses an existing one."""
@@ -372,7 +336,6 @@ class Postgres:
 
     def mark(self, connection: Connection, format: int) -> None:
         """Mark the schema as a monitor of this format."""
-        # An update in place: other writers wait for this row.
         query = "INSERT INTO meta VALUES ('format', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         connection.execute(query, (str(format),))
 
@@ -397,8 +360,7 @@ class Postgres:
     def compact(self, connection: Connection) -> None:
         """Write the tables of rows anew; other hosts wait meanwhile."""
         connection.execute(f"SET lock_timeout = '{round(1000 * PATIENCE)}ms'")
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = ? AND tablename IN ('rows', 'ood_rows')"
-        for (table,) in connection.execute(query, (self.schema,)).fetchall():
+        for table in ("rows", "ood_rows"):
             connection.execute(f'VACUUM FULL "{self.schema}"."{table}"')
 
     def size(self, connection: Connection) -> int:

@@ -56,8 +56,6 @@ ROWS_PER_CELL, MOST_LISTED = 4, 4_000_000
 LARGEST_URN = 10**9
 # Entries of the permutation tables that are processed together.
 DRAWN_ENTRIES = 1 << 15
-# Differences of shares that are tabulated for these, so that they stay in the cache too.
-MOST_GAPS = 1 << 16
 SAME = 1e-12
 """Relative difference below which two values are considered equal."""
 
@@ -96,14 +94,11 @@ class DriftResult(Record):
     value: float
     pvalue: float
     threshold: float
-    """Critical value at level `alpha`, for samples of these sizes."""
     alpha: float
     method: str
-    """How the p-value was computed."""
     n_reference: float
     n_window: float
     effect: str
-    """Size of the change in words."""
     details: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -427,9 +422,7 @@ def distances(names: Sequence[str], value: Floats, reference: Floats, window: Fl
         bins = _bin_tables(reference, window)
         found |= {"psi": _psi(*bins), "jensen_shannon": _jensen_shannon(*bins)}
     if not {"psi", "jensen_shannon"}.issuperset(names):
-        gap = _shares(reference)
-        gap -= _shares(window)
-        found |= _gap_distances(names, value, gap)
+        found |= _gap_distances(names, value, _shares(reference) - _shares(window))
     return np.column_stack([found[name] for name in names])
 
 
@@ -584,92 +577,8 @@ def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> 
         windows, method = _drawn_windows(cells, n_resamples, generator(seed_of(rng), 0))
         weight = np.full(n_resamples, 1 / n_resamples)
     pooled = cells.reference + cells.window
-    if table is None and pooled.sum() < LARGEST_URN:
-        values = _drawn_distances(names, cells, windows)
-    else:
-        values = np.concatenate([distances(names, cells.value, pooled - window, window) for window in windows])
+    values = np.concatenate([distances(names, cells.value, pooled - window, window) for window in windows])
     return Null(values, weight, table is not None, method)
-
-
-def _drawn_distances(names: Sequence[str], cells: Cells, windows: Iterator[NDArray[Any]]) -> Floats:
-    """The distances of random windows, with the bits of `distances`: their rows are whole numbers with known sums.
-
-    Blocks of windows share their memory, since to ask for more takes as long as the arithmetic.
-    """
-    pooled = cells.reference + cells.window
-    sizes = (cells.reference_size, cells.window_size)
-    ends, edges = np.cumsum(pooled), _first_rows(sizes[0])
-    with_bins = not {"psi", "jensen_shannon"}.isdisjoint(names)
-    with_gaps = not {"psi", "jensen_shannon"}.issuperset(names)
-    table = _gap_table(pooled, sizes)
-    binned: list[tuple[NDArray[np.intp], Floats, Floats]] = []
-    gaps: list[dict[str, Floats]] = []
-    buffers: Floats = np.empty((3, 0, 0))
-    begin: Floats = np.empty((0, 1))
-    for window in windows:
-        count = len(window)
-        if count > len(begin):
-            buffers = np.empty((3, *window.shape))
-            # Each window continues the one before, so that the rows left over increase through all of them.
-            begin = np.arange(count, dtype=np.float64)[:, None] * (sizes[0] + 1)
-            np.add(ends, begin, out=buffers[2])
-        one, other, through = buffers[:, :count]
-        if with_bins:
-            np.copyto(other, window)
-            drawn = np.cumsum(other, axis=1, out=one)
-            left = np.subtract(through, drawn, out=other)
-            place = left.ravel().searchsorted((begin[:count] + edges).ravel()).reshape(count, BINS)
-            binned.append((place, left.ravel().take(place) - begin[:count], drawn.ravel().take(place)))
-        if with_gaps:
-            if table is None:
-                gap = np.subtract(pooled, window, out=one)
-                gap /= sizes[0]
-                gap -= np.divide(window, sizes[1], out=other)
-            else:
-                first, values = table
-                gap = values.take(np.add(window, first, out=other.view(np.int64)), out=one, mode="clip")
-            gaps.append(_gap_distances(names, cells.value, gap))
-    found: dict[str, Floats] = {}
-    if binned:
-        place, old, new = (np.concatenate(parts) for parts in zip(*binned, strict=True))
-        _make_tables(place, (old, new), sizes)
-        found = {"psi": _psi(old, new), "jensen_shannon": _jensen_shannon(old, new)}
-    for name in gaps[0] if gaps else ():
-        found[name] = np.concatenate([some[name] for some in gaps])
-    return np.column_stack([found[name] for name in names])
-
-
-def _gap_table(pooled: Floats, sizes: tuple[float, float]) -> tuple[NDArray[np.int64], Floats] | None:
-    """The difference of shares for every number of rows that a window may have in a cell, and where those of each cell begin.
-
-    None if there are many; dividing then takes no longer than finding them.
-    """
-    rows = np.minimum(pooled, sizes[1]).astype(np.int64) + 1
-    if rows.sum() > MOST_GAPS:
-        return None
-    first = np.cumsum(rows) - rows
-    window = np.arange(rows.sum()) - np.repeat(first, rows)
-    return first, (np.repeat(pooled, rows) - window) / sizes[0] - window / sizes[1]
-
-
-def _first_rows(n: float) -> Floats:
-    """For each bin but the first, how many reference rows of `n` precede its first cell at least, as in `_bin_tables`."""
-    found = []
-    for bin in range(1, BINS):
-        rows = math.floor(bin * n / BINS) - 1
-        while rows * (BINS / n) + 1e-9 < bin:
-            rows += 1
-        found.append(rows)
-    return np.array([*found, n], np.float64)
-
-
-def _make_tables(place: NDArray[np.intp], tables: tuple[Floats, Floats], sizes: tuple[float, float]) -> None:
-    """Turn the cumulative rows of both samples at the last cell of each bin into the tables of `_bin_tables`."""
-    # Cells beyond the last reference row join its bin.
-    beyond = place >= place[:, -1:]
-    for table, size in zip(tables, sizes, strict=True):
-        table[beyond] = size
-        table[:, 1:] -= table[:, :-1].copy()
 
 
 def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[NDArray[Any]], str]:

@@ -50,10 +50,8 @@ class FleetModel(Record):
 
     name: str
     store: str
-    """Path, or address with ``://``."""
     owner: str | None
     options: Mapping[str, Any]
-    """Sources, columns and levels."""
     configuration: Configuration
 
     @property
@@ -240,26 +238,19 @@ class ModelStatus(Record):
     model: str
     owner: str | None
     state: str
-    """``"alarm"``, ``"failed"``, ``"drift"``, ``"stale"`` or ``"quiet"``."""
     selected: bool
-    """Whether the e-BH procedure over all models selects it as miscalibrated."""
     verdict: str
     error: str | None = None
-    """Why it could not be updated or read."""
     last_window: str | None = None
     stale_since: str | None = None
-    """Time of the latest data, if the model is stale."""
     n: int = 0
     labelled: int = 0
     e_value: float | None = None
-    """Current e-value of the sequential test of all rows."""
     drift_pvalue: float | None = None
     drift_e_value: float | None = None
     drift_selected: bool = False
     alarms: tuple[Alarm, ...] = ()
-    """Alarms that are not acknowledged."""
     intake: tuple[Mapping[str, Any], ...] = ()
-    """Files that the run added, each with its number of rows or labels and what became of them."""
 
     @property
     def words(self) -> str:
@@ -293,9 +284,7 @@ class FleetStatus(Record):
     """
 
     models: tuple[ModelStatus, ...]
-    """The worst first."""
     alpha: float
-    """False discovery rate of the e-BH procedure."""
     time: str
 
     @property
@@ -318,7 +307,7 @@ class FleetStatus(Record):
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
-        parts = [f"{_of(open_alarms, len(self.models))} with an open alarm"]
+        parts = [f"{open_alarms:,} of {several(len(self.models), 'model')} with an open alarm"]
         if self.selected:
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
@@ -350,10 +339,6 @@ class FleetStatus(Record):
         shown = [f"  {each!r}" for each in self.models[:10]]
         more = len(self.models) - len(shown)
         return "\n".join([self.verdict, *shown, *([f"  and {more:,} more"] if more > 0 else [])])
-
-
-def _of(count: int, total: int) -> str:
-    return f"{count:,} of {several(total, 'model')}"
 
 
 def fleet_status(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -84,7 +85,6 @@ def read_arrivals(
     groups: Any,
     options: Mapping[str, Any],
     ood: Any = None,
-    by_value: bool = True,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -102,8 +102,6 @@ def read_arrivals(
         ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
     ood
         Out-of-distribution scores, those of the monitor.
-    by_value
-        As for `read_ids`.
 
     Examples
     --------
@@ -126,7 +124,7 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    names = read_ids(ids, n, by_value)
+    names = read_ids(ids, n)
     return Arrivals(score, target, label, time, names, _group_keys(groups, n), watched_ood(ood, settings.ood, n))
 
 
@@ -191,10 +189,10 @@ def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
 NO_ID = "every row must have an id"
 
 
-def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None:
+def read_ids(ids: Any, n: int | None) -> list[str] | None:
     """Ids as text, in one spelling for each id, since files and databases write the same id differently.
 
-    Whole numbers are compared without a fraction of zeros and without blanks around them, UUIDs without regard to case. Leading zeros
+    Ids are compared without blanks around them, whole numbers without a fraction of zeros, UUIDs without regard to case. Leading zeros
     count: merging two accounts would lose rows in silence, while an id that is not recognized is reported.
 
     Parameters
@@ -203,13 +201,11 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
         One for each row.
     n
         Number of rows, where it is known.
-    by_value
-        False for stores of earlier formats, whose ids are compared as they were written.
 
     Examples
     --------
-    >>> read_ids([7, "7.0", "07", "A3BB189E-8BF9-3888-9912-ACE4E6543002"], None)
-    ['7', '7', '07', 'a3bb189e-8bf9-3888-9912-ace4e6543002']
+    >>> read_ids([7, "7.0", " 7 ", "07", " a ", "A3BB189E-8BF9-3888-9912-ACE4E6543002"], None)
+    ['7', '7', '7', '07', 'a', 'a3bb189e-8bf9-3888-9912-ace4e6543002']
     """
     if ids is None:
         return None
@@ -231,7 +227,7 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
     hole = _holes(array)
     if hole.any():
         raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
-    names = [id_text(str(value)) for value in array.tolist()] if by_value else [str(value) for value in array.tolist()]
+    names = [id_text(str(value)) for value in array.tolist()]
     for row, name in enumerate(names):
         try:
             name.encode()
@@ -242,7 +238,8 @@ def read_ids(ids: Any, n: int | None, by_value: bool = True) -> list[str] | None
 
 
 def id_text(text: str) -> str:
-    """Return the one spelling of an id: whole numbers without a fraction of zeros, UUIDs in small letters."""
+    """Return the one spelling of an id: without blanks around it, whole numbers without a fraction of zeros, UUIDs in small letters."""
+    text = text.strip()
     if number := WHOLE_ID.fullmatch(text):
         return number[1]
     return text.lower() if UUID.fullmatch(text) else text
@@ -312,39 +309,10 @@ PARTS: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass
-class Taken:
-    """What became of the rows or labels of a delivery."""
-
-    rows: int | None = None
-    """Rows delivered, counted before anything is done with them; None for a delivery of labels."""
-    labels: int | None = None
-    """Labels delivered, likewise."""
-    added: int = 0
-    repeated: int = 0
-    """Rows delivered before or twice, or labels that are known already."""
-    labelled: int = 0
-    """Labels added."""
-    revised: int = 0
-    """Labels corrected."""
-    unknown: int = 0
-    """Labels whose predictions have not arrived."""
-    removed: int = 0
-    """Rows deleted."""
-    pruned: int = 0
-    """Rows and labels of pruned predictions, ignored."""
-    missing: int = 0
-    """Ids delivered without a label by `put_labels`, ignored."""
-    dropped_rows: int = 0
-    """Rows of a file with missing values, not added."""
-    late_rows: int = 0
-    late_labels: int = 0
-
-
-def balance(counts: Any) -> dict[str, int]:
+def balance(counts: Mapping[str, Any]) -> dict[str, int]:
     """The number of rows or labels delivered, and of those in each part."""
-    what = "rows" if counts.labels is None else "labels"
-    return {name: getattr(counts, name) or 0 for name in (what, *PARTS[what])}
+    what = "rows" if counts.get("labels") is None else "labels"
+    return {name: counts.get(name) or 0 for name in (what, *PARTS[what])}
 
 
 def balance_text(counts: Mapping[str, int]) -> str:
@@ -382,8 +350,8 @@ class _Change(NamedTuple):
     ood: NDArray[np.float64]
 
 
-def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Taken:
-    """Add a delivery to its windows.
+def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Counter[str]:
+    """Add a delivery to its windows; returns what became of its rows, by the fields of `Update`.
 
     Parameters
     ----------
@@ -412,9 +380,8 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Taken(
-        delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), labelled=int(seen.sum()), pruned=pruned
-    )
+    taken = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), pruned=pruned)
+    taken["labelled"] = int(seen.sum())
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
@@ -424,7 +391,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
             db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, taken)
     _join(db, stream, start)
-    taken.late_rows = _count_late(db, place[fresh], "late_rows")
+    taken["late_rows"] = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes)
     return taken
 
@@ -447,7 +414,7 @@ def _with_early(db: Transaction, rows: Arrivals) -> Whole:
     return label
 
 
-def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
+def delete(db: Transaction, settings: Settings, ids: list[str]) -> Counter[str]:
     """Delete rows. What was tested is not tested again.
 
     Parameters
@@ -474,12 +441,11 @@ def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
         _Change(kind, rows.place, rows.stream, rows.score, rows.label == rows.target, rows.ood)
         for kind, rows in ((REMOVED, seen), (DELETED, known))
     ]
-    taken = Taken(removed=len(names))
     _apply(db, settings, changes)
-    return taken
+    return Counter(removed=len(names))
 
 
-def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Taken:
+def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Counter[str]:
     """Add labels to rows delivered before; the others are kept until their predictions arrive.
 
     Parameters
@@ -506,15 +472,14 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     pruned[early] = db.is_pruned(names[early].tolist())
     early &= ~pruned
     db.count_ignored(int(pruned.sum()))
-    taken = Taken(
-        None, len(ids), repeated=repeated, unknown=int(early.sum()), pruned=int(pruned.sum()), missing=missing
-    )
+    taken = Counter(labels=len(ids), repeated=repeated, missing=missing, unknown=int(early.sum()))
+    taken["pruned"] = int(pruned.sum())
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
     known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
     changes = _relabel(db, names, label, known, taken)
-    taken.repeated += len(known.row) - taken.labelled - taken.revised
+    taken["repeated"] += len(known.row) - taken["labelled"] - taken["revised"]
     _apply(db, settings, changes)
     return taken
 
@@ -597,18 +562,18 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     raise InputError("ids", problem, "give a new prediction a new id", row=row)
 
 
-def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
+def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Counter[str]) -> list[_Change]:
     """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
     rows, new = known.take(moved), new[moved]
     had = rows.label != UNKNOWN
     old = rows.take(had)
-    taken.labelled += int((~had).sum())
-    taken.revised += int(had.sum())
+    taken["labelled"] += int((~had).sum())
+    taken["revised"] += int(had.sum())
     db.relabel(zip(new.tolist(), ids[rows.row].tolist(), strict=True))
     _count(db, old.place, "revised")
-    taken.late_labels += _count_late(db, rows.place, "late_labels")
+    taken["late_labels"] += _count_late(db, rows.place, "late_labels")
     return [
         _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target, old.ood),
         _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target, rows.ood),

@@ -81,17 +81,14 @@ class ConfidenceSummary(Record):
     """
 
     n: float
-    """Number of rows."""
     mean: float
     standard_error: float
-    """Standard error of the mean."""
     median: float
     p90: float
     p99: float
     lowest: float
     highest: float
     share_90: float
-    """Share of rows with a confidence of at least 0.9."""
     share_99: float
     lens: str = "score"
 
@@ -123,9 +120,7 @@ class ChangeReading(Record):
     """
 
     direction: str
-    """``"rise"``, ``"fall"`` or ``"none"``."""
     difference: float
-    """Mean of the window minus mean of the reference data."""
     pvalue: float
     alpha: float
     reference: ConfidenceSummary
@@ -180,10 +175,8 @@ class AccuracyEstimate(Record):
     estimate: float
     standard_error: float
     reference_accuracy: float | None
-    """Accuracy in the labelled reference data, if given."""
     n: float
     threshold: float | None = None
-    """Confidence above which ``"atc"`` counts rows as correct."""
 
     @property
     def assumption(self) -> str:
@@ -234,12 +227,9 @@ class ScoreFindings:
 
     confidence: ConfidenceSummary
     reading: ChangeReading | None
-    """None without reference data."""
     drift: DriftReport | None
     accuracy: tuple[AccuracyEstimate, ...]
-    """By the difference of confidences and by mean confidence; empty if the lens is one class of several."""
     ood: tuple[OodFindings, ...] = ()
-    """Out-of-distribution scores, where the monitor watches any."""
 
     @property
     def drift_pvalue(self) -> float | None:
@@ -406,7 +396,8 @@ def estimate_accuracy(
         spread = labelled.mean((gap - labelled.mean(gap)) ** 2) / labelled.effective_size
         error = math.sqrt(spread + sample.variance / sample.size)
         return AccuracyEstimate(method, min(1.0, max(0.0, estimate)), error, accuracy, sample.size)
-    threshold = _threshold(*_table(labelled))
+    ties = labelled.ties
+    threshold = _threshold(ties.score, ties.weight, float(ties.weight.sum() - ties.outcome.sum()))
     error = _atc_error(labelled, sample, n_resamples, rng)
     return AccuracyEstimate("atc", sample.part_above(threshold), error, accuracy, sample.size, threshold)
 
@@ -439,12 +430,6 @@ def _labelled(source: Any, argument: str) -> View:
 
 def _raise_binary(argument: str) -> None:
     raise LensError(argument, "has the lens of the positive class instead of the top label", "use lens='top_label'")
-
-
-def _table(view: View) -> tuple[Floats, Floats, float]:
-    """Distinct scores, their weight, and the weight of wrong rows."""
-    ties = view.ties
-    return ties.score, ties.weight, float(ties.weight.sum() - ties.outcome.sum())
 
 
 def _threshold(score: Floats, weight: Floats, errors: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,6 @@ from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
     ALL_ROWS,
     Arrivals,
-    Taken,
     balance,
     delete,
     group_key,
@@ -398,7 +398,6 @@ class Monitor:
             groups=groups,
             options=options,
             ood=ood,
-            by_value=self._store.by_value,
         )
         if when is not None:
             self._require_time()
@@ -407,7 +406,7 @@ class Monitor:
             begun = len(db.events())
             rows = _with_known_groups(db, rows)
             if _came_before(db, rows, delivery):
-                taken = Taken(rows.n, repeated=rows.n)
+                taken = Counter(rows=rows.n, repeated=rows.n)
             else:
                 taken = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
                 if rows.time is not None and rows.n:
@@ -416,7 +415,7 @@ class Monitor:
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
-    def add_labels(self, ids: Any, y_true: Any, *, when: Any = None) -> Update:
+    def add_labels(self, ids: Any, y_true: Any, *, now: Any = None) -> Update:
         """Add or correct labels of earlier predictions; each is added to the window of its prediction.
 
         Parameters
@@ -425,7 +424,7 @@ class Monitor:
             Identifiers given to `update`.
         y_true : array-like of shape (N,)
             Label of each.
-        when : str or datetime, optional
+        now : str or datetime, optional
             Current time, at which windows close and horizons expire; by default the newest time among the rows.
 
         Returns
@@ -433,15 +432,15 @@ class Monitor:
         Update
             Numbers of labels added, windows closed and tested, and the ``alarms`` raised.
         """
-        names = read_ids(ids, None, self._store.by_value)
+        names = read_ids(ids, None)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         delivered = len(names)
         labels = read_labels(y_true, delivered, k=self.settings.k, classes=self.settings.names)
         with self._store.write() as db:
             begun = len(db.events())
-            if when is not None:
-                self._pass_time(db, when)
+            if now is not None:
+                self._pass_time(db, now)
             taken = put_labels(db, self.settings, names, labels)
             reconcile({**balance(taken), "labels": delivered})
             moved = settle(db, self.settings)
@@ -471,7 +470,7 @@ class Monitor:
         InputError
             If an id is unknown; nothing is removed.
         """
-        names = read_ids(ids, None, self._store.by_value)
+        names = read_ids(ids, None)
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         with self._store.write() as db:
@@ -547,12 +546,12 @@ class Monitor:
         kept = plan.kept + plan.rows - rows
         return Pruned(rows, windows, waiting, kept, before, before if dry_run else self._store.size(), dry_run)
 
-    def advance(self, when: Any) -> Update:
+    def advance(self, now: Any) -> Update:
         """Set the current time, at which windows close and horizons expire.
 
         Parameters
         ----------
-        when : str or datetime
+        now : str or datetime
             Current time.
 
         Returns
@@ -562,9 +561,9 @@ class Monitor:
         """
         with self._store.write() as db:
             begun = len(db.events())
-            self._pass_time(db, when)
+            self._pass_time(db, now)
             moved = settle(db, self.settings)
-        return self._answer(Taken(), moved, begun)
+        return self._answer(Counter(), moved, begun)
 
     def _require_time(self, argument: str = "when") -> None:
         if not self.settings.rule.by_time:
@@ -572,9 +571,9 @@ class Monitor:
                 argument, "applies to windows of time, and these are counted in rows", f"drop {argument}"
             )
 
-    def _pass_time(self, db: Transaction, when: Any) -> None:
-        self._require_time()
-        _advance(db, read_time(when))
+    def _pass_time(self, db: Transaction, now: Any) -> None:
+        self._require_time("now")
+        _advance(db, read_time(now, "now"))
 
     def status(self, *, last: int | None = 60, group: Any = None) -> MonitorStatus:
         """Return the current status.
@@ -656,13 +655,13 @@ class Monitor:
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
         return Baseline(None if part is None else part.lenses[self.settings.lens], self._ood.get(stream, {}))
 
-    def _answer(self, taken: Taken, moved: tuple[list[int], list[int]], begun: int) -> Update:
+    def _answer(self, taken: Counter[str], moved: tuple[list[int], list[int]], begun: int) -> Update:
         self._examine()
         with self._store.read() as db:
             raised = alarms_of(db, self.settings)[begun:]
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
-        return Update(**vars(taken), closed=closed, tested=tested, alarms=fresh, ongoing=known)
+        return Update(**taken, closed=closed, tested=tested, alarms=fresh, ongoing=known)
 
     def _examine_if_writable(self) -> None:
         """Compare scores where the results can be kept now; else the next call that can write does, and raises the alarms."""

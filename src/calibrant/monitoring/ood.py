@@ -162,7 +162,6 @@ class OodFindings(Record):
     reference_p90: float | None = None
     reference_p99: float | None = None
     beyond: float | None = None
-    """Share of rows above the 99th percentile of the reference data."""
     drift: DriftReport | None = None
 
     @property

@@ -147,12 +147,9 @@ def _end(s: MonitorStatus, end: int) -> float | int:
 
 
 def _labels(labels: dict[str, Any]) -> str:
-    pairs = [f'{name}="{_escaped(str(value))}"' for name, value in labels.items()]
+    escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+    pairs = [f'{name}="{str(value).translate(escaped)}"' for name, value in labels.items()]
     return "{" + ",".join(pairs) + "}" if pairs else ""
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _value(value: float | int) -> str:

@@ -20,16 +20,6 @@ Texts = NDArray[np.object_]
 ALL = 2**62
 """A limit that no number of windows reaches."""
 WINDOWS = "SELECT place, closed, tested, examined, late_rows, late_labels, revised FROM windows "
-
-
-# Made when it is first needed: older stores do not have it.
-EARLY = "CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID"
-
-
-# Fingerprints of the ids of rows that were pruned; made with the first.
-PRUNED = "CREATE TABLE IF NOT EXISTS pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL)"
-
-
 # Columns of the tables whose rows are replaced.
 COLUMNS = {
     "meta": "name value",
@@ -109,12 +99,6 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._has_ood = self.has_table("ood")
-
-    def has_table(self, name: str) -> bool:
-        """Whether the store has a table; some are made when they are first needed."""
-        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-        return self.connection.execute(query, (name,)).fetchone() is not None
 
     def _upsert(self, table: str, key: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert rows, replacing those with the same key."""
@@ -142,9 +126,8 @@ class Transaction:
     def ood_reference(self) -> dict[str, dict[str, Sketch]]:
         """Out-of-distribution scores of the reference, by stream and name."""
         found: dict[str, dict[str, Sketch]] = {}
-        if self._has_ood:
-            for stream, name, content in self.connection.execute("SELECT stream, name, content FROM ood_reference"):
-                found.setdefault(stream, {})[name] = Sketch.from_bytes(content)
+        for stream, name, content in self.connection.execute("SELECT stream, name, content FROM ood_reference"):
+            found.setdefault(stream, {})[name] = Sketch.from_bytes(content)
         return found
 
     # Streams
@@ -236,7 +219,7 @@ class Transaction:
         if stream is not None:
             query, values = query + " AND stream = ?", (place, stream)
         found = [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
-        return [part._replace(ood=self._ood(*part[:2])) for part in found] if self._has_ood else found
+        return [part._replace(ood=self._ood(*part[:2])) for part in found]
 
     def _ood(self, place: int, stream: str) -> dict[str, Sketch]:
         query = "SELECT name, content FROM ood WHERE place = ? AND stream = ?"
@@ -311,18 +294,15 @@ class Transaction:
 
     def delete_rows(self, ids: Sequence[str]) -> None:
         """Delete rows and their out-of-distribution scores."""
-        for table in ("rows", "ood_rows") if self._has_ood else ("rows",):
+        for table in ("rows", "ood_rows"):
             self.connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((each,) for each in ids))  # noqa: S608
 
     def keep_early(self, labels: Iterable[tuple[str, int]]) -> None:
         """Keep labels whose predictions have not arrived: id, label; a later one replaces an earlier one."""
-        self.connection.execute(EARLY)
         self._upsert("early", "id", labels)
 
     def take_early(self) -> tuple[Whole, Whole]:
         """Row and label of the rows passed to `known` whose label arrived before them; they are not kept any longer."""
-        if not self.has_table("early"):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         found = self.connection.execute(
             "SELECT i.number, e.label FROM incoming i JOIN early e ON e.id = i.id"
         ).fetchall()
@@ -331,31 +311,20 @@ class Transaction:
 
     def count_early(self) -> int:
         """Number of labels whose predictions have not arrived."""
-        if not self.has_table("early"):
-            return 0
         return int(self.connection.execute("SELECT count(*) FROM early").fetchone()[0])
 
     # Retention
 
-    def windows_with_rows(self) -> list[Window]:
-        """All windows that rows were added to, in order."""
-        return self._windows("WHERE place IN (SELECT place FROM parts WHERE n > 0) ORDER BY place")
-
-    def count_rows(self) -> dict[int, int]:
-        """Number of rows of each window that are stored with their ids."""
-        return dict(self.connection.execute("SELECT place, count(*) FROM rows GROUP BY place").fetchall())
-
-    def count_unlabelled(self) -> dict[int, int]:
-        """Number of rows of each window, stored with their ids, whose label is missing."""
-        query = "SELECT place, count(*) FROM rows WHERE label = -1 GROUP BY place"
-        return dict(self.connection.execute(query).fetchall())
+    def count_rows(self, *, unlabelled: bool = False) -> dict[int, int]:
+        """Number of rows of each window that are stored with their ids, all or those without a label."""
+        condition = "WHERE label = -1" if unlabelled else ""
+        return dict(self.connection.execute(f"SELECT place, count(*) FROM rows {condition} GROUP BY place").fetchall())  # noqa: S608
 
     def forget_rows(self, places: Mapping[int, bool], begin: str, limit: int) -> list[str]:
         """Replace rows of windows by fingerprints of their ids, in the order of ids from `begin` on; returns the ids.
 
         `places` states for each window whether its rows without a label are kept.
         """
-        self.connection.execute(PRUNED)
         self.connection.execute("CREATE TEMP TABLE forgotten (place INTEGER PRIMARY KEY, waits INTEGER)")
         pairs = [(place, int(waits)) for place, waits in places.items()]
         self.connection.executemany("INSERT INTO forgotten VALUES (?, ?)", pairs)
@@ -374,7 +343,7 @@ class Transaction:
     def is_pruned(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether rows with these ids were pruned."""
         found = np.zeros(len(ids), bool)
-        if len(ids) and self.has_table("pruned"):
+        if len(ids):
             self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (fingerprint INTEGER, number INTEGER)")
             self.connection.execute("DELETE FROM asked")
             rows = ((id_fingerprint(each), number) for number, each in enumerate(ids))

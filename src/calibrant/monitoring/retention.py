@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..errors import FileError
 from ..util.results import Record, several
 from .databases import is_full
+from .ingest import ALL_ROWS
 from .queries import Transaction
 from .settings import Settings
 from .store import Store
@@ -46,7 +47,6 @@ class Pruned(Record):
     rows: int
     windows: tuple[str, ...]
     waiting: tuple[str, ...]
-    """Older windows whose rows are kept, because they wait for labels."""
     kept: int
     size_before: int
     size_after: int
@@ -89,13 +89,13 @@ def plan_retention(db: Transaction, settings: Settings, keep: int | str) -> Plan
     skipped, and when its labels are complete or their horizon has passed. Without a horizon, its unlabelled rows stay.
     """
     clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
-    windows = db.windows_with_rows()
+    windows = db.windows(ALL_ROWS)
     if isinstance(keep, str):
         length = read_duration(keep, "keep")
         old = [w for w in windows if clock is not None and settings.rule.span(w.place)[1] + length <= clock]
     else:
         old = windows[: max(0, len(windows) - keep)]
-    every, unlabelled = db.count_rows(), db.count_unlabelled()
+    every, unlabelled = db.count_rows(), db.count_rows(unlabelled=True)
     places, waiting, rows = {}, [], 0
     for window in old:
         place = window.place
@@ -120,7 +120,6 @@ def prune_rows(store: Store, places: Mapping[int, bool]) -> int:
             with store.write() as db:
                 late = set(db.unexamined())  # rows arrived since the comparison
                 names = db.forget_rows({p: waits for p, waits in places.items() if p not in late}, begin, limit)
-                store.mark_pruned(db)
         except FileError as error:
             if not is_full(error.problem) or limit == LEAST:
                 raise

@@ -294,14 +294,11 @@ class EProcess(Record):
     alpha: float
     lens: str
     logs: Floats = field(compare=False)
-    """Logarithm of the e-value of each alternative."""
     memory: Memory = field(compare=False)
     windows: int = 0
     rows: int = 0
     log_best: float = 0.0
-    """Largest logarithm of the e-process so far."""
     reached_window: int | None = None
-    """Number of windows when 1/alpha was first reached."""
     reached_rows: int | None = None
 
     @cached_property

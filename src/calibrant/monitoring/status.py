@@ -62,18 +62,13 @@ class Alarm(Record):
 
     number: int
     kind: str
-    """``"calibration"``, ``"change"``, ``"scores"`` or ``"ood"``."""
     group: Any
-    """None for all rows."""
     window: str
     evidence: float
-    """E-value of the sequential test, run length of the detector, or adjusted p-value of the drift."""
     words: str
     onset: str | None
-    """Window of the estimated onset of the change."""
     acknowledged: bool
     score: str | None = None
-    """Name of the out-of-distribution score."""
 
     def _title(self) -> str:
         named = ("" if self.score is None else f" {self.score}") + (
@@ -124,19 +119,14 @@ class WindowStatus(Record):
 
     window: str
     start: int
-    """Microseconds since 1970, or index of the first row."""
     end: int
     state: str
-    """``"open"``, ``"waiting"`` for labels, ``"tested"`` or ``"skipped"``."""
     n: int
     labelled: int
     scores: ScoreFindings
     calibration: WindowCalibration | None
-    """None without labels."""
     e_value: float | None
-    """E-value of the sequential test after this window; None if it was not tested."""
     detector: float | None
-    """Statistic of the change detector after this window; None if not tested or restarted."""
     late_rows: int = 0
     late_labels: int = 0
     revised: int = 0
@@ -243,14 +233,10 @@ class GroupStatus(Record):
     labelled: int
     e_value: float
     needed: float
-    """Critical value; all groups together are ever rejected falsely with probability at most alpha."""
     rejected: bool
     flagged: bool
-    """Whether the e-BH procedure selects the group; the false discovery rate is at most alpha."""
     changes: int
-    """Changes found by the change detector; a continuing one counts once."""
     drift_pvalue: float | None
-    """Score drift in the last closed window in which the group had rows."""
     declared: bool
 
     def _title(self) -> str:
@@ -300,41 +286,28 @@ class Update(Record):
         Rows of the file that the command line did not add because of missing values.
     """
 
-    added: int
-    repeated: int
-    """Rows delivered before or twice, or labels that are known already."""
-    labelled: int
-    revised: int
-    unknown: int
-    """Labels whose predictions have not arrived; kept, and added with them."""
-    late_rows: int
-    """Rows whose window was closed already."""
-    late_labels: int
-    """Labels of windows tested already; counted in their window, not tested again."""
-    closed: tuple[str, ...]
-    tested: tuple[str, ...]
-    """Windows tested."""
-    alarms: tuple[Alarm, ...]
-    """Alarms raised."""
+    added: int = 0
+    repeated: int = 0
+    labelled: int = 0
+    revised: int = 0
+    unknown: int = 0
+    late_rows: int = 0
+    late_labels: int = 0
+    closed: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
     ongoing: tuple[Alarm, ...] = ()
-    """Acknowledged changes that continue."""
     removed: int = 0
-    """Rows removed."""
     pruned: int = 0
-    """Rows and labels of predictions that were pruned; ignored."""
     missing: int = 0
-    """Ids given to `add_labels` without a label; ignored."""
     rows: int | None = None
-    """Rows delivered by `update`: each is added, repeated, pruned or dropped."""
     labels: int | None = None
-    """Labels delivered by `add_labels`: each is labelled, revised, repeated, unknown, missing or pruned."""
     dropped_rows: int = 0
-    """Rows of the file that the command line did not add because of missing values."""
 
     @property
     def balance(self) -> dict[str, int]:
         """What became of each row or label delivered: their number, and its parts."""
-        return balance(self)
+        return balance(vars(self))
 
     def _title(self) -> str:
         sentences = [balance_text(self.balance)] if self.rows or self.labels else []
@@ -393,27 +366,20 @@ class MonitorStatus(Record):
     """
 
     settings: Settings
-    """Settings, fixed at creation."""
     reference_n: int
     group: Any
-    """Group whose windows are shown; None for all rows."""
     n: int
     labelled: int
     clock: str | None
-    """Newest time, or number of rows."""
     total_windows: int
     windows: tuple[WindowStatus, ...]
-    """The windows shown."""
     all_read: tuple[WindowStatus, ...]
-    """The windows shown, and the newest closed and labelled ones, in order."""
     groups: tuple[GroupStatus, ...]
     together: float | None
-    """Mean e-value of the groups declared at creation: evidence that at least one is miscalibrated."""
     alarms: tuple[Alarm, ...]
     process: EProcess
     detector: EDetector
     waiting: str = ""
-    """Why the next window is not tested yet."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -620,7 +586,7 @@ def build_status(
         group=group,
         n=n,
         labelled=labelled,
-        clock=_clock_text(clock, settings),
+        clock=None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}",
         total_windows=total,
         windows=tuple(shown),
         all_read=tuple(each.values()),
@@ -632,10 +598,6 @@ def build_status(
         waiting=waiting,
         notes=_notes(shown, reference.scores, early, ignored),
     )
-
-
-def _clock_text(clock: int | None, settings: Settings) -> str | None:
-    return None if clock is None else time_text(clock) if settings.rule.by_time else f"row {clock:,}"
 
 
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, cast
@@ -17,52 +18,48 @@ from typing import Any, cast
 from ..errors import FileError
 from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
+from .ingest import id_text
 from .queries import Stream, Transaction
 
-FORMAT = 4
-"""Format of new stores. Those before compare ids as they were written; the third has pruned rows or windows of a time zone, the second
-out-of-distribution scores."""
-PRUNED_FORMAT, BY_VALUE_FORMAT = 3, 4
+FORMAT = 5
+"""Format of the tables; a store of an earlier format is brought to it when it is opened."""
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
-CREATE TABLE streams (
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS streams (
   stream TEXT PRIMARY KEY, number INTEGER NOT NULL, declared INTEGER NOT NULL, eprocess TEXT NOT NULL, detector TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE windows (
+CREATE TABLE IF NOT EXISTS windows (
   place INTEGER PRIMARY KEY, closed INTEGER NOT NULL DEFAULT 0, tested INTEGER NOT NULL DEFAULT 0, examined INTEGER NOT NULL DEFAULT 0,
   late_rows INTEGER NOT NULL DEFAULT 0, late_labels INTEGER NOT NULL DEFAULT 0, revised INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX windows_untested ON windows (tested, place);
-CREATE TABLE parts (
+CREATE INDEX IF NOT EXISTS windows_untested ON windows (tested, place);
+CREATE TABLE IF NOT EXISTS parts (
   place INTEGER NOT NULL, stream TEXT NOT NULL, n INTEGER NOT NULL, labelled INTEGER NOT NULL,
   scores BLOB NOT NULL, outcomes BLOB NOT NULL, drift TEXT, measured TEXT, PRIMARY KEY (place, stream)
 );
-CREATE TABLE rows (
+CREATE TABLE IF NOT EXISTS rows (
   id TEXT PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, score REAL NOT NULL, target INTEGER NOT NULL,
   label INTEGER NOT NULL, version INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE evidence (
+CREATE TABLE IF NOT EXISTS deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS evidence (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, digest TEXT NOT NULL, labelled INTEGER NOT NULL,
   log_value REAL, log_detector REAL, UNIQUE (place, stream)
 );
-CREATE TABLE events (
+CREATE TABLE IF NOT EXISTS events (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, evidence REAL NOT NULL,
   words TEXT NOT NULL, onset INTEGER, seen INTEGER NOT NULL DEFAULT 0, UNIQUE (place, stream, kind)
 );
-"""
-
-
-# Further tables of a store with out-of-distribution scores.
-OOD_SCHEMA = """
-CREATE TABLE ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
-CREATE TABLE ood (
+CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ood (
   place INTEGER NOT NULL, stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (place, stream, name)
 );
-CREATE TABLE ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
 """
 
 
@@ -74,6 +71,12 @@ def is_unwritable(error: FileError) -> bool:
     """
     reasons = ("read-only", "permission denied", "another process was writing")
     return is_full(error.problem) or any(reason in error.problem for reason in reasons)
+
+
+def _create_tables(connection: Connection) -> None:
+    """Create the tables that are not there."""
+    for statement in filter(str.strip, SCHEMA.split(";\n")):
+        connection.execute(statement)
 
 
 class Store:
@@ -92,7 +95,6 @@ class Store:
         self.database = database_of(path)
         self.path = self.database.path
         """File, or URL without password."""
-        self.format = FORMAT
 
     @classmethod
     def create(
@@ -113,9 +115,7 @@ class Store:
             database.prepare(connection)
             with store._transaction(connection, writing=True):
                 store._require_empty(connection)
-                for statement in (SCHEMA + (OOD_SCHEMA if ood else "")).split(";\n"):
-                    if statement.strip():
-                        connection.execute(statement)
+                _create_tables(connection)
                 pairs = [(name, json.dumps(value)) for name, value in meta.items()]
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
                 connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
@@ -143,20 +143,24 @@ class Store:
             if version is None:
                 raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
             if version > FORMAT:
-                raise FileError(
-                    str(store.path),
-                    f"has format {version}; this version of calibrant reads up to {FORMAT}",
-                    "update calibrant",
-                )
+                problem = f"has format {version}; this version of calibrant reads up to {FORMAT}"
+                raise FileError(str(store.path), problem, "update calibrant")
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
-            store.format = version
+        if version < FORMAT:
+            store._upgrade()
         return store
 
-    @property
-    def by_value(self) -> bool:
-        """Whether ids are compared by value, not as they were written."""
-        return self.format >= BY_VALUE_FORMAT
+    def _upgrade(self) -> None:
+        """Bring a store of an earlier format to the present one: tables that it lacks, and ids in their one spelling."""
+        with self.write() as db:
+            _create_tables(db.connection)
+            names = [name for (name,) in db.connection.execute("SELECT id FROM rows").fetchall()]
+            spelled = Counter(map(id_text, names))
+            changed = [(id_text(name), name) for name in names if id_text(name) != name and spelled[id_text(name)] == 1]
+            for table in ("rows", "ood_rows"):
+                db.connection.executemany(f"UPDATE {table} SET id = ? WHERE id = ?", changed)  # noqa: S608 - a constant
+            self.database.mark(db.connection, FORMAT)
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
@@ -166,11 +170,6 @@ class Store:
             db = Transaction(connection)
             for (place,) in connection.execute("SELECT place FROM windows ORDER BY place").fetchall():
                 db.parts(place)
-
-    def mark_pruned(self, db: Transaction) -> None:
-        """Mark a store whose rows were pruned; an earlier version would count them again."""
-        self.format = max(self.format, PRUNED_FORMAT)
-        self.database.mark(db.connection, self.format)
 
     def compact(self) -> None:
         """Give the space of deleted rows back, where the disk has space for that; otherwise the rows to come use it."""
@@ -224,7 +223,7 @@ class Store:
         connection: Connection | None = None
         try:
             connection = self.database.connect(writing)
-            self._configure(connection)
+            self.database.configure(connection)
             try:
                 yield connection
             finally:
@@ -243,10 +242,6 @@ class Store:
         finally:
             if connection is not None:
                 connection.close()
-
-    def _configure(self, connection: Connection) -> None:
-        """Settings of each connection."""
-        self.database.configure(connection)
 
     def is_unfinished(self) -> bool:
         """Whether its creation was interrupted. A file of no bytes is rather one that lost its content."""

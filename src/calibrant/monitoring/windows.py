@@ -239,7 +239,8 @@ def time_text(micros: int, *, days: bool = False) -> str:
 def read_time(when: Any, argument: str = "when") -> int:
     """One time in microseconds since 1970 in UTC."""
     try:
-        return int(_times(np.array([_plain(when)], object) if np.ndim(when) == 0 else when, argument)[0])
+        when = when.to_pydatetime() if hasattr(when, "to_pydatetime") else when
+        return int(_times(np.array([when], object) if np.ndim(when) == 0 else when, argument)[0])
     except InputError as error:
         raise error.replaced(argument=argument, row=None) from None
 
@@ -267,10 +268,6 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
     if found.shape != (n,):
         raise ShapeError(argument, f"expected {n} times, one for each row; got {len(found)}")
     return found
-
-
-def _plain(when: Any) -> Any:
-    return when.to_pydatetime() if hasattr(when, "to_pydatetime") else when
 
 
 def _times(when: Any, argument: str) -> Whole:

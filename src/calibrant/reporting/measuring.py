@@ -22,7 +22,7 @@ from ..metrics.properties import is_slow, is_slow_to_resample
 from ..metrics.references import references
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
-from ..util.processes import beside
+from ..util.processes import run_all
 from ..util.progress import track
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
@@ -106,9 +106,8 @@ def measure(
     groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
     tasks: list[Callable[[], Any]] = [*(partial(part, group) for group in groups), partial(_discrimination, p)]
     with sharing():
-        with beside(tasks, p.n * p.k) as afterwards:
-            other = None if meanwhile is None else meanwhile()
-        *done, discrimination = afterwards()
+        other = None if meanwhile is None else meanwhile()
+        *done, discrimination = run_all(tasks, p.n * p.k)
     found_rows = {
         place: one for group, own in zip(groups, done, strict=True) for place, one in zip(group, own, strict=True)
     }

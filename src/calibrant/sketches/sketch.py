@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..util.kernels import LOW_BITS, LOW_MASK
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve, views_of
-from ..views.view import Summary, View
+from ..views.view import Summary, View, sorted_views
 from .error_bound import most_moved, spread_views
 from .grid import CELLS, EQUAL, cell_sums, grid, slots
 from .serialization import pack, unpack, well_formed
@@ -339,10 +339,7 @@ class Sketch(Summary):
 
     @cached_property
     def _view(self) -> View:
-        edges = grid().edges
-        view = cell_view(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
-        view.has_mixed_cells = self._kept.are_mixed
-        return view
+        return sketch_views([self])[0]
 
     def error_bound(self, metric: Callable[..., float], **options: Any) -> float:
         """Estimate a bound on the difference between the value of a metric on the sketch and on the rows.
@@ -498,19 +495,29 @@ def checked_cells(arrays: list[Counts], head: Mapping[str, Any]) -> tuple[Counts
     return where, CellSums(*kept) if rest_bits == REST_BITS else CellSums.of(BinSums(*kept))
 
 
-def cell_view(sums: BinSums | CellSums, low: Floats, high: Floats, lens: str) -> View:
-    """A view of cells: each at its mean score, with outcomes 0 and 1 weighted by their counts."""
-    full = sums.rows > 0
-    rows, positives = sums.rows[full], sums.positives[full]
+def sketch_views(sketches: Sequence[Sketch]) -> list[View]:
+    """Compute the views of sketches of one lens in one pass over the cells of all; each sketch keeps its own."""
+    edges = grid().edges
+    cells = np.concatenate([sketch._cells for sketch in sketches])
+    sums = CellSums(*map(np.concatenate, zip(*(sketch._kept for sketch in sketches), strict=True)))
+    sizes = np.array([len(sketch._cells) for sketch in sketches])
+    views = cell_views(sums, edges[cells], edges[cells + 1], sizes, sketches[0].lens)
+    for sketch, view in zip(sketches, views, strict=True):
+        view.has_mixed_cells = sketch._kept.are_mixed
+        sketch._view = view
+    return views
+
+
+def cell_views(sums: BinSums | CellSums, low: Floats, high: Floats, sizes: Counts, lens: str) -> list[View]:
+    """Views of consecutive cells, so many in each: a cell at its mean score, with outcomes 0 and 1 weighted by their counts."""
     # Rounding must not move the mean across an edge into the next bin.
-    above = np.where(low[full] > 0, np.nextafter(low[full], 1), 0.0)
-    score = np.clip(sums.score_sum[full] / rows, above, high[full])
-    counts = np.column_stack([rows - positives, positives]).ravel()
-    kept = counts > 0
-    outcome = np.tile(np.array([0, 1], np.uint8), len(score))[kept]
-    view = View(np.repeat(score, 2)[kept], outcome, counts[kept], "counts", lens=lens)
-    view.sorted_rows = view.score, view.outcome, view.weight  # in the order of the cells
-    return view
+    above = np.where(low > 0, np.nextafter(low, 1), 0.0)
+    score = np.clip(sums.score_sum / np.maximum(sums.rows, 1), above, high)
+    counts = np.column_stack([sums.rows - sums.positives, sums.positives])
+    cell, outcome = np.nonzero(counts)
+    ends = np.searchsorted(cell, np.cumsum(sizes))
+    rows = np.diff(ends, prepend=0)
+    return sorted_views(score[cell], outcome.astype(np.uint8), counts[cell, outcome], rows, lens)
 
 
 def _counted(view: View, weight: Counts) -> Sketch:

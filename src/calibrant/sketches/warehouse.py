@@ -16,7 +16,7 @@ from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError
 from ..input.convert import SUM_TOLERANCE
 from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
-from .row_sums import LN2, TERMS, log_table
+from .row_sums import LN2, log_table
 
 # Version of the columns that a query returns.
 VERSION = 1
@@ -282,7 +282,7 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
         steps.append({"p": "vx0", "outcome": "CASE WHEN fault = 0 AND class_index = 1 THEN 1 ELSE 0 END"})
     steps += _cell_steps(own)
     if plan.sums_rows:
-        steps += _shifted_row_sum_steps(own) if own.shifts else _row_sum_steps(own)
+        steps += _row_sum_steps(own)
     return [*steps, *_unit_steps(plan, own), _parts_of_sums(plan, own)]
 
 
@@ -408,52 +408,6 @@ def _row_sum_steps(own: Dialect) -> Steps:
     surprise = "CASE WHEN own = small THEN log1 ELSE log2 END"
     entropy = " + ".join(f"FLOOR({v} * {log} * {unit} + 0.5)" for v, log in (("small", "log1"), ("large", "log2")))
     steps.append({"surprise": f"FLOOR(({surprise}) * {unit} + 0.5)", "entropy": entropy})
-    return steps
-
-
-def _shifted_row_sum_steps(own: Dialect) -> Steps:
-    """The same numbers as `_row_sum_steps`, for an engine with shifts.
-
-    The octave of the smaller number is found by comparisons: first among steps of eight, then within one. Only numbers below 2^-64 are
-    lifted before, to about 2^-60, by a logarithm that need not be exact. Integers are shifted rather than added, since ANSI mode checks
-    every addition.
-    """
-    least, lowest = _double(2.0**-1074), _double(2.0**-64)
-    lift = f"FLOOR(LN(GREATEST(small, {least})) / {_double(-LN2)}) - 60"
-    eights = " ".join(f"WHEN z >= {_double(2.0**-n)} THEN {n - 8}" for n in range(8, 64, 8))
-    ones = " ".join(f"WHEN z8 >= {_double(2.0**-n)} THEN {n - 1}" for n in range(1, 8))
-    inverse, logs = (", ".join(map(_double, values.tolist())) for values in log_table())
-    unit = _double(2.0**40)
-    steps: Steps = [
-        {
-            "small": "CASE WHEN p <= 0.5 THEN p ELSE 1 - p END",
-            "large": "CASE WHEN p <= 0.5 THEN 1 - p ELSE p END",
-            "own": "CASE WHEN outcome = 1 THEN p ELSE 1 - p END",
-        },
-        {"lift": f"CASE WHEN small >= {lowest} THEN 0 ELSE {lift} END"},
-        {"z": "CASE WHEN lift = 0 THEN small ELSE small * POWER(CAST(2 AS DOUBLE), lift) END"},
-        {"eights": f"CASE {eights} ELSE 56 END"},
-        {"z8": "z * SHIFTLEFT(1L, eights)"},
-        {"ones": f"CASE {ones} ELSE 7 END"},
-        {"part1": "z8 * SHIFTLEFT(1L, ones)", "part2": "CASE WHEN large < 1 THEN large ELSE 0.5D END"},
-        {f"place{n}": f"CAST(FLOOR(part{n} * 256 - 127) AS INT)" for n in (1, 2)},
-        {f"r{n}": f"part{n} * {own.entry.format(values=inverse, place=f'place{n}')} - 1" for n in (1, 2)},
-    ]
-    terms = "".join(f" + {_double(term)}) * r{{n}}" for term in TERMS[1:])
-    series = f"((((r{{n}} * {_double(TERMS[0])}{terms} + 1) * r{{n}}"
-    above = [f"{own.entry.format(values=logs, place=f'place{n}')} - {series.format(n=n)}" for n in (1, 2)]
-    octaves = "(CAST(lift AS DOUBLE) + CAST(eights AS DOUBLE) + CAST(ones AS DOUBLE))"
-    steps.append(
-        {
-            "log1": f"CASE WHEN small > 0 THEN ({above[0]}) + {octaves} * {_double(LN2)} ELSE 0D END",
-            "log2": f"({above[1]}) - CASE WHEN large < 1 THEN 0D ELSE {_double(LN2)} END",
-        }
-    )
-    entropy = " + ".join(
-        f"CAST(FLOOR({v} * {log} * {unit} + 0.5D) AS DOUBLE)" for v, log in (("small", "log1"), ("large", "log2"))
-    )
-    surprise = f"FLOOR(CASE WHEN own = small THEN log1 ELSE log2 END * {unit} + 0.5D)"
-    steps.append({"surprise": surprise, "entropy": f"FLOOR({entropy})"})
     return steps
 
 

@@ -4,50 +4,33 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
 
-import numpy as np
-
 from ..errors import (
     ArgumentError,
     ColumnError,
-    GroupError,
     InputTypeError,
-    LabelError,
     MissingDependencyError,
-    ProbabilityError,
     ShapeError,
-    WeightError,
 )
 from ..input.convert import _no_column, match_columns
 from ..input.frames import class_names as column_classes
 from ..input.frames import positive_last
 from ..input.labels import class_names
-from ..input.missing import DROP
-from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
 from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load
 from ..sketches.collection import Sketches
-from ..util.checks import check_choice
 from ..util.version import __version__
 from .executors import Columns, Partial, added, calibrator_text
-from .grouping import grouped, not_in_sql
 
 # Number of tasks that merge the sketches of the partitions, and thus the largest number of rows that reach the driver.
 MERGERS = 16
 PARTIAL = "partition int, state binary, error string"
-
-# The message of Spark's Parquet reader for files with different schemas.
-DRIFT = re.compile(r"reading file (\S+)\. .*? column \[(.+?)\]\. Expected Spark type (\w+), actual Parquet type (\w+)")
-WHOLE = ("byte", "short", "integer", "long")
-REAL = ("float", "double", "decimal")
-TEXT = ("string", "char", "varchar")
 
 
 def sketch(
@@ -64,7 +47,6 @@ def sketch(
     normalize: bool = False,
     clip: bool = False,
     sum_tolerance: float | None = None,
-    engine: Literal["auto", "arrow", "sql"] = "auto",
 ) -> Sketches:
     """Compute the sketches of a Spark DataFrame on the executors, in one pass.
 
@@ -100,10 +82,6 @@ def sketch(
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
         Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
-    engine : {"auto", "arrow", "sql"}, default "auto"
-        ``"arrow"`` passes batches of rows to Python on the executors. ``"sql"`` computes the sums by a GROUP BY of Spark itself, so
-        that executors need no Python, for one column of probabilities or confidences. Both give identical results. ``"auto"`` uses
-        ``"sql"`` for one column with ``scores=False`` and without `by` and `counts`, and else ``"arrow"``.
 
     Returns
     -------
@@ -132,42 +110,28 @@ def sketch(
     >>> sketch(df, label="y", prob="p") == cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])  # doctest: +SKIP
     True
     """
-    check_choice(engine, "engine", ("auto", "arrow", "sql"))
     _check_frame(df)
     columns = _columns_of(df, label, prob, by, counts)
     if classes is None:
         columns = replace(columns, prob=_in_order(columns.prob, prob, range(len(columns.prob))))
-    _check_types(df, columns, classes is not None)
-    classes = list(classes) if isinstance(classes, Iterator) else classes
     plan = {
         "columns": vars(columns),
-        "classes": None
-        if classes is None
-        else class_names(classes, len(classes) if hasattr(classes, "__len__") else 0),
+        "classes": None if classes is None else class_names(classes, len(classes)),
         "lenses": None if lenses is None else tuple(lenses),
-        "scores": bool(scores),
+        "scores": scores,
         "keywords": {"input": input, "normalize": normalize, "clip": clip, "sum_tolerance": sum_tolerance},
     }
-    _check_plan(df, columns, plan)
-    problem = not_in_sql(df, columns, plan)
-    if engine == "sql" and problem:
-        raise ArgumentError("engine", f"'sql' {problem}", "use engine='arrow'")
-    # With counts, the sums of SQL may overflow.
-    if problem is None and (engine == "sql" or (engine == "auto" and not scores and by is None and counts is None)):
-        try:
-            return grouped(df, columns, plan)
-        except (LabelError, ProbabilityError, GroupError, WeightError) as error:
-            if engine == "sql":
-                changes: dict[str, Any] = {"remedy": "drop or fill these rows"} if error.remedy == DROP else {}
-                raise error.replaced(argument=columns.shown(error.argument), **changes) from None
-            # The other engine names the row and the partition.
-        except InputTypeError as error:  # sums of too many rows
-            if engine == "sql":
-                raise error.replaced(remedy="use engine='arrow'") from None
-    chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, (_, name) in enumerate(columns.roles)))
+    # Spark would parse other names, such as those with dots.
+    chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, name in enumerate(columns.names)))
     partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)
-    return _whole(_collected(merged), columns)
+    total = added(Partial.of_row(row.asDict()) for row in merged.collect())
+    if total is None:
+        raise ShapeError("df", "has no rows, or all counts are zero", "check the filter or table it came from")
+    if total.error is not None:
+        raise total.error
+    assert total.sketches is not None
+    return total.sketches
 
 
 def apply(
@@ -228,7 +192,6 @@ def apply(
     text = calibrator_text(fitted)  # raises if it is not fitted
     columns = _columns_of(df, None, prob, by, None)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
-    _check_types(df, columns, False)
     _check_calibrator(fitted, columns)
     if not isinstance(out, str) or out.lower() in [name.lower() for name in df.columns]:
         raise ColumnError(
@@ -290,38 +253,6 @@ def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator
     return run
 
 
-def _collected(merged: Any) -> list[Any]:
-    try:
-        return list(merged.collect())
-    except Exception as error:
-        raise _explained(error) or error from None
-
-
-def _explained(error: Exception) -> Exception | None:
-    """A short error for Parquet files whose column types differ; None for any other error."""
-    found = DRIFT.search(str(error))
-    if found is None:
-        return None
-    file, column, wanted, came = found.groups()
-    problem = f"has type {wanted} in the schema and {came.lower()} in {file}"
-    return ColumnError(
-        f"df (column {column!r})", problem, "read the files with a schema of the wider type, spark.read.schema(...)"
-    )
-
-
-def _whole(rows: list[Any], columns: Columns) -> Sketches:
-    """The merged sketches of the rows that reached the driver."""
-    total = added(Partial.of_row(row.asDict()) for row in rows)
-    if total is None:
-        if columns.counts is not None:
-            raise WeightError(columns.shown("counts"), "all counts are zero", "check the filter or table it came from")
-        raise ShapeError("df", "is empty; at least one row is required", "check the filter or table it came from")
-    if total.error is not None:
-        raise total.error
-    assert total.sketches is not None
-    return total.sketches
-
-
 def _check_frame(df: Any) -> None:
     if not (hasattr(df, "mapInArrow") and hasattr(df, "schema")):
         raise InputTypeError("df", f"must be a Spark DataFrame; got {type(df).__name__}", "use Sketches.of for arrays")
@@ -366,34 +297,6 @@ def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tupl
     return tuple(positive_last(list(names), pattern))
 
 
-def _check_types(df: Any, columns: Columns, named: bool) -> None:
-    """Raise for columns of an unsuitable type; values are checked on the executors."""
-    for argument, name in columns.roles:
-        kind = df.schema[name].dataType
-        word = kind.elementType.typeName() if argument == "prob" and _is_array(kind, columns) else kind.typeName()
-        if argument == "label" and word in TEXT and not named:
-            # The distinct labels would give the names, but not the order of the probabilities.
-            raise LabelError(
-                f"label (column {name!r})",
-                "text labels require the names of the classes",
-                "pass classes in the order of the probabilities",
-            )
-        allowed = {"prob": (*REAL, *WHOLE), "counts": (*REAL, *WHOLE), "label": (*REAL, *WHOLE, *TEXT, "boolean")}
-        if word in allowed.get(argument, (*WHOLE, *TEXT, "float", "double", "boolean", "date")):
-            continue
-        if argument == "prob" and not columns.spread and _is_vector(kind):
-            continue
-        remedy = "cast it to string" if argument == "by" else "name the column that does"
-        holds = {"prob": "probabilities", "counts": "counts", "label": "labels"}.get(argument, "names of groups")
-        raise InputTypeError(
-            f"{argument} (column {name!r})", f"has type {kind.simpleString()}, which cannot hold {holds}", remedy
-        )
-
-
-def _is_array(kind: Any, columns: Columns) -> bool:
-    return not columns.spread and kind.typeName() == "array"
-
-
 def _is_vector(kind: Any) -> bool:
     return type(kind).__name__ == "VectorUDT"
 
@@ -416,23 +319,6 @@ def _column(df: Any, name: str) -> Any:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _check_plan(df: Any, columns: Columns, plan: dict[str, Any]) -> None:
-    """Check classes, lenses and keywords on an artificial row, so that no job starts with invalid ones."""
-    kind, names = df.schema[columns.prob[0]].dataType, plan["classes"]
-    lenses, many = plan["lenses"], columns.spread
-    if columns.spread:
-        k = len(columns.prob)
-    elif _is_vector(kind) or _is_array(kind, columns):
-        # The number of classes of arrays without names is determined when they are read.
-        k, many, lenses = (2, True, None) if names is None else (len(names), True, lenses)
-    else:
-        k = 2
-    row = np.full((1, k), 1 / k) if many else np.full(1, 0.5)
-    predictions = Predictions([0], row, **plan["keywords"])
-    predictions.classes = class_names(names, k)
-    Sketches.of(predictions, lenses=lenses, scores=False)
 
 
 def _fitted(calibrator: Any) -> Calibrator:

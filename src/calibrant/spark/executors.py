@@ -15,18 +15,12 @@ from numpy.typing import NDArray
 from .. import errors
 from ..errors import (
     CalibrantError,
-    GroupError,
-    LabelError,
-    ProbabilityError,
     ShapeError,
-    WeightError,
     keep_alternatives,
 )
-from ..input.convert import missing_values
-from ..input.labels import _from_names, class_names
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
-from ..recalibration.grouped import GroupedCalibrator, _Rows
+from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import MOST_BYTES, load, save
 from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
@@ -37,7 +31,7 @@ Array = NDArray[Any]
 # Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
 # Arguments of `Predictions` that the functions for Spark do not have.
-UNAVAILABLE = re.compile(r"\b(soft|multilabel|pos_label)\b")
+UNAVAILABLE = re.compile(r"\b(soft|multilabel|pos_label|missing)\b")
 
 
 @dataclass(frozen=True)
@@ -61,6 +55,11 @@ class Columns:
             ("counts", self.counts),
         ]
         return [(argument, name) for argument, name in found if name is not None]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are sent, each once."""
+        return list(dict.fromkeys(name for _, name in self.roles))
 
     def shown(self, argument: str) -> str:
         """An argument with its columns, for messages."""
@@ -129,7 +128,8 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
     """Sketch a partition: one row, or none if the partition is empty."""
     columns, partition = Columns(**plan["columns"]), _partition()
     total, before = None, 0
-    for table in _chunks(batches):
+    for chunk in _chunks(batches):
+        table = chunk.rename_columns(columns.names)
         if total is not None and total.error is not None:
             continue  # Spark expects a task to read all its input
         try:
@@ -192,151 +192,81 @@ def _chunks(batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.Table.from_batches(held)
 
 
-def _by_role(arrays: Iterable[Any], columns: Columns) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for (argument, _), array in zip(columns.roles, arrays, strict=True):
-        found.setdefault(argument, []).append(array)
-    return found
-
-
 def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches | None:
     """The sketches of a table, with `known` classes if rows came before; None if all counts are 0."""
-    arrays = _by_role((column.combine_chunks() for column in table.columns), columns)
-    named = plan["classes"] is not None
-    probs = _scores(arrays["prob"], columns.spread, len(plan["classes"]) if named else known, named)
-    k = 2 if probs.ndim == 1 else probs.shape[1]
-    names = class_names(plan["classes"], k)
-    keywords, counted = dict(plan["keywords"]), True
-    if columns.counts is not None:
-        keywords["counts"] = _values(arrays["counts"][0], "counts", WeightError)
-        counted = bool(keywords["counts"].any())
-        if not counted:
-            del keywords["counts"]  # the rows are still validated
-    predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **keywords)
-    # Names are looked up once for each chunk, not for each row, so that Predictions sees numbers.
-    predictions.classes = names
+    reading = dict(plan["keywords"])
     if columns.by is not None:
-        codes, predictions.group_names = _groups(arrays["by"][0])
-        predictions.groups = codes if predictions.kept is None else codes[predictions.kept]
-    return Sketches.of(predictions, lenses=plan["lenses"], scores=plan["scores"]) if counted else None
+        reading["groups"] = table.column(columns.by)
+    if columns.counts is not None:
+        reading["counts"] = table.column(columns.counts)
+        if not np.any(reading["counts"].to_numpy()):
+            return None
+    names = plan["classes"]
+    probs = _scores([table.column(name).combine_chunks() for name in columns.prob], len(names) if names else known)
+    k = 2 if probs.ndim == 1 else probs.shape[1]
+    if reading.get("input") != "confidence":
+        reading["classes"] = names or range(k)  # not those of the labels, which may differ between partitions
+    predictions = Predictions(table.column(columns.label), probs, **reading)
+    return Sketches.of(predictions, lenses=plan["lenses"], scores=plan["scores"])
 
 
-def _values(array: Any, argument: str, kind: type[CalibrantError], column: int | None = None) -> Array:
-    """The numbers of an Arrow array that has no holes."""
-    if array.null_count:
-        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        remedy = "drop or fill these rows; a column that a file lacks is read as null as well"
-        count = int(array.null_count)
-        raise kind(argument, missing_values(count), remedy, row=row, column=column, count=count)
-    return np.asarray(array.to_numpy(zero_copy_only=False))
-
-
-def _scores(arrays: list[Any], spread: bool, known: int | None, named: bool) -> Array:
-    """(N,) or (N, K) numbers; arrays of `known` entries where that is known, because the classes are named or from rows before."""
+def _scores(arrays: list[Any], known: int | None) -> Array:
+    """(N,) or (N, K) numbers: of one column, of one per class, or of arrays of `known` entries, if their number is known."""
     import pyarrow as pa
 
-    if spread:
-        return np.stack([_values(array, "y_prob", ProbabilityError, c) for c, array in enumerate(arrays)], axis=1)
+    if len(arrays) > 1:
+        return np.column_stack([array.to_numpy(zero_copy_only=False) for array in arrays])
     (array,) = arrays
-    if array.null_count or not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
-        return _values(array, "y_prob", ProbabilityError)
-    lengths = np.asarray(array.value_lengths())
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    lengths = np.asarray(array.value_lengths().fill_null(0))
     k = int(lengths[0]) if known is None else known
-    if (lengths != k).any():
+    if k < 2 or (lengths != k).any():
         row = int(np.argmax(lengths != k))
-        problem = f"expected {k} entries, {'one per class' if named else 'as in the first row'}; got {lengths[row]}"
-        raise ShapeError("y_prob", problem, "give every row one entry per class", row=row)
-    if k < 2:
-        problem = f"at least 2 classes are required; got {k} entries"
-        raise ShapeError("y_prob", problem, "for one probability per row, name a column of numbers", row=0)
-    try:
-        return _values(array.flatten(), "y_prob", ProbabilityError).reshape(-1, k)
-    except ProbabilityError as error:
-        row, place = divmod(error.row or 0, k)
-        raise ProbabilityError("y_prob", "missing value", "drop or fill these rows", row=row, column=place) from None
-
-
-def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
-    """Class indices."""
-    if names is not None:
-        codes, values = _encoded(array, "y_true", LabelError)
-        try:
-            return np.asarray(_from_names(np.array([*values, None], object)[:-1], names))[codes]
-        except LabelError as error:
-            raise _moved(error, int(np.argmax(codes == (error.row or 0)))) from None
-    labels = _values(array, "y_true", LabelError)
-    if labels.dtype.kind == "b":
-        return labels
-    whole = labels.astype(np.int64, copy=False) if labels.dtype.kind in "iu" else labels
-    with np.errstate(invalid="ignore"):
-        good = (whole >= 0) & (whole < k) & (whole == np.floor(whole))
-    if not good.all():
-        row = int(np.argmin(good))
-        rule = "0 and 1" if k == 2 else f"integers from 0 to {k - 1}"
-        problem = f"labels must be {rule}; got {labels[row].item()}"
-        raise LabelError("y_true", problem, "pass classes in the order of the probabilities", row=row)
-    return whole.astype(np.int64, copy=False)
-
-
-def _groups(array: Any) -> tuple[Array, tuple[Any, ...]]:
-    """The group index of each row, and the names of the groups."""
-    codes, values = _encoded(array, "groups", GroupError)
-    names: dict[Any, int] = {}
-    for place, value in enumerate(values):
-        if value != value:
-            row = int(np.argmax(codes == place))
-            raise GroupError("groups", "missing group", "drop or fill these rows", row=row)
-    same = np.array([names.setdefault(value, len(names)) for value in values])  # 0.0 and -0.0 are one
-    return same[codes], tuple(names)
-
-
-def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Array, list[Any]]:
-    """The index of the value of each row, and the distinct values in order of appearance."""
-    if array.null_count:
-        _values(array, argument, kind)
-    found = array.dictionary_encode()
-    return found.indices.to_numpy(), found.dictionary.to_pylist()
+        problem = f"every row needs the same number of entries, one for each of at least 2 classes; got {lengths[row]}"
+        raise ShapeError("y_prob", problem, row=row)
+    return np.asarray(array.flatten().to_numpy(zero_copy_only=False)).reshape(-1, k)
 
 
 def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
-    """The calibrated probabilities of each row, null where a score is null."""
+    """The calibrated probabilities of each row, null where a score is null; of the scores, then of the groups if there are any."""
     import pyarrow as pa
 
-    found = _by_role(arrays, columns)
-    valid = np.logical_and.reduce([array.is_valid().to_numpy(zero_copy_only=False) for array in found["prob"]])
+    k, groups = len(calibrator.classes_), arrays[len(columns.prob) :]
+    arrays = arrays[: len(columns.prob)]
+    valid = np.logical_and.reduce([array.is_valid().to_numpy(zero_copy_only=False) for array in arrays])
     if not valid.any():
-        return pa.nulls(len(valid), pa.float64() if len(calibrator.classes_) == 2 else pa.list_(pa.float64()))
-    mask = pa.array(valid)
+        return pa.nulls(len(valid), pa.float64() if k == 2 else pa.list_(pa.float64()))
+    keep = pa.array(valid)
     try:
-        given: Any = _scores(
-            [array.filter(mask) for array in found["prob"]], columns.spread, len(calibrator.classes_), True
-        )
+        scores = _scores([array.filter(keep) for array in arrays], k)
         if isinstance(calibrator, GroupedCalibrator):
-            given = _Rows(given, _values(found["by"][0].filter(mask), "groups", GroupError))
-        probs = calibrator.apply(calibrator._read(given))
+            probs = calibrator.predict_proba(scores, groups[0].filter(keep))
+        else:
+            probs = calibrator.predict_proba(scores)
     except CalibrantError as error:
-        raise _moved(error, int(np.flatnonzero(valid)[error.row or 0])) from None
-    if len(calibrator.classes_) == 2:
+        if error.row is None:
+            raise
+        raise error.replaced(row=int(np.flatnonzero(valid)[error.row])) from None
+    if k == 2:
         new = pa.array(np.ascontiguousarray(probs[:, 1]))
     else:
-        offsets = np.arange(len(probs) + 1, dtype=np.int32) * probs.shape[1]
+        offsets = np.arange(len(probs) + 1, dtype=np.int32) * k
         new = pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.ascontiguousarray(probs).ravel()))
     return new if valid.all() else new.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
-def _moved(error: CalibrantError, row: int) -> CalibrantError:
-    """The same error for another row; errors without a row are returned unchanged."""
-    return error if error.row is None else error.replaced(row=row)
-
-
 def located(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
     """The same error in terms of a DataFrame: its columns, and the row within its partition."""
-    arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
+    arguments = {"y_true": "label", "y_prob": "prob", "groups": "by"}
+    if error.argument == "scores":
+        arguments["scores"] = "prob"
     found = error.replaced(arguments)
-    column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
+    column = columns.prob[int(found.column)] if columns.spread and found.column is not None else found.column
+    remedy = keep_alternatives(found.remedy, lambda part: not UNAVAILABLE.search(part))
     return found.replaced(
         argument=columns.shown(found.argument),
-        remedy=keep_alternatives(found.remedy, lambda part: not UNAVAILABLE.search(part)),
+        remedy="drop or fill these rows" if "missing=" in found.remedy else remedy,
         row=None if found.row is None else before + found.row,
         column=column,
         count=None,

@@ -4,13 +4,10 @@ from . import functional as functional
 from . import lightning as lightning
 from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
-from .accumulating import SyncError as SyncError
 from .beta import BetaModule as BetaModule
 from .collecting import Collected as Collected
-from .collecting import CollectedArrays as CollectedArrays
 from .collecting import UnstableOutputsWarning as UnstableOutputsWarning
 from .collecting import collect as collect
-from .collection import MetricCollection as MetricCollection
 from .deciding import ThresholdedPrediction as ThresholdedPrediction
 from .deciding import predict_with_threshold as predict_with_threshold
 from .evaluating import evaluate as evaluate

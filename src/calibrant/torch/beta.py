@@ -81,15 +81,14 @@ class BetaModule(CountingModule):
             odds = torch.cat([-odds, odds], dim=-1)
         return nn.functional.logsigmoid(odds)
 
-    def _fit_scaled(self, rows: TrainingRows) -> None:
+    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
         low, high = beta_features(rows.logits)
         found = []
         for c in [1] if rows.logits.shape[1] == 2 else range(rows.logits.shape[1]):
             features = torch.stack([low[:, c], high[:, c], torch.ones_like(low[:, c])], dim=1)
             fit = _logistic(features, (rows.labels == c).to(features), rows.weight)
             found.append(_on_host(rows, c) if fit is None or min(fit[0], fit[1]) < 0 else fit)
-        for name, values in zip("abc", zip(*found, strict=True), strict=True):
-            self._set(name, values)
+        return dict(zip("abc", zip(*found, strict=True), strict=True))
 
     @classmethod
     def _like(cls, calibrator: Any) -> Self:

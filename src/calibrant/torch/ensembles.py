@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+from ..errors import ArgumentError, InputError, ShapeError
 from ..util.checks import check_whole
 from .rows import at_least_single
 
@@ -79,24 +79,13 @@ def groups_of(models: Iterable[Any]) -> Iterator[Sequence[Any]]:
 def read_samples(samples: Any, model: Any) -> int | Iterable[Draw]:
     """The number of dropout masks, or the weights to be set in turn."""
     if not isinstance(model, nn.Module):
-        raise ArgumentError("samples", f"requires a torch module; the model is a {type(model).__name__}")
-    if isinstance(samples, bool) or not isinstance(samples, Iterable):
-        if callable(samples):
-            raise ArgumentError(
-                "samples", "got a function, and the number of draws is unknown", "repeat it: samples=[draw] * 30"
-            )
-        return check_whole(samples, "samples", 2)
-    if isinstance(samples, (str, bytes, Mapping)):
-        raise InputTypeError(
-            "samples",
-            f"must be a number, or state dicts or functions in a list; got {type(samples).__name__}",
-            "put a single state dict in a list" if isinstance(samples, Mapping) else "",
-        )
-    return samples
+        raise ArgumentError("samples", f"requires one torch module; the model is a {type(model).__name__}")
+    if isinstance(samples, Iterable) and not isinstance(samples, (str, Mapping)):
+        return samples
+    return check_whole(samples, "samples", 2)
 
 
-@contextmanager
-def dropout_active(model: nn.Module) -> Iterator[None]:
+def dropout_active(model: nn.Module) -> None:
     """Put dropout, and what applies dropout itself, in training mode; `evaluating` around it restores all modes."""
     layers = [part for part in model.modules() if _drops(part)]
     if not layers:
@@ -107,7 +96,6 @@ def dropout_active(model: nn.Module) -> Iterator[None]:
         )
     for part in layers:
         part.training = True
-    yield
 
 
 def _drops(part: nn.Module) -> bool:
@@ -123,41 +111,22 @@ def _drops(part: nn.Module) -> bool:
 
 def weights_in_turn(model: nn.Module, draws: Iterable[Draw]) -> Generator[None, None, None]:
     """Set the weights of each draw, and those of before at the end."""
-    before = {
-        name: value.detach().clone() if isinstance(value, Tensor) else value
-        for name, value in model.state_dict().items()
-    }
+    before = copy.deepcopy(model.state_dict())
     try:
-        for number, draw in enumerate(draws):
+        for draw in draws:
             if isinstance(draw, Mapping):
-                _load(model, draw, number)
-            elif callable(draw):
-                draw(model)
+                model.load_state_dict(draw)
             else:
-                raise InputTypeError(
-                    "samples", f"draw {number} must be a state dict or a function; got {type(draw).__name__}"
-                )
+                draw(model)
             yield
     finally:
         model.load_state_dict(before)
 
 
-def _load(model: nn.Module, draw: Mapping[str, Any], number: int) -> None:
-    try:
-        model.load_state_dict(draw)
-    except RuntimeError as error:
-        problem = " ".join(str(error).split("\n\t", 1)[-1].split())
-        raise ArgumentError("samples", f"draw {number} is not a state dict of this model: {problem}") from None
-
-
-def read_generator(rng: Any) -> int | None:
-    """A seed for torch, or None to use its own generator."""
-    if rng is None:
-        return None
+def read_seed(rng: Any) -> int:
+    """A seed for torch from a seed or a generator."""
     if isinstance(rng, torch.Generator):
         return int(torch.randint(2**62, (), generator=rng, device=rng.device))
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**62))
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        raise ArgumentError("rng", f"must be None, an integer or a Generator of numpy or torch; got {rng!r}")
-    return int(rng)
+    return check_whole(rng, "rng", 0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torchmetrics import MetricCollection
 
 from ..errors import (
     ArgumentError,
@@ -27,7 +28,6 @@ from ..errors import (
 from ..figures.reliability_diagrams import reliability_diagram
 from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
 from ..util.checks import check_whole
-from .collection import MetricCollection
 from .metrics import CalibrationMetric
 from .modules import TemperatureModule
 from .outputs import LABEL_KEYS, unpacked
@@ -151,13 +151,13 @@ class CalibrationCallback(Base):
     def _collection(self, classes: int) -> MetricCollection:
         """Empty metrics, for a number of classes, which is 1 for one event."""
         if isinstance(self.metrics, Mapping):
-            found = {name: metric.clone() for name, metric in self.metrics.items()}
+            found: dict[str, Any] = {name: metric.clone() for name, metric in self.metrics.items()}
             for metric in found.values():
                 metric.reset()
             return MetricCollection(found)
         number = None if classes == 1 else classes
-        words: dict[str, Any] = {"input": "logit", "ignore_index": self.ignore_index}
-        return MetricCollection({str(name): CalibrationMetric(name, number, **words) for name in self.metrics})
+        options: dict[str, Any] = {"input": "logit", "ignore_index": self.ignore_index}
+        return MetricCollection({str(name): CalibrationMetric(name, number, **options) for name in self.metrics})
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Forget the rows of the last validation."""
@@ -222,7 +222,8 @@ class CalibrationCallback(Base):
             self.temperature_module = self._fitted()
             values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         if self.diagram:
-            sketch = next(iter(self._found.values())).sketch()
+            shown: Any = self._found[str(next(iter(self.metrics)))]
+            sketch = shown.sketch()
             if trainer.is_global_zero:
                 content.pictures[f"{self.prefix}reliability_diagram"] = reliability_diagram(sketch)._picture("png")
         self.values = values

@@ -4,6 +4,7 @@ torchmetrics name.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -13,28 +14,23 @@ from torch import Tensor
 
 from ..binning.peer_edges import MOST_TORCH_BINS
 from ..binning.rules import Edges
-from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError, UnknownArgumentError
+from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import ALL, GroupSketch, Sketches
-from ..sketches.sketch import Sketch, cell_view
+from ..sketches.sketch import Sketch, cell_views
 from ..util.checks import check_choice, check_whole
-from ..views.keywords import documents_keywords, unknown_keyword
 from ..views.view import View
 from . import sketching
-from .accumulating import PARAMETERS, SketchMetric
+from .accumulating import SketchMetric, documents_metric
 from .sketching import Cells, cells_of
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass", "multilabel"]
 Arithmetic = Literal["exact", "linspace", "torch", "torch64"]
-# Keywords of `SketchMetric`; all others are options of the metric.
-_TAKEN = tuple(name for name in SketchMetric.__init__.__kwdefaults__ or {} if name != "lenses")
-_KEYWORDS = tuple(name for name in _TAKEN if name != "cells")
-_OWN_KEYWORDS = tuple(name for name in _KEYWORDS if name not in ("ignore_index", "validate_args"))
-_CLASS_KEYWORDS = ("combine", "class_weight")
+CLASS_KEYWORDS = ("combine", "class_weight")
 
 
-@documents_keywords(taken=_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
+@documents_metric
 class CalibrationMetric(SketchMetric):
     """Any score metric of the catalogue, computed from sums on the device.
 
@@ -48,23 +44,19 @@ class CalibrationMetric(SketchMetric):
     lens : str, optional
         One lens of `SketchMetric`. By default that of the metric, which for two classes mostly is ``"binary"``, the
         probability of the second; for one event it is always ``"binary"``.
-    task : {"binary", "multiclass", "multilabel"}, optional
-        What is predicted, as in torchmetrics; by default `num_classes` and `num_labels` decide. With ``"multiclass"`` the
-        default lens of two classes is ``"top_label"``.
     num_labels
     **options
-        Options of the metric, such as ``bins=20``, and ``combine`` and ``class_weight``.
+        Options of the metric, such as ``bins=20``, ``combine`` and ``class_weight``, and keywords of `SketchMetric`, such as
+        ``input``.
 
     Raises
     ------
     ArgumentError
         If the metric needs the individual rows.
-    UnknownArgumentError
-        If an option is unknown.
 
     See Also
     --------
-    MetricCollection : Several metrics that share their sums.
+    SketchMetric : The sketches alone.
     calibrant.catalogue : The metrics.
 
     Examples
@@ -83,71 +75,52 @@ class CalibrationMetric(SketchMetric):
         num_classes: int | None = None,
         *,
         lens: str | None = None,
-        task: Task | None = None,
         num_labels: int | None = None,
         **options: Any,
     ) -> None:
-        found = catalogue[metric] if isinstance(metric, str) else metric
-        if found.takes != "View" or not found.sketch or found.needs:
-            raise ArgumentError("metric", f"{found.id} cannot be computed from accumulated sums", "collect the rows")
-        check_task(task, num_classes, num_labels)
-        known = (*found.options, *_CLASS_KEYWORDS, "lens", "task", "num_labels", *_KEYWORDS)
-        own = {word: options.pop(word) for word in _TAKEN if word in options}
-        if num_labels is not None:
-            num_labels = check_whole(num_labels, "num_labels")
-            if own.get("num_groups") is not None:
-                raise ArgumentError("num_groups", "cannot be combined with num_labels", "create one metric per group")
+        formula = catalogue[metric] if isinstance(metric, str) else metric
+        if formula.takes != "View" or not formula.sketch or formula.needs:
+            raise ArgumentError("metric", f"{formula.id} cannot be computed from accumulated sums", "collect the rows")
+        names = (*formula.options, *CLASS_KEYWORDS)
+        own = {name: value for name, value in options.items() if name in names}
+        keywords = {name: value for name, value in options.items() if name not in names}
+        if num_labels is None:
+            lens = lens or ("binary" if num_classes is None else formula.lens)
+            if lens == "auto":
+                lens = "binary" if num_classes in (None, 2) else "top_label"
+            super().__init__(num_classes, lenses=lens, **keywords)
+        else:
+            if num_classes is not None or "num_groups" in keywords:
+                raise ArgumentError("num_labels", "cannot be combined with num_classes and num_groups")
             if lens not in (None, "auto", "classwise"):
                 raise LensError("lens", f"multilabel predictions have the lens 'classwise'; got {lens!r}")
-            asked, own["num_groups"] = "classwise", num_labels
-        else:
-            asked = lens or ("binary" if num_classes is None else found.lens)
-            two = "binary" if num_classes is None or (num_classes == 2 and task is None) else "top_label"
-            asked = two if asked == "auto" else asked
-        super().__init__(num_classes, lenses="binary" if num_labels else asked, **own)
-        for word, value in options.items():  # reported now, not after an epoch
-            if word not in (*found.options, *_CLASS_KEYWORDS):
-                raise unknown_keyword(f"CalibrationMetric({found.id!r})", word, value, known)
-        found._split(options)
-        self.metric, self.lens, self.options, self.num_labels = found, asked, options, num_labels
+            lens = "classwise"
+            # Each label is a group of its own.
+            super().__init__(lenses="binary", num_groups=check_whole(num_labels, "num_labels"), **keywords)
+        self.metric, self.lens, self.options, self.num_labels = formula, lens, own, num_labels
 
-    def _groups_of(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor | None:
+    def _groups_of(self, preds: Tensor, groups: Tensor | None) -> Tensor | None:
         if self.num_labels is None:
             return groups
-        if groups is not None:
-            raise ArgumentError("groups", "cannot be combined with num_labels")
-        if not isinstance(preds, Tensor) or preds.ndim < 2 or preds.shape[1] != self.num_labels:
-            got = tuple(preds.shape) if isinstance(preds, Tensor) else type(preds).__name__
+        if preds.ndim < 2 or preds.shape[1] != self.num_labels:
+            shape = tuple(preds.shape)
             raise ShapeError(
-                "preds", f"must have shape (N, {self.num_labels}, ...), a probability per label; got {got}"
+                "preds", f"must have shape (N, {self.num_labels}, ...), a probability per label; got {shape}"
             )
         label = torch.arange(self.num_labels, device=preds.device)
         return label.view(-1, *[1] * (preds.ndim - 2)).expand(preds.shape)
 
-    def _sketches(self, sums: Tensor) -> Sketches:
+    def _sketches(self) -> Sketches:
         if self.num_labels is None:
-            return super()._sketches(sums)
-        kept = self._cell_sums(sums)
-        names = [f"class:{k}" for k in range(self.num_labels)]
-        found = {
-            name: Sketch.of_sums(sketching.section_sums(kept, self.plan, k, 0), name) for k, name in enumerate(names)
+            return super()._sketches()
+        kept, labels = self._checked(), range(self.num_labels)
+        by_label = {
+            f"class:{k}": Sketch.of_sums(sketching.section_sums(kept, self.plan, k, 0), f"class:{k}") for k in labels
         }
-        return Sketches("multiclass", tuple(range(self.num_labels)), {ALL: GroupSketch(found, None)})
+        return Sketches("multiclass", tuple(labels), {ALL: GroupSketch(by_label, None)})
 
-    def compute(self) -> Tensor:
-        """Compute the value of all rows of all processes.
-
-        Returns
-        -------
-        torch.Tensor
-            A scalar in double precision, on the device of the sums.
-        """
-        found: Tensor = super().compute()
-        return found
-
-    def _value(self, sums: Tensor) -> Tensor:
-        sketches = self._sketches(sums)
-        return self._tensor(self._of_sketches(sketches))
+    def _value(self) -> Tensor:
+        return self._tensor(self._of_sketches(self._sketches()))
 
     def _of_sketches(self, sketches: Sketches) -> float:
         if not sketches.n:
@@ -168,17 +141,14 @@ class CalibrationMetric(SketchMetric):
             Value by index; groups and classes without rows are left out.
         """
         sketches = self.sketches()
-        if what == "groups":
-            self._check_groups()
+        if what == "groups" and self.num_groups is not None and self.num_labels is None:
             return {group: self._tensor(self._of_sketches(sketches.group(group))) for group in sketches.groups}
         if what != "classes" or self.lens != "classwise":
-            raise ArgumentError("what", f"must be 'groups', or 'classes' with the lens 'classwise'; got {what!r}")
-        found = enumerate(sketches.sketches_of("classwise"))
-        return {k: self._tensor(self.metric(one.view(), **self.options)) for k, one in found if one.n}
-
-    def _check_groups(self) -> None:
-        if self.num_groups is None or self.num_labels is not None:
-            raise ArgumentError("what", "'groups' requires groups", "pass num_groups")
+            raise ArgumentError(
+                "what", f"must be 'groups' with num_groups, or 'classes' with the lens 'classwise'; got {what!r}"
+            )
+        by_class = enumerate(sketches.sketches_of("classwise"))
+        return {k: self._tensor(self.metric(sketch.view(), **self.options)) for k, sketch in by_class if sketch.n}
 
     def _tensor(self, value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=self.sums.device)
@@ -202,51 +172,42 @@ class _BinnedError(CalibrationMetric):
     plot_upper_bound = 1.0
 
     def __init__(
-        self,
-        num_classes: int | None,
-        n_bins: int,
-        norm: Norm,
-        ignore_index: int | None,
-        validate_args: bool,
-        keywords: dict[str, Any],
-        num_labels: int | None = None,
+        self, n_bins: int, norm: Norm, edges: Arithmetic, num_labels: int | None = None, **keywords: Any
     ) -> None:
-        n_bins = check_whole(n_bins, "n_bins")
-        first = "num_classes" if num_classes is not None else "num_labels" if num_labels is not None else ""
-        keywords = _own_keywords(keywords, type(self).__name__, first)
-        edges = keywords.pop("edges", "exact")
+        check_choice(norm, "norm", ("l1", "l2", "max"))
         check_choice(edges, "edges", ("exact", "linspace", "torch", "torch64"))
+        n_bins = check_whole(n_bins, "n_bins")
         if edges in ("torch", "torch64") and n_bins > MOST_TORCH_BINS:
             raise ArgumentError("n_bins", f"must be at most {MOST_TORCH_BINS:,} with edges={edges!r}; got {n_bins:,}")
-        check_choice(norm, "norm", ("l1", "l2", "max"))
-        found = "mce" if norm == "max" else "ece"
-        more: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
         apart = edges != "exact" or num_labels is not None or keywords.get("num_groups") is not None
         cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
-        rule: dict[str, Any] = {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
-        lens = "top_label" if num_classes is not None else "binary" if num_labels is None else "classwise"
-        keywords |= {"ignore_index": ignore_index, "validate_args": validate_args, "cells": cells}
-        super().__init__(found, num_classes, lens=lens, num_labels=num_labels, **rule, **more, **keywords)
+        options: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
+        options |= {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
+        super().__init__("mce" if norm == "max" else "ece", num_labels=num_labels, cells=cells, **options, **keywords)
         self.n_bins, self.norm, self.edges = n_bins, norm, edges
 
-    def _value(self, sums: Tensor) -> Tensor:
-        kept = self._checked(sums)
-        views = [self._view(kept, group) for group in ([None] if self.num_labels is None else range(self.num_labels))]
-        return self._tensor(self._of_views(views))
+    def _value(self) -> Tensor:
+        kept = self._checked()
+        if self.num_labels is None:
+            return self._tensor(self._of_view(self._view(kept, None), "no rows were added"))
+        values = [
+            self._of_view(self._view(kept, label), f"label {label} has no rows") for label in range(self.num_labels)
+        ]
+        if self.norm == "max":
+            return self._tensor(max(values))
+        power = 1 if self.norm == "l1" else 2
+        return self._tensor((math.fsum(value**power for value in values) / len(values)) ** (1 / power))
 
     def _view(self, kept: NDArray[np.int64], group: int | None) -> View:
         edges = self.plan.cells.edges
-        return cell_view(sketching.section_sums(kept, self.plan, group, 0), edges[:-1], edges[1:], self.lens)
+        sums = sketching.section_sums(kept, self.plan, group, 0)
+        return cell_views(sums, edges[:-1], edges[1:], np.array([len(edges) - 1]), self.lens)[0]
 
-    def _of_views(self, views: list[View]) -> float:
-        empty = [label for label, view in enumerate(views) if not len(view.score)]
-        if len(empty) == len(views):
-            raise UndefinedMetricError(type(self).__name__, "no rows were added", "call update first")
-        if empty:
-            raise UndefinedMetricError(type(self).__name__, f"label {empty[0]} has no rows", "leave it out")
-        options, _, _, combine, class_weight, _ = self.metric._split(self.options)
-        return self.metric._value(list(views), options, combine, class_weight)
+    def _of_view(self, view: View, problem: str = "") -> float:
+        if not len(view.score):
+            raise UndefinedMetricError(type(self).__name__, problem, "call update first")
+        return self.metric(view, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"] = "groups") -> dict[int, Tensor]:
         """Compute the value of each group, or of each label of multilabel predictions.
@@ -254,52 +215,27 @@ class _BinnedError(CalibrationMetric):
         Parameters
         ----------
         what : {"groups", "classes"}, default "groups"
-            Groups, which require `num_groups`; ``"classes"`` for labels.
+            Groups require `num_groups`; ``"classes"`` are the labels of multilabel predictions.
 
         Returns
         -------
         dict of int to torch.Tensor
             Value by index; groups and labels without rows are left out.
         """
-        if what == "groups" and self.num_labels is None:
-            self._check_groups()
-        elif what != "classes" or self.num_labels is None:
-            words = "'groups'" if self.num_labels is None else "'classes'"
+        needed = "groups" if self.num_labels is None else "classes"
+        if what != needed or self.num_groups is None:
             raise ArgumentError(
-                "what", f"must be {words}; got {what!r}", "use CalibrationMetric('cwce', ...) for classes"
+                "what",
+                f"must be 'groups' with num_groups, or 'classes' with num_labels; got {what!r}",
+                "use CalibrationMetric('cwce', ...) for classes",
             )
-        kept = self._checked(self._total())
-        views = ((group, self._view(kept, group)) for group in range(self.plan.groups))
-        return {group: self._tensor(self._of_views([view])) for group, view in views if len(view.score)}
+        with self._all_processes():
+            kept = self._checked()
+        views = {group: self._view(kept, group) for group in range(self.plan.groups)}
+        return {group: self._tensor(self._of_view(view)) for group, view in views.items() if len(view.score)}
 
 
-def _own_keywords(keywords: dict[str, Any], owner: str, first: str) -> dict[str, Any]:
-    """The keywords of `SketchMetric`, checked."""
-    known = (*((first,) if first else ()), "n_bins", "norm", "ignore_index", "validate_args", "edges", *_OWN_KEYWORDS)
-    for word, value in keywords.items():
-        if word == "lens":
-            raise UnknownArgumentError(
-                "lens", f"unexpected keyword of {owner}", "use CalibrationMetric('ece', ..., lens=...)"
-            )
-        if word not in known:
-            raise unknown_keyword(owner, word, value, known)
-    return dict(keywords)
-
-
-def check_task(task: str | None, num_classes: Any, num_labels: Any) -> None:
-    """Raise unless the numbers of classes and labels are those that a task of torchmetrics needs."""
-    if task is not None:
-        check_choice(task, "task", ("binary", "multiclass", "multilabel"))
-    if num_classes is not None and num_labels is not None:
-        raise ArgumentError("num_labels", "cannot be combined with num_classes", "labels are not exclusive classes")
-    for name, number, needed in (("num_classes", num_classes, "multiclass"), ("num_labels", num_labels, "multilabel")):
-        if task == needed and number is None:
-            raise ArgumentError(name, f"required by task={task!r}")
-        if task not in (None, needed) and number is not None:
-            raise ArgumentError(name, f"cannot be combined with task={task!r}", f"use task={needed!r}")
-
-
-@documents_keywords(taken=_OWN_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
+@documents_metric
 class BinaryCalibrationError(_BinnedError):
     r"""Binned calibration error of the probability of one event, a replacement for that of torchmetrics.
 
@@ -320,6 +256,7 @@ class BinaryCalibrationError(_BinnedError):
     validate_args
     edges
     **keywords
+        Keywords of `SketchMetric`, such as ``input``, ``num_groups`` and ``sync_on_compute``.
 
     See Also
     --------
@@ -351,10 +288,10 @@ class BinaryCalibrationError(_BinnedError):
         edges: Arithmetic = "exact",
         **keywords: Any,
     ) -> None:
-        super().__init__(None, n_bins, norm, ignore_index, validate_args, keywords | {"edges": edges})
+        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
 
 
-@documents_keywords(taken=_OWN_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
+@documents_metric
 class MulticlassCalibrationError(_BinnedError):
     """Binned calibration error of the predicted class, a replacement for that of torchmetrics.
 
@@ -373,6 +310,7 @@ class MulticlassCalibrationError(_BinnedError):
     validate_args
     edges
     **keywords
+        Keywords of `SketchMetric`, such as ``input``, ``num_groups`` and ``sync_on_compute``.
 
     See Also
     --------
@@ -400,12 +338,11 @@ class MulticlassCalibrationError(_BinnedError):
         edges: Arithmetic = "exact",
         **keywords: Any,
     ) -> None:
-        if num_classes is None:
-            raise ArgumentError("num_classes", "must be 2 or more; got None")
-        super().__init__(num_classes, n_bins, norm, ignore_index, validate_args, keywords | {"edges": edges})
+        keywords |= {"num_classes": check_whole(num_classes, "num_classes", 2), "lens": "top_label"}
+        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
 
 
-@documents_keywords(taken=_OWN_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
+@documents_metric
 class MultilabelCalibrationError(_BinnedError):
     """Binned calibration error of each label of multilabel predictions, averaged over the labels.
 
@@ -423,6 +360,7 @@ class MultilabelCalibrationError(_BinnedError):
     validate_args
     edges
     **keywords
+        Keywords of `SketchMetric`, such as ``input``, ``num_groups`` and ``sync_on_compute``.
 
     See Also
     --------
@@ -452,12 +390,11 @@ class MultilabelCalibrationError(_BinnedError):
         edges: Arithmetic = "exact",
         **keywords: Any,
     ) -> None:
-        if num_labels is None:
-            raise ArgumentError("num_labels", "must be 1 or more; got None")
-        super().__init__(None, n_bins, norm, ignore_index, validate_args, keywords | {"edges": edges}, num_labels)
+        keywords |= {"num_labels": check_whole(num_labels, "num_labels")}
+        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
 
 
-@documents_keywords(taken=_OWN_KEYWORDS, source=SketchMetric.__init__, table=PARAMETERS)
+@documents_metric
 def CalibrationError(
     task: Task,
     n_bins: int = 15,
@@ -486,6 +423,7 @@ def CalibrationError(
         Number of labels; required by ``"multilabel"``.
     edges
     **keywords
+        Keywords of `SketchMetric`, such as ``input``, ``num_groups`` and ``sync_on_compute``.
 
     Returns
     -------
@@ -502,12 +440,10 @@ def CalibrationError(
     >>> ct.CalibrationError(task="multiclass", num_classes=3)
     MulticlassCalibrationError(ece, 3, input='prob')
     """
-    check_task(task, num_classes, num_labels)
-    shared: dict[str, Any] = {"ignore_index": ignore_index, "validate_args": validate_args, "edges": edges, **keywords}
-    if num_classes is not None:
-        return MulticlassCalibrationError(num_classes, n_bins, norm, **shared)
-    if num_labels is not None:
-        return MultilabelCalibrationError(num_labels, n_bins, norm, **shared)
-    if task != "binary":
-        raise ArgumentError("task", f"must be 'binary', 'multiclass' or 'multilabel'; got {task!r}")
-    return BinaryCalibrationError(n_bins, norm, **shared)
+    check_choice(task, "task", ("binary", "multiclass", "multilabel"))
+    keywords |= {"ignore_index": ignore_index, "validate_args": validate_args, "edges": edges}
+    if task == "multiclass":
+        return MulticlassCalibrationError(num_classes, n_bins, norm, **keywords)  # type: ignore[arg-type]
+    if task == "multilabel":
+        return MultilabelCalibrationError(num_labels, n_bins, norm, **keywords)  # type: ignore[arg-type]
+    return BinaryCalibrationError(n_bins, norm, **keywords)

@@ -175,7 +175,8 @@ class CalibratorModule(nn.Module):
             warn_caller(ProbabilitiesAsLogitsWarning("logits", LIKE_PROBABILITIES, "pass their logarithms"))
         self.to(rows.logits.device)
         with torch.no_grad():
-            self._fit(rows if self.input == "logit" else of_probabilities(rows))
+            for name, value in self._fit(rows if self.input == "logit" else of_probabilities(rows)).items():
+                self._set(name, value)
         self.n_classes = int(rows.logits.shape[1])
         # The fingerprint of the rows serves the in-sample warning; that of probabilities would depend on who computed them.
         name = fingerprint(host(logits)) if self.input == "logit" else ""
@@ -255,7 +256,8 @@ class CalibratorModule(nn.Module):
     def _calibrated(self, z: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        """Values of the parameters and buffers by name."""
         raise NotImplementedError
 
     @classmethod
@@ -303,13 +305,12 @@ class CountingModule(CalibratorModule):
     def _read(self, logits: Tensor) -> Tensor:
         return super()._read(logits.to(torch.promote_types(logits.dtype, self._own_dtype())) / self.scale)
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         z = rows.logits
         scale = scale_of_odds(host(z[:, 1] - z[:, 0])) if self.input == "logit" and z.shape[1] == 2 else 1.0
-        self._set("scale", scale)
-        self._fit_scaled(rows if scale == 1 else replace(rows, logits=z / scale))
+        return {"scale": scale} | self._fit_scaled(rows if scale == 1 else replace(rows, logits=z / scale))
 
-    def _fit_scaled(self, rows: TrainingRows) -> None:
+    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
         raise NotImplementedError
 
 
@@ -370,8 +371,8 @@ class TemperatureModule(CalibratorModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * torch.exp(-self.log_temperature)
 
-    def _fit(self, rows: TrainingRows) -> None:
-        self._set("log_temperature", -math.log(best_scale(rows)))
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
+        return {"log_temperature": -math.log(best_scale(rows))}
 
     def _take(self, calibrator: Any) -> None:
         super()._take(calibrator)
@@ -427,11 +428,10 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * torch.exp(-self.log_temperature) + self.bias
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         warn_of_absent(rows)
         scale, bias = bias_corrected(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
-        self._set("log_temperature", -math.log(scale))
-        self._set("bias", bias)
+        return {"log_temperature": -math.log(scale), "bias": bias}
 
 
 @documents_module
@@ -482,11 +482,10 @@ class VectorModule(CalibratorModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * self.weight + self.bias
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         warn_of_absent(rows)
         weight, bias = best_vector(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
-        self._set("weight", weight)
-        self._set("bias", bias)
+        return {"weight": weight, "bias": bias}
 
 
 @documents_module
@@ -562,14 +561,12 @@ class MatrixModule(CalibratorModule):
         with without_autocast(z):
             return nn.functional.linear(z, weight, bias)
 
-    def _fit(self, rows: TrainingRows) -> None:
+    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
         warn_of_absent(rows)
         linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
         penalty = chosen_penalty(linear) if self.off_diagonal is None else float(self.off_diagonal)
         weight, bias = best_matrix(linear, penalty, penalty if self.intercept is None else float(self.intercept))
-        self._set("weight", weight)
-        self._set("bias", bias)
-        self._set("penalty", penalty)
+        return {"weight": weight, "bias": bias, "penalty": penalty}
 
     @classmethod
     def _like(cls, calibrator: Any) -> Self:
@@ -662,13 +659,12 @@ class CalibratedModule(nn.Module):
 
     def __init__(self, model: nn.Module, calibrator: nn.Module, *, output: Output = None) -> None:
         super().__init__()
-        remedies = {
-            "model": "write a function as the forward of an nn.Module",
-            "calibrator": "CalibratorModule.from_calibrator(calibrator) converts a calibrator",
-        }
-        for name, value in (("model", model), ("calibrator", calibrator)):
-            if not isinstance(value, nn.Module):
-                raise InputTypeError(name, f"must be a torch module; got {type(value).__name__}", remedies[name])
+        if not isinstance(calibrator, nn.Module):
+            raise InputTypeError(
+                "calibrator",
+                f"must be a torch module; got {type(calibrator).__name__}",
+                "CalibratorModule.from_calibrator(calibrator) converts a calibrator",
+            )
         self.model = model
         self.calibrator = calibrator
         self.output = output

@@ -6,42 +6,35 @@ As for arrays, a score ranks rows; its performance is known only for the out-of-
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..decision.ood import scores
-from ..errors import (
-    InputError,
-    InputTypeError,
-    ProbabilityError,
-    ShapeError,
-    UndefinedMetricError,
-)
-from ..util.checks import check_choice, check_positive
+from ..errors import InputError, ShapeError, UndefinedMetricError
+from ..util.checks import check_positive
 from ..views.keywords import documents_keywords
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
-Input = Literal["logit", "prob"]
 documents_score = documents_keywords(
+    taken=(),
     table={
-        "logits": ("torch.Tensor of shape (N, K)", 'Logits, or probabilities with ``input="prob"``.'),
+        "logits": (
+            "torch.Tensor of shape (N, K)",
+            "Logits; NaN gives NaN. For probabilities p, ``p.log()``, except for `ood_energy` and `ood_max_logit`.",
+        ),
         "members": (
             "torch.Tensor of shape (M, N, K) or sequence of M tensors",
-            'Logits of each ensemble member, or probabilities with ``input="prob"``; at least two members.',
+            "Logits of each ensemble member, at least two; for probabilities p, ``p.log()``.",
         ),
-        "input": ('{"logit", "prob"}, default "logit"', "What the tensor holds."),
-        "check": (
-            "bool, default True",
-            "Whether to check the values, which synchronizes with the device; False inside a graph or a loop.",
-        ),
-    }
+    },
 )
 
 
 @documents_score
-def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
+def ood_msp(logits: Tensor) -> Tensor:
     """Compute one minus the maximum softmax probability of each row.
 
     The baseline of out-of-distribution detection; accurate also where the result is close to 0.
@@ -49,8 +42,6 @@ def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Te
     Parameters
     ----------
     logits
-    input
-    check
 
     Returns
     -------
@@ -70,16 +61,16 @@ def ood_msp(logits: Tensor, *, input: Input = "logit", check: bool = True) -> Te
     --------
     >>> import torch
     >>> from calibrant.torch import ood_msp
-    >>> ood_msp(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), input="prob").tolist()
+    >>> ood_msp(torch.tensor([[0.75, 0.25], [0.5, 0.5]]).log()).tolist()
     [0.25, 0.5]
     """
-    share = torch.exp(_log_probs(logits, input, check, "logits"))
+    share = torch.exp(_log_probs(logits))
     top = share.argmax(dim=-1, keepdim=True)
     return share.scatter(-1, top, 0.0).sum(dim=-1)
 
 
 @documents_score
-def ood_entropy(logits: Tensor, *, relative: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
+def ood_entropy(logits: Tensor, *, relative: bool = False) -> Tensor:
     r"""Compute the entropy of the predicted probabilities of each row.
 
     Parameters
@@ -87,8 +78,6 @@ def ood_entropy(logits: Tensor, *, relative: bool = False, input: Input = "logit
     logits
     relative : bool, default False
         Whether to divide by the largest possible value, ln K; otherwise in nats.
-    input
-    check
 
     Returns
     -------
@@ -107,15 +96,15 @@ def ood_entropy(logits: Tensor, *, relative: bool = False, input: Input = "logit
     --------
     >>> import torch
     >>> from calibrant.torch import ood_entropy
-    >>> ood_entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]]), relative=True, input="prob").abs().tolist()
+    >>> ood_entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]]).log(), relative=True).abs().tolist()
     [1.0, 0.0]
     """
-    logs = _log_probs(logits, input, check, "logits")
+    logs = _log_probs(logits)
     return _entropy(logs) / (math.log(logs.shape[-1]) if relative else 1.0)
 
 
 @documents_score
-def ood_energy(logits: Tensor, *, temperature: float = 1.0, check: bool = True) -> Tensor:
+def ood_energy(logits: Tensor, *, temperature: float = 1.0) -> Tensor:
     r"""Compute the free energy of the logits of each row.
 
     It needs the logits of the model: logarithms of probabilities have lost the constant that this score uses.
@@ -123,10 +112,9 @@ def ood_energy(logits: Tensor, *, temperature: float = 1.0, check: bool = True) 
     Parameters
     ----------
     logits : torch.Tensor of shape (N, K)
-        Logits.
+        Logits of the model.
     temperature : float, default 1.0
         Temperature T, above 0.
-    check
 
     Returns
     -------
@@ -153,11 +141,11 @@ def ood_energy(logits: Tensor, *, temperature: float = 1.0, check: bool = True) 
     [-5.007, -0.974]
     """
     t = check_positive(temperature, "temperature")
-    return -t * torch.logsumexp(_logits(logits, check) / t, dim=-1)
+    return -t * torch.logsumexp(_checked(logits) / t, dim=-1)
 
 
 @documents_score
-def ood_max_logit(logits: Tensor, *, check: bool = True) -> Tensor:
+def ood_max_logit(logits: Tensor) -> Tensor:
     """Compute minus the largest logit of each row.
 
     It needs the logits of the model: logarithms of probabilities have lost the constant that this score uses.
@@ -165,8 +153,7 @@ def ood_max_logit(logits: Tensor, *, check: bool = True) -> Tensor:
     Parameters
     ----------
     logits : torch.Tensor of shape (N, K)
-        Logits.
-    check
+        Logits of the model.
 
     Returns
     -------
@@ -188,11 +175,11 @@ def ood_max_logit(logits: Tensor, *, check: bool = True) -> Tensor:
     >>> ood_max_logit(torch.tensor([[5.0, 0.0], [0.5, 0.0]])).tolist()
     [-5.0, -0.5]
     """
-    return -_logits(logits, check).max(dim=-1).values
+    return -_checked(logits).max(dim=-1).values
 
 
 @documents_score
-def ood_mutual_information(members: Tensor, *, input: Input = "logit", check: bool = True) -> Tensor:
+def ood_mutual_information(members: Tensor | Sequence[Tensor]) -> Tensor:
     r"""Compute the mutual information between prediction and ensemble member of each row.
 
     It measures disagreement between members (epistemic uncertainty).
@@ -200,8 +187,6 @@ def ood_mutual_information(members: Tensor, *, input: Input = "logit", check: bo
     Parameters
     ----------
     members
-    input
-    check
 
     Returns
     -------
@@ -221,16 +206,16 @@ def ood_mutual_information(members: Tensor, *, input: Input = "logit", check: bo
     >>> import torch
     >>> from calibrant.torch import ood_mutual_information
     >>> members = torch.tensor([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]], dtype=torch.float64)
-    >>> ood_mutual_information(members, input="prob").round(decimals=3).tolist()
+    >>> ood_mutual_information(members.log()).round(decimals=3).tolist()
     [0.368, 0.0]
     """
-    logs = _members(members, input, check, "ood_mutual_information")
+    logs = _members(members, "ood_mutual_information")
     mean = torch.logsumexp(logs, dim=0) - math.log(len(logs))
     return (_entropy(mean) - _entropy(logs).mean(dim=0)).clamp(min=0.0)
 
 
 @documents_score
-def ood_variance(members: Tensor, *, mean: bool = False, input: Input = "logit", check: bool = True) -> Tensor:
+def ood_variance(members: Tensor | Sequence[Tensor], *, mean: bool = False) -> Tensor:
     """Compute the variance of the probabilities over the members of an ensemble.
 
     Parameters
@@ -238,8 +223,6 @@ def ood_variance(members: Tensor, *, mean: bool = False, input: Input = "logit",
     members
     mean : bool, default False
         Whether to average over classes; otherwise the variances are summed.
-    input
-    check
 
     Returns
     -------
@@ -255,10 +238,10 @@ def ood_variance(members: Tensor, *, mean: bool = False, input: Input = "logit",
     >>> import torch
     >>> from calibrant.torch import ood_variance
     >>> members = torch.tensor([[[0.9, 0.1], [0.5, 0.5]], [[0.1, 0.9], [0.5, 0.5]]], dtype=torch.float64)
-    >>> ood_variance(members, input="prob").round(decimals=3).tolist()
+    >>> ood_variance(members.log()).round(decimals=3).tolist()
     [0.32, 0.0]
     """
-    spread = torch.exp(_members(members, input, check, "ood_variance")).var(dim=0, correction=0)
+    spread = torch.exp(_members(members, "ood_variance")).var(dim=0, correction=0)
     return spread.mean(dim=-1) if mean else spread.sum(dim=-1)
 
 
@@ -266,75 +249,24 @@ def _entropy(logs: Tensor) -> Tensor:
     return -torch.where(logs > -math.inf, torch.exp(logs) * logs, 0.0).sum(dim=-1)
 
 
-def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor:
-    check_choice(input, "input", ("prob", "logit"))
-    check_logits(values, argument=argument)
-    if argument == "logits":
-        check_flat(values)
-    numbers = at_least_single(values)
-    if input == "logit":
-        if check:
-            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "logits must be finite")
-        return torch.log_softmax(numbers, dim=-1)
-    if check:
-        near = (
-            1e-2 if values.dtype in (torch.float16, torch.bfloat16) else 1e-4 if values.dtype == torch.float32 else 1e-6
-        )
-        fine = ((numbers >= 0) & (numbers <= 1)).all(-1) & ((numbers.sum(-1) - 1).abs() <= near)
-        if not bool(fine.all()):
-            raise ProbabilityError(
-                argument,
-                "rows must be probabilities that sum to 1",
-                "use input='logit' if these are logits",
-                row=_first_row(~fine),
-            )
-    return torch.log(numbers)
+def _checked(logits: Tensor) -> Tensor:
+    check_logits(logits)
+    check_flat(logits)
+    return at_least_single(logits)
 
 
-def _check_rows(fine: Tensor, argument: str, problem: str, remedy: str = "") -> None:
-    if not bool(fine.all()):
-        raise InputError(argument, problem, remedy, row=_first_row(~fine))
+def _log_probs(logits: Tensor) -> Tensor:
+    return torch.log_softmax(_checked(logits), dim=-1)
 
 
-def _first_row(wrong: Tensor) -> int:
-    return int(wrong.flatten().to(torch.int8).argmax())
-
-
-def _logits(values: Tensor, check: bool) -> Tensor:
-    check_logits(values)
-    check_flat(values)
-    logits = at_least_single(values)
-    if not check or not len(logits):
-        return logits
-    _check_rows(torch.isfinite(logits).all(-1), "logits", "logits must be finite")
-    near = 1e-6 if logits.dtype == torch.float64 else 1e-5
-    level = torch.logsumexp(logits, dim=-1)
-    # These scores depend on the constant of a row, which probabilities have lost: every row would score 0.
-    if float(level.abs().max()) <= near:
-        remedy = "pass the model's own logits"
-        raise InputError("logits", "are log-probabilities, which are normalized", remedy)
-    total = logits.sum(dim=-1)
-    if bool((logits >= 0).all()) and float((total - 1).abs().max()) <= near:
-        raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
-    return logits
-
-
-def _members(members: Any, input: str, check: bool, who: str) -> Tensor:
-    if not isinstance(members, Tensor):
-        given = list(members) if isinstance(members, (list, tuple)) else [members]
-        odd = [type(member).__name__ for member in given if not isinstance(member, Tensor)]
-        if odd:
-            raise InputTypeError("members", f"must be torch tensors; got {odd[0]}", "use torch.as_tensor(...)")
-        if len({tuple(member.shape) for member in given}) > 1:
-            raise ShapeError("members", "the members differ in shape", "pass the same rows and classes for each member")
-        members = torch.stack(given) if given else torch.empty(0, 0, 0)
-    if members.ndim != 3:
-        raise ShapeError(
-            "members", f"must have three dimensions (members, rows, classes); got shape {tuple(members.shape)}"
-        )
+def _members(members: Tensor | Sequence[Tensor], name: str) -> Tensor:
+    """(M, N, K) log-probabilities."""
     if len(members) < 2:
-        raise UndefinedMetricError(who, "requires at least two members")
-    return _log_probs(members, input, check, "members")
+        raise UndefinedMetricError(name, "requires at least two members")
+    logs = torch.stack([_log_probs(member) for member in members])
+    if logs.ndim != 3:
+        raise ShapeError("members", f"must have three dimensions (members, rows, classes); got {tuple(logs.shape)}")
+    return logs
 
 
 def _features(features: Any, columns: int | None = None) -> Tensor:
@@ -344,9 +276,11 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
         raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
     if columns is not None and features.shape[1] != columns:
         raise ShapeError("features", f"expected {columns} columns, as in fit; got {features.shape[1]}")
-    found = features.detach().to(wide(features.device))
-    _check_rows(torch.isfinite(found).all(-1), "features", "values must be finite")
-    return found
+    matrix = features.detach().to(wide(features.device))
+    if not bool(torch.isfinite(matrix).all()):
+        row = int((~torch.isfinite(matrix).all(-1)).to(torch.int8).argmax())
+        raise InputError("features", "values must be finite", row=row)
+    return matrix
 
 
 class OodMahalanobis(scores.OodMahalanobis):
@@ -476,9 +410,10 @@ class OodKnn(scores.OodKnn):
         f = _features(features, columns)
         if not self.normalise:
             return f
-        length = torch.linalg.vector_norm(f, dim=1)
-        _check_rows(length > 0, "features", "features of length 0 cannot be normalised", "use normalise=False")
-        return f / length[:, None]
+        length = torch.linalg.vector_norm(f, dim=1, keepdim=True)
+        if not bool(length.all()):
+            raise InputError("features", "a vector of length 0 cannot be normalised", "pass normalise=False")
+        return f / length
 
     @torch.no_grad()
     def _kth_distance(self, f: Tensor, k: int) -> Tensor:

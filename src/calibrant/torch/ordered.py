@@ -16,7 +16,7 @@ from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError
 from ..metrics.curve.fitted import rising_slopes
 from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
-from ..util.checks import check_positive, check_whole
+from ..util.checks import check_whole
 from ..util.progress import track
 from .modules import CountingModule, Input, documents_module
 from .rows import (
@@ -97,20 +97,19 @@ class IntraOrderPreservingModule(CountingModule):
             out = out + self.slopes[j] * (part[..., :-1] - part[..., -1:])
         return out
 
-    def _fit_scaled(self, rows: TrainingRows) -> None:
+    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
         logs = torch.log_softmax(rows.logits, dim=1).clamp(LOG_CLIP, 0.0)
         knots = _knots(logs, rows, self.pieces)
         if len(knots) < 2:  # all predictions are uniform, and stay so
-            self._hold(np.array([LOG_CLIP, 0.0]), np.ones(1))
-            return
+            return {"knots": np.array([LOG_CLIP, 0.0]), "slopes": np.ones(1)}
         slopes = rising_slopes(_Likelihood(logs, rows, knots), len(knots) - 1, "IntraOrderPreservingModule")
-        self._hold(knots, np.maximum(slopes, LEAST_SLOPE))
+        return {"knots": knots, "slopes": np.maximum(slopes, LEAST_SLOPE)}
 
-    def _hold(self, knots: Any, slopes: Any) -> None:
-        """Set new pieces; there may be fewer where many log-probabilities are equal."""
-        for name, values in (("knots", knots), ("slopes", slopes)):
-            old = getattr(self, name)
-            setattr(self, name, torch.as_tensor(np.asarray(values)).to(old))
+    def _set(self, name: str, value: Any) -> None:
+        """Set new pieces too; there may be fewer where many log-probabilities are equal."""
+        if name in ("knots", "slopes"):
+            setattr(self, name, getattr(self, name).new_zeros(len(value)))
+        super()._set(name, value)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Accept the number of pieces that was saved."""
@@ -126,7 +125,8 @@ class IntraOrderPreservingModule(CountingModule):
 
     def _take(self, calibrator: Any) -> None:
         super()._take(calibrator)
-        self._hold(calibrator.knots_, np.diff(calibrator.heights_) / np.diff(calibrator.knots_))
+        self._set("knots", calibrator.knots_)
+        self._set("slopes", np.diff(calibrator.heights_) / np.diff(calibrator.knots_))
 
     def _fitted_values(self) -> dict[str, Any]:
         knots = host(self.knots)
@@ -355,21 +355,21 @@ class OrderPreservingNetwork(nn.Module):
             raise ArgumentError(
                 "held_out", f"must leave rows on both sides; got {held_out!r} of {len(rows.logits)} rows"
             )
-        (
-            check_whole(epochs, "epochs"),
-            check_whole(batch_size, "batch_size"),
-            check_positive(learning_rate, "learning_rate"),
-        )
         generator = torch.Generator().manual_seed(check_whole(rng, "rng", 0))
         mixed = torch.randperm(len(rows.logits), generator=generator).to(rows.logits.device)
         cut = round(held_out * len(mixed))
         self.to(rows.logits.device)
         self._begin(rows, mixed[cut:], generator)
         optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, weight_decay=weight_decay)
-        best, best_loss = copy.deepcopy(self.state_dict()), self._loss(rows, mixed[:cut]).item()
+        best, best_loss = copy.deepcopy(self.state_dict()), self._mean_loss(rows, mixed[:cut]).item()
         for _ in track(range(epochs), "epochs"):
-            self._epoch(rows, mixed[cut:], batch_size, optimizer, generator)
-            loss = self._loss(rows, mixed[:cut]).item()
+            order = mixed[cut:][torch.randperm(len(mixed) - cut, generator=generator).to(mixed.device)]
+            with torch.enable_grad():
+                for batch in torch.split(order, batch_size):
+                    optimizer.zero_grad()
+                    self._mean_loss(rows, batch).backward()  # type: ignore[no-untyped-call]
+                    optimizer.step()
+            loss = self._mean_loss(rows, mixed[:cut]).item()
             if loss < best_loss:
                 best, best_loss = copy.deepcopy(self.state_dict()), loss
         self.load_state_dict(best)
@@ -384,27 +384,8 @@ class OrderPreservingNetwork(nn.Module):
             self.scale.copy_(spread.mean().clamp(min=1e-6))
         self._start(best_scale(part), generator)
 
-    @torch.no_grad()
-    def _loss(self, rows: TrainingRows, chosen: Tensor) -> Tensor:
-        return self._mean_loss(rows, chosen)
-
     def _mean_loss(self, rows: TrainingRows, chosen: Tensor) -> Tensor:
         weight = rows.weight[chosen]
         logits = self(rows.logits[chosen].to(self.scale.dtype))
         each = nn.functional.cross_entropy(logits, rows.labels[chosen], reduction="none").to(weight)
         return each @ weight / weight.sum()
-
-    def _epoch(
-        self,
-        rows: TrainingRows,
-        train: Tensor,
-        batch_size: int,
-        optimizer: torch.optim.Optimizer,
-        generator: torch.Generator,
-    ) -> None:
-        mixed = train[torch.randperm(len(train), generator=generator).to(train.device)]
-        with torch.enable_grad():
-            for batch in torch.split(mixed, batch_size):
-                optimizer.zero_grad()
-                self._mean_loss(rows, batch).backward()  # type: ignore[no-untyped-call]
-                optimizer.step()

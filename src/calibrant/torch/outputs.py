@@ -100,19 +100,10 @@ def label_tensor(labels: Any, number: int) -> Tensor:
         except (TypeError, ValueError):
             raise InputTypeError(
                 "labels",
-                f"expected class indices, got {_described(labels)} in batch {number}",
+                f"expected class indices, got {_kind(labels)} in batch {number}",
                 "number the classes from 0, in the dataset or with unpack=lambda batch: (inputs, labels)",
             ) from None
     return own_copy(labels)
-
-
-def _described(labels: Any) -> str:
-    if isinstance(labels, Mapping):
-        return _kind(labels)
-    plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    if isinstance(plain, (tuple, list)) and plain:
-        return f"entries such as {repr(plain[0])[:40]}"
-    return repr(plain)[:40]
 
 
 def own_copy(tensor: Tensor) -> Tensor:

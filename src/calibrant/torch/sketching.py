@@ -72,24 +72,12 @@ class Cells:
         ends = np.nextafter(torch_edges(self.equal, self.arithmetic == "torch")[1:], 0)
         return np.concatenate([[0.0], ends, [1.0]])
 
-    @property
-    def first(self) -> np.ndarray[Any, Any]:
-        """Number of edges before the end of each equal-width cell, numbered from 1."""
-        return grid().first if self.is_grid else np.arange(self.equal + 1)
-
 
 def cells_of(bins: int | None) -> Cells:
     """The cells of a sketch if these bins are unions of them; else the bins themselves."""
     if bins is None or EQUAL % bins == 0:
         return Cells(EQUAL, True)
     return Cells(bins, False)
-
-
-@lru_cache(maxsize=32)
-def tables(cells: Cells, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Edges, and the end of each equal-width cell among them, on a device; cached."""
-    edges = torch.from_numpy(cells.edges.copy()).to(device)
-    return edges, torch.from_numpy(cells.first.astype(np.int32)).to(device)
 
 
 @dataclass(frozen=True)
@@ -183,14 +171,14 @@ def section_sums(sums: np.ndarray[Any, Any], plan: Plan, group: int | None, sect
     return BinSums(rows.sum(axis=-1), rows[:, 1].copy(), high >> (LOW_BITS - HALF_BITS), upper + (low & HALF_MASK))
 
 
-def blocks_of(rows: Block, plan: Plan, *, logits: bool, chunk: int | None = None) -> Iterator[Block]:
-    """Split rows into blocks of bounded size or a given number of rows, along the first or last axis; only a softmax copies."""
+def blocks_of(rows: Block, plan: Plan, *, logits: bool) -> Iterator[Block]:
+    """Split rows into blocks of bounded size, along the first or last axis; only a softmax copies."""
     preds, target, groups, start = rows
     count, classes, inner = preds.shape
     if not count or not inner:
         return
-    entries = CHUNK_ENTRIES // 4 if plan.classwise and not chunk else CHUNK_ENTRIES if logits else NEVER
-    most = max(1, min(chunk or CHUNK_ROWS, entries // classes))
+    entries = CHUNK_ENTRIES // 4 if plan.classwise else CHUNK_ENTRIES if logits else NEVER
+    most = max(1, min(CHUNK_ROWS, entries // classes))
     step = min(inner, most)
     batch = max(1, most // inner)
     if batch >= count and step >= inner and not logits:

@@ -39,39 +39,18 @@ def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: 
     workers = min(len(spans), rows * columns // THREAD_ENTRIES, most)
     if workers > 1:
         workers = min(workers, cores())
-    return _in_threads(work, spans, workers) if workers > 1 else [work(start, stop) for start, stop in spans]
+    if workers < 2:
+        return [work(start, stop) for start, stop in spans]
+    from concurrent.futures import ThreadPoolExecutor
 
-
-def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], workers: int) -> list[T]:
     # Threads of this call only: a persistent pool would not survive a fork.
-    from threading import Lock, Thread
-
-    results: list[Any] = [None] * len(spans)
-    failures: list[BaseException] = []
-    waiting = iter(range(len(spans)))
-    lock = Lock()
-
-    def take() -> int | None:
-        with lock:
-            return next(waiting, None)
-
-    def run() -> None:
-        # Each thread takes the next block when it is free, so that a busy core delays one block only.
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(work, *span) for span in spans]
         try:
-            while not failures and (number := take()) is not None:
-                results[number] = work(*spans[number])
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [Thread(target=run) for _ in range(workers - 1)]
-    for thread in threads:
-        thread.start()
-    run()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return results
+            return [result.result() for result in waiting]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def cores() -> int:

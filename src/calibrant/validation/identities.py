@@ -47,7 +47,6 @@ IDENTITIES = (
     ("chunks", "sketch written and read", "digest(cal.Sketches.from_bytes(cal.Sketches.of(y, p).to_bytes()))", WHOLE),
     ("duckdb", "CSV file", "digest(cal.scan(csv_file, label='y', prob='p'))", FEW),
     ("duckdb", "Parquet file", "digest(cal.scan(parquet_file, label='y', prob='p'))", FEW),
-    ("duckdb", "sums in SQL", "digest(cal.scan(parquet_file, label='y', prob='p', engine='sql'))", FEW),
     ("duckdb", "query for a warehouse", "digest(from_query(parquet_file))", FEW),
     ("pyarrow", "arrays of pyarrow", "digest(cal.Sketches.of(pyarrow.array(y[:few]), pyarrow.array(p[:few])))", FEW),
     ("pandas", "columns of pandas", "digest(cal.Sketches.of(pandas.Series(y[:few]), pandas.Series(p[:few])))", FEW),

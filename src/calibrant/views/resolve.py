@@ -73,7 +73,8 @@ def paired_models(y_true: Any, models: Mapping[Any, Any], keywords: Mapping[str,
     parts: dict[str, Predictions] = {}
     for name, y_prob in models.items():
         try:
-            parts[str(name)] = as_predictions(y_true, y_prob, keywords)
+            own = isinstance(y_prob, Predictions)
+            parts[str(name)] = y_prob if own else as_predictions(y_true, y_prob, keywords)
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
     return on_same_rows(parts)

@@ -670,6 +670,46 @@ class View(_Weighted):
         return f"View({self.lens}, n={self.n})"
 
 
+def sorted_views(score: Floats, outcome: Array, weight: Array, sizes: Array, lens: str) -> list[View]:
+    """Return the views of consecutive rows with counts, so many in each; scores increase within a view.
+
+    Sums over ties and their prefix sums are computed in one pass over the rows of all views. They are sums of integers, or of the two
+    outcomes of a score, so that they do not depend on the rows before.
+    """
+    stop = np.cumsum(sizes)
+    start = stop - sizes
+    is_first = np.ones(len(score), bool)
+    is_first[1:] = score[1:] != score[:-1]
+    is_first[start[sizes > 0]] = True
+    first = np.flatnonzero(is_first)
+    last_tie = np.searchsorted(first, stop)
+    first_tie = np.append(0, last_tie)[:-1]
+    mass, real = weight.astype(np.float64), outcome.astype(np.float64)
+    values = (mass, mass * real, mass * (score - real))
+    ties = Ties(score[first], *(np.add.reduceat(each, first) if len(first) else each for each in values))
+    # Each view has one end more than ties, the first one at its start.
+    ends = np.insert(np.append(first, len(score))[1:], first_tie, start)
+    own_ends, paths = ends - np.repeat(start, last_tie - first_tie + 1), []
+    for added in (weight, values[1]):
+        path = np.zeros(len(score) + 1, added.dtype)
+        np.cumsum(added, out=path[1:])
+        paths.append(path[ends] - path[ends - own_ends])
+    score, outcome = frozen(score), frozen(outcome)
+    views = []
+    for number, (a, b, c, d) in enumerate(np.stack([start, stop, first_tie, last_tie], axis=1).tolist()):
+        view = View(score[a:b], outcome[a:b], weight[a:b], "counts", lens=lens)
+        view.score, view.outcome, view.weights = score[a:b], real[a:b], mass[a:b]
+        view.sorted_rows = view.score, view.outcome, view.weight
+        view.ties = Ties(*(each[c:d] for each in ties))
+        own = slice(c + number, d + number + 1)
+        view.ends = own_ends[own]
+        view.prefix = Prefix(view.sorted_rows, view.ends)
+        view.prefix.score = view.ties.score
+        view.prefix.weight, view.prefix.outcome = (path[own] for path in paths)
+        views.append(view)
+    return views
+
+
 class Summary:
     """Base of summaries of rows, such as sketches, which provide views of the lenses that they were made with."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -15,7 +16,7 @@ from ...views.view import View
 from ..registry import metric
 from ..sum_forms import Path
 from .lipschitz import largest_lipschitz_sum
-from .spectral import NARROWEST, self_consistent_widths, smoothed_errors
+from .spectral import NARROWEST, self_consistent_widths, smoothed_error
 
 Floats = NDArray[np.float64]
 
@@ -25,35 +26,61 @@ LARGEST_LOG_ODDS = math.log(999)
 MOST_SCORES, CELLS = 2000, 1000
 
 
-def _smoothed_errors(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
-    """Compute the error of each line of masses, which are shares of rows times score minus outcome."""
-    position, scale = score, 1.0
-    if kernel == "logit":
-        log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-        position, scale = log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
+def _residual_masses(view: View, kernel: str) -> tuple[Floats, Floats, float]:
+    """Return places on [0, 1], the residual of each row as a fraction of the total weight, and the unit of a bandwidth."""
+    mass = view.score - view.outcome
+    if view.weight is not None:
+        mass *= view.weights
+    mass /= view.total
+    position, scale = _places(view.score, kernel)
+    return position, mass, scale
+
+
+def _places(score: Floats, kernel: str) -> tuple[Floats, float]:
+    """Return places of scores on [0, 1], and the unit of a bandwidth."""
+    if kernel != "logit":
+        return score, 1.0
+    log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
+
+
+def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
+    """Compute the error of each line of masses at the same scores."""
+    position, scale = _places(score, kernel)
     if bandwidth is None:
-        return self_consistent_widths(position, mass, scale)
-    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
-        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
-    return smoothed_errors(position, mass, bandwidth * scale)
+        return np.array(self_consistent_widths([(position, line) for line in mass], scale))
+    return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
+
+
+def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) -> None:
+    """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+    if bandwidth is None:
+        masses = [_residual_masses(view, kernel) for view in views]
+        widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
+        for view, width in zip(views, widths, strict=True):
+            view.tables["smece", kernel] = width
 
 
 @metric(
     "Smooth expected calibration error",
     range=(0, 1),
     ideal=0,
+    fill=_fill_widths,
+    sum_form=lambda view, **options: Path(partial(_errors_of_lines, **options)),
     cite="blasiok2024",
-    sum_form=lambda view, **options: Path(partial(_smoothed_errors, **options)),
 )
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
 ) -> float:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
-    mass = view.score - view.outcome
-    if view.weight is not None:
-        mass *= view.weights
-    mass /= view.total
-    return float(_smoothed_errors(view.score, mass[None], bandwidth, kernel)[0])
+    if bandwidth is None:
+        if ("smece", kernel) not in view.tables:
+            _fill_widths([view], None, kernel)
+        return float(view.tables["smece", kernel])
+    position, mass, scale = _residual_masses(view, kernel)
+    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
+        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
+    return smoothed_error(position, mass, bandwidth * scale)
 
 
 def _log_odds(score: Floats) -> Floats:

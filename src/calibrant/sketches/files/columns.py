@@ -129,7 +129,8 @@ def find_columns(
         usual = usual_labels(existing, columns)
         if len(usual) > 1 and labelled:
             problem = f"could be any of the columns {', '.join(usual)}"
-            raise ColumnError(f"{dashes}label", problem, f"use label={usual[0]!r} or another")
+            option = f"--label {usual[0]}" if dashes else f"label={usual[0]!r}"
+            raise ColumnError(f"{dashes}label", problem, f"use {option} or another")
         label = usual[0] if usual else None if labelled else ""
         if label is None:
             raise ColumnError(
@@ -200,7 +201,8 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
         found = found or [lower[name] for name in PREDICTION_NAMES if name in lower]
         if len(found) > 1:
             problem = f"could be any of the columns {', '.join(found)}"
-            raise ColumnError(f"{dashes}prob", problem, f"use prob={found[0]!r} or another")
+            option = f"--prob {found[0]}" if dashes else f"prob={found[0]!r}"
+            raise ColumnError(f"{dashes}prob", problem, f"use {option} or another")
     if not found and len(otherwise) > len(others):
         return _usual_scores(list(otherwise), existing, dashes)
     several = f"{dashes}probs " if dashes else ""

@@ -16,12 +16,11 @@ from .arrow import batches
 from .columns import names_as_written
 from .reading import Rows, common_kind, open_rows, paths_of
 from .scores import add_groups, drop_missing, locate_error, read_factors, read_scores
-from .sql import Group, Scores, bad_rows, group_sketches
+from .sql import Group, Scores
 
 BATCH_ROWS = 1 << 20
 # Labels of a text file that show what it holds; where later ones do not fit, all are considered.
 FIRST_LABELS = 10_000
-Engine = Literal["auto", "arrow", "sql"]
 
 
 def scan(
@@ -36,7 +35,6 @@ def scan(
     scores: bool = True,
     format: str | None = None,
     table: str | None = None,
-    engine: Engine = "auto",
     progress: bool = True,
     missing: Literal["raise", "drop"] = "raise",
 ) -> Sketches:
@@ -72,9 +70,6 @@ def scan(
         Format of the files, if their names do not indicate it.
     table : str, optional
         Table of a database.
-    engine : {"auto", "arrow", "sql"}, default "auto"
-        ``"arrow"`` streams batches of Arrow memory into NumPy or compiled loops; pyarrow is not needed. ``"sql"`` computes the sums in
-        DuckDB, which takes several times as long and gives identical results. ``"auto"`` is ``"arrow"``.
     progress : bool, default True
         Whether to show the number of rows read so far, on a terminal or in a notebook, if reading takes more than two seconds; the
         environment variable ``CALIBRANT_PROGRESS=0`` switches it off.
@@ -111,8 +106,6 @@ def scan(
     >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     True
     """
-    if engine not in ("auto", "arrow", "sql"):
-        raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
     if missing not in ("raise", "drop"):
         raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     paths, lenses = paths_of(source), None if lenses is None else tuple(lenses)
@@ -128,7 +121,12 @@ def scan(
             kind = "binary" if columns.k == 2 else "multiclass"
             chosen = _lens_names(default_lenses(kind, columns.k) if lenses is None else lenses, columns.classes)
             with allow_bars(progress), loop("rows read") as show:
-                sketches = _fill_sketches(rows, columns, kind, chosen, scores, engine, show)
+                try:
+                    sketches = _add_batches(rows, columns, kind, chosen, scores, show)
+                except FileError:
+                    raise
+                except CalibrantError as error:
+                    raise locate_error(rows, columns) or error from None
             if sketches is None or not sketches.n:
                 raise rows.no_rows()
             if len(factors) == 1 and factors[0].kind == "column" and rows.printed:
@@ -155,26 +153,6 @@ def _rename_groups(sketches: Sketches) -> Sketches:
         called = ALL if name is ALL else names[name]
         parts[called] = part if called not in parts else parts[called].merge(part)
     return Sketches(sketches.kind, sketches.classes, parts)
-
-
-def _fill_sketches(
-    rows: Rows,
-    scores: Scores,
-    kind: str,
-    lenses: tuple[str, ...],
-    row_scores: bool,
-    engine: Engine,
-    show: Callable[[int], None],
-) -> Sketches | None:
-    """The sketches, computed by either engine; errors name the invalid row."""
-    try:
-        if engine != "sql":
-            return _add_batches(rows, scores, kind, lenses, row_scores, show)
-        return _sum_in_sql(rows, scores, kind, lenses, row_scores)
-    except FileError:
-        raise
-    except CalibrantError as error:
-        raise locate_error(rows, scores) or error from None
 
 
 def _lens_names(lenses: Iterable[str], classes: tuple[Any, ...]) -> tuple[str, ...]:
@@ -278,21 +256,3 @@ def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
 def _number_classes(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
     places = {f"class:{name}": f"class:{place}" for place, name in enumerate(classes)}
     return tuple(places.get(lens, lens) for lens in lenses)
-
-
-def _sum_in_sql(rows: Rows, scores: Scores, kind: str, lenses: tuple[str, ...], row_scores: bool) -> Sketches:
-    """Compute the sketches in SQL: a check for invalid rows, and one query per lens."""
-    for lens in lenses:
-        if lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} requires whole rows", "use engine='arrow'")
-    bad = rows.connection.execute(f"SELECT count(*) FROM {scores.columns()} WHERE {bad_rows(scores)}").fetchone()[0]  # noqa: S608
-    if bad:
-        raise ProbabilityError("prob", f"{bad:,} rows have an invalid probability, label or group")
-    sketches = Sketches(kind, scores.classes, group_sketches(rows.connection, scores, lenses, row_scores))
-    sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
-    sizes |= set() if sketches.scores is None else {sketches.scores.rows}
-    if len(sizes) > 1:
-        raise ArgumentError(
-            "where", "selects other rows each time it is evaluated", "use engine='arrow' to evaluate it once"
-        )
-    return sketches

@@ -193,10 +193,12 @@ def _is_absent(rows: Rows, scores: Scores) -> dict[str, str]:
     }
     for name, column, value in scores.entries:
         number = f"CAST({value} AS DOUBLE)"
-        conditions[name] = f"coalesce(isnan({number}), true)"
+        absent = f"coalesce(isnan({number}), true)"
         if rows.types[column] == "VARCHAR":  # text that is neither a number nor missing is invalid
-            none = f"({NO_VALUE.format(quoted(column))} OR lower(trim({quoted(column)})) = 'none')"
-            conditions[name] = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
+            none = f"{NO_VALUE.format(quoted(column))} OR lower(trim({quoted(column)})) = 'none'"
+            none += f" OR ({number} IS NULL AND contains(lower({quoted(column)}), 'n'))" if name != column else ""
+            absent = f"coalesce({none} OR coalesce(isnan({number}), false), true)"
+        conditions[column] = f"{conditions[column]} OR {absent}" if column in conditions else absent
     if scores.group is not None:
         conditions[scores.group.name] = f"{scores.group.sql} IS NULL"
     return conditions
@@ -243,8 +245,9 @@ def locate_error(rows: Rows, scores: Scores) -> CalibrantError | None:
     values = rest[: len(scores.probs)]
     where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
     texts_read = dict(zip(scores.columns_read, texts, strict=True))
-    for (_, column, _), value in zip(scores.entries, values, strict=True):
-        if value is None and rows.types[column] == "VARCHAR" and not is_missing_text(texts_read[column] or ""):
+    for (name, column, _), value in zip(scores.entries, values, strict=True):
+        is_text = value is None and rows.types[column] == "VARCHAR" and not is_missing_text(texts_read[column] or "")
+        if is_text and not (name != column and "n" in texts_read[column].lower()):  # a list may have a null
             problem = f"expected numbers in {quoted(column)}, got the text {texts_read[column][:40]!r}"
             return ProbabilityError("prob", problem, **where)
     absent = [value is None or math.isnan(value) for value in values]

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from numbers import Integral, Real
-from typing import Any, ClassVar, ParamSpec
+from numbers import Real
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -89,8 +89,8 @@ WRONG_TARGET, WRONG_WEIGHT, LEFT_OUT = 1, 2, 4
 SLACK = {torch.float64: 1e-6, torch.float32: 1e-4}
 HALF_SLACK = 1e-2
 
-documents_loss = documents_keywords(table=PARAMETERS, sections=SECTIONS)
-documents_batch_loss = documents_keywords(table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
+documents_loss = documents_keywords(taken=(), table=PARAMETERS, sections=SECTIONS)
+documents_batch_loss = documents_keywords(taken=(), table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
 
 
 def _once(compute: Callable[[Rows], Tensor]) -> Callable[[Rows], Tensor]:
@@ -127,6 +127,9 @@ class Rows:
     shape: torch.Size
     """Shape of the result with one value per row."""
     reduction: str
+    name: str
+    """Name of the loss, for messages."""
+    input_dtype: torch.dtype
     cache: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
     @property
@@ -216,11 +219,11 @@ class Rows:
         top = self.logits.argmax(1, keepdim=True)
         return self.probs.gather(1, top)[:, 0], self.targets.gather(1, top)[:, 0]
 
-    def right_labels(self, needed_by: str) -> Tensor:
+    def right_labels(self) -> Tensor:
         """The class indices; raises for soft targets."""
         if self.labels is None:
             raise InputTypeError(
-                "target", f"must be class indices: {needed_by} is not defined for soft targets", "pass target.argmax(1)"
+                "target", f"must be class indices: {self.name} is not defined for soft targets", "pass target.argmax(1)"
             )
         return self.labels
 
@@ -239,7 +242,9 @@ class Rows:
         if self.counted is not None:
             values = torch.where(self.counted, values, 0.0)
         if self.reduction == "none":
-            return self._placed(values)
+            if self.kept is not None:
+                values = values.new_zeros(len(self.kept)).masked_scatter(self.kept, values)
+            return values.reshape(self.shape)
         if self.reduction == "sum":
             return values.sum()
         if self.labels is None:
@@ -252,34 +257,46 @@ class Rows:
             return (self.share * values).sum()
         return self.reduce(self.row_weight * values)
 
-    def whole(self, value: Tensor, name: str) -> Tensor:
+    def whole(self, value: Tensor) -> Tensor:
         """Reduce one value of the whole batch; the sum is the value times the total weight."""
         if self.reduction == "none":
             raise ArgumentError(
-                "reduction", f"must be 'mean' or 'sum': {name} is defined for the batch, not for single rows"
+                "reduction", f"must be 'mean' or 'sum': {self.name} is defined for the batch, not for single rows"
             )
         return value * self.total if self.reduction == "sum" else value
 
-    def _placed(self, values: Tensor) -> Tensor:
-        if self.kept is not None:
-            values = values.new_zeros(len(self.kept)).masked_scatter(self.kept, values)
-        return values.reshape(self.shape)
 
+def loss(*, batch: bool = False, double: bool = False) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Turn a formula of rows and options into a loss of logits and targets, with class weights, ignored rows and a reduction.
 
-Arguments = ParamSpec("Arguments")
+    A `batch` loss has one value for the whole batch; `double` computes in double precision. Autocast is disabled, whose matrix
+    products would run in half precision.
+    """
 
+    def decorate(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @wraps(formula)
+        def compute(
+            input: Tensor,
+            target: Tensor,
+            *,
+            weight: Tensor | None = None,
+            ignore_index: int = -100,
+            reduction: str = "mean",
+            **options: Any,
+        ) -> Tensor:
+            check_input(input)
+            wide = input.dtype == torch.float64 or (double and input.device.type != "mps")
+            with torch.autocast(device_type=input.device.type, enabled=False):
+                dtype = torch.float64 if wide else torch.float32
+                rows = gather_rows(input, target, weight, ignore_index, reduction, formula.__name__, dtype)
+                return formula(rows, **options).to(torch.promote_types(input.dtype, torch.float32))
 
-def in_full_precision(loss: Callable[Arguments, Tensor]) -> Callable[Arguments, Tensor]:
-    """Disable autocast inside a loss, whose matrix products would otherwise run in half precision."""
+        shared = list(inspect.signature(compute, follow_wrapped=False).parameters.values())[:-1]
+        own = list(inspect.signature(formula).parameters.values())[1:]
+        compute.__signature__ = inspect.Signature([*shared[:2], *own, *shared[2:]], return_annotation=Tensor)  # type: ignore[attr-defined]
+        return (documents_batch_loss if batch else documents_loss)(compute)
 
-    @wraps(loss)
-    def careful(*args: Arguments.args, **options: Arguments.kwargs) -> Tensor:
-        # The device of the first tensor, the logits.
-        kind = next((one.device.type for one in (*args, *options.values()) if isinstance(one, Tensor)), "cpu")
-        with torch.autocast(device_type=kind, enabled=False):
-            return loss(*args, **options)
-
-    return careful
+    return decorate
 
 
 def gather_rows(
@@ -288,39 +305,37 @@ def gather_rows(
     weight: Tensor | None,
     ignore_index: int,
     reduction: str,
-    dtype: torch.dtype | None = None,
+    name: str,
+    dtype: torch.dtype,
 ) -> Rows:
     """Check the arguments that all losses share, and flatten them to rows."""
-    check_input(input)
     check_choice(reduction, "reduction", ("none", "mean", "sum"))
-    ignored, classes = check_ignored(ignore_index), input.shape[1]
-    soft = check_form(input, target, ignored)
-    kind = dtype or (torch.float64 if input.dtype == torch.float64 else torch.float32)
-    logits = input.movedim(1, -1).reshape(-1, classes).to(kind)
+    classes, soft = input.shape[1], check_form(input, target)
+    logits = input.movedim(1, -1).reshape(-1, classes).to(dtype)
     # Clipped, so that the terms of a class masked by a logit of -inf, and their gradients, are 0 times a finite number.
     logits = torch.maximum(logits, lowest(logits))
-    shape = input.shape[:1] + input.shape[2:]
     factor = check_weight(weight, classes)
     factor = None if factor is None else factor.to(logits)
     labels, shares = None, None
     if soft:
-        shares, wrong = target.movedim(1, -1).reshape(-1, classes).to(kind), wrong_shares(target)
+        shares, wrong = target.movedim(1, -1).reshape(-1, classes).to(dtype), wrong_shares(target)
         counted = None if factor is None else shares @ factor > 0
     else:
-        labels, wrong, counted = _classes_of(target, classes, ignored, factor)
-    told = _read(wrong, factor, counted)
-    if told is None:
+        labels, wrong, counted = _classes_of(target, classes, ignore_index, factor)
+    form = (input.shape[:1] + input.shape[2:], reduction, name, input.dtype)
+    problems = _read(wrong, factor, counted)
+    if problems is None:
         logits, counted = _unread(logits, wrong.reshape(-1), factor, counted)
-        return Rows(logits, labels, shares, factor, None, counted, shape, reduction)
-    if told & WRONG_TARGET:
-        raise share_error(target, wrong) if soft else label_error(target, wrong, classes, ignored)
-    if told & WRONG_WEIGHT:
-        raise weight_error(weight)
-    if counted is None or not told & LEFT_OUT:
-        return Rows(logits, labels, shares, factor, None, None, shape, reduction)
+        return Rows(logits, labels, shares, factor, None, counted, *form)
+    if problems & WRONG_TARGET:
+        raise share_error(target, wrong) if soft else label_error(target, wrong, classes, ignore_index)
+    if problems & WRONG_WEIGHT:
+        raise WeightError("weight", "must be finite and not negative in the precision of the logits")
+    if counted is None or not problems & LEFT_OUT:
+        return Rows(logits, labels, shares, factor, None, None, *form)
     place = counted.nonzero()[:, 0]
-    labels, shares = (None if one is None else one[place] for one in (labels, shares))
-    return Rows(logits[place], labels, shares, factor, counted, None, shape, reduction)
+    labels, shares = (None if values is None else values[place] for values in (labels, shares))
+    return Rows(logits[place], labels, shares, factor, counted, None, *form)
 
 
 def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -352,13 +367,13 @@ def _read(wrong: Tensor, factor: Tensor | None, counted: Tensor | None) -> int |
     """The problems found, as bits, in one read of the values; None under torch.compile and vmap, where they cannot be read."""
     if torch.compiler.is_compiling():
         return None
-    found = wrong.any() * WRONG_TARGET
+    problems = wrong.any() * WRONG_TARGET
     if factor is not None:
-        found = found + ~_fine(factor).all() * WRONG_WEIGHT
+        problems = problems + ~_fine(factor).all() * WRONG_WEIGHT
     if counted is not None:
-        found = found + ~counted.all() * LEFT_OUT
+        problems = problems + ~counted.all() * LEFT_OUT
     try:
-        return int(found)
+        return int(problems)
     except RuntimeError as error:
         if "vmap" in str(error):
             return None
@@ -396,14 +411,7 @@ def check_input(input: Tensor) -> None:
         )
 
 
-def check_ignored(ignore_index: Any) -> int:
-    """Check that the index is an integer of 64 bits."""
-    if isinstance(ignore_index, bool) or not isinstance(ignore_index, Integral) or abs(int(ignore_index)) >= 2**63:
-        raise ArgumentError("ignore_index", f"must be a 64-bit integer; got {ignore_index!r}")
-    return int(ignore_index)
-
-
-def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
+def check_form(input: Tensor, target: Tensor) -> bool:
     """Check type and shape of the target; return whether it is soft."""
     if not isinstance(target, Tensor) or target.dtype == torch.bool or target.is_complex():
         got = f"a {_kind(target)} tensor" if isinstance(target, Tensor) else type(target).__name__
@@ -417,8 +425,6 @@ def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
                 f"class probabilities must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
                 "for class indices, call .long()",
             )
-        if ignore_index >= 0:
-            raise ArgumentError("ignore_index", "is not supported for soft targets", "drop ignore_index")
         return True
     expected = input.shape[:1] + input.shape[2:]
     if target.shape != expected:
@@ -432,10 +438,10 @@ def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
 
 def label_error(target: Tensor, wrong: Tensor, classes: int, ignore_index: int) -> LabelError:
     """The error for the first row whose class index is out of range."""
-    place = _first(wrong.reshape(target.shape))
+    place = wrong.reshape(target.shape).nonzero()[0].tolist()
     return LabelError(
         "target",
-        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])}{_position(place)}",
+        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])} at position {place}",
         f"classes are counted from 0, and only the ignored index {ignore_index} is excluded",
         row=place[0],
     )
@@ -449,11 +455,11 @@ def wrong_shares(target: Tensor) -> Tensor:
 
 def share_error(target: Tensor, wrong: Tensor) -> ProbabilityError:
     """The error for the first soft target that is not a distribution."""
-    place = _first(wrong)
+    place = wrong.nonzero()[0].tolist()
     total = float(_sums(target)[tuple(place)])
     return ProbabilityError(
         "target",
-        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g}{_position(place)}",
+        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g} at position {place}",
         row=place[0],
     )
 
@@ -468,18 +474,9 @@ def check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
     return weight
 
 
-def weight_error(weight: Tensor | None) -> WeightError:
-    """The error for class weights that are negative or not finite."""
-    got = None if weight is None else weight.tolist()
-    return WeightError("weight", f"must be finite and not negative in the precision of the logits; got {got}")
-
-
 def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
     """Check a finite number in [low, high], or in (low, high] with `above`."""
-    try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not (low <= number <= high and number < math.inf) or (above and number == low):
         bound = f"above {low:g}" if above else f"of at least {low:g}"
         raise ArgumentError(
@@ -493,15 +490,6 @@ def _sums(target: Tensor) -> Tensor:
     return shares.to(torch.float64 if shares.dtype == torch.float64 else torch.float32).sum(1)
 
 
-def _first(wrong: Tensor) -> list[int]:
-    return [int(index) for index in wrong.nonzero()[0]]
-
-
-def _position(place: list[int]) -> str:
-    """The position within a row of dense predictions, in words."""
-    return "" if len(place) == 1 else f" at position {place}"
-
-
 def _kind(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
@@ -510,8 +498,6 @@ class LossModule(nn.Module):
     """Base class of the losses as modules: a subclass names its function `loss`; its options become those of the constructor."""
 
     loss: ClassVar[Callable[..., Tensor]]
-    least_classes: ClassVar[int] = 2
-    """Number of classes of the row on which the options are checked, unless class weights give it."""
     weight: Tensor | None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -523,38 +509,16 @@ class LossModule(nn.Module):
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
-        known = inspect.signature(type(self)).parameters
-        for name in options:
-            if name not in known:
-                raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {name!r}")
-        given = {name: options.get(name, parameter.default) for name, parameter in known.items()}
-        weight = given.pop("weight")
-        # Options are checked here rather than at the first batch; on the CPU, whatever the default device.
-        host = _on_host(weight)
-        count = self._classes(given) if host is None else len(host)
-        row = torch.zeros(1, count, device="cpu"), torch.zeros(1, dtype=torch.int64, device="cpu")
-        type(self).loss(*row, weight=host, **given)
-        self.register_buffer("weight", weight)
-        self.ignore_index, self.reduction = int(given.pop("ignore_index")), given.pop("reduction")
-        self._options = given
-
-    def _classes(self, options: dict[str, Any]) -> int:
-        """Number of classes of the row on which the options are checked."""
-        return self.least_classes
+        bound = inspect.signature(type(self)).bind(**options)
+        bound.apply_defaults()
+        self.options = bound.arguments
+        self.register_buffer("weight", self.options.pop("weight"))
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return type(self).loss(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            **self._options,
-        )
+        return type(self).loss(input, target, weight=self.weight, **self.options)
 
     def extra_repr(self) -> str:
-        shown = {**self._options, "ignore_index": self.ignore_index, "reduction": self.reduction}
-        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return ", ".join(f"{name}={value!r}" for name, value in self.options.items())
 
 
 def _module_doc(doc: str, function_doc: str) -> str:
@@ -566,13 +530,3 @@ def _module_doc(doc: str, function_doc: str) -> str:
     entries = [i for i in range(start, end) if lines[i] and not lines[i].startswith(" ")]
     first = next((i - 1 for i, line in enumerate(own) if line and set(line) == {"-"}), len(own))
     return "\n".join([*own[:first], *lines[start - 2 : start], *lines[entries[2] : end], *own[first:]])
-
-
-def _on_host(weight: Tensor | None) -> Tensor | None:
-    """Class weights on the CPU, where their values can be read; ones for tensors on the meta device."""
-    if weight is None:
-        return None
-    if not isinstance(weight, Tensor) or weight.ndim != 1 or len(weight) < 2:
-        got = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
-        raise WeightError("weight", f"must be a tensor with one number for each class; got {got}")
-    return torch.ones(len(weight), device="cpu") if weight.is_meta else weight.detach().cpu()

@@ -8,26 +8,21 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice, check_whole
-from .base import LossModule, Rows, check_number, documents_batch_loss, gather_rows, in_full_precision, safe_power
+from .base import LossModule, Rows, check_number, loss, safe_power
 
 # Bins with less mass than this are treated as empty.
 EMPTY = 1e-20
 
 
-@documents_batch_loss
-@in_full_precision
+@loss(batch=True)
 def soft_binned_ece_loss(
-    input: Tensor,
-    target: Tensor,
+    rows: Rows,
     *,
     bins: int = 15,
     temperature: float = 0.01,
     norm: float = 2.0,
     form: Literal["soft", "label_binned"] = "soft",
     lens: str = "auto",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
 ) -> Tensor:
     r"""Compute the expected calibration error with soft bins (SB-ECE).
 
@@ -83,7 +78,6 @@ def soft_binned_ece_loss(
     count, width = check_whole(bins, "bins"), check_number(temperature, "temperature", above=True)
     power = check_number(norm, "norm", low=1)
     check_choice(form, "form", ("soft", "label_binned"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     score, outcome = rows.seen(lens)
     member = _member(score, count, width) * rows.share[:, None]
     mass = member.sum(0)
@@ -92,7 +86,7 @@ def soft_binned_ece_loss(
     else:
         terms = mass * _divided((score - outcome) @ member, mass).abs() ** power
     value = terms.sum()
-    return rows.whole(value if power == 1 else safe_power(value, 1 / power), "soft_binned_ece_loss")
+    return rows.whole(value if power == 1 else safe_power(value, 1 / power))
 
 
 def _member(score: Tensor, count: int, width: float) -> Tensor:
@@ -126,19 +120,8 @@ class SoftBinnedECELoss(LossModule):
     loss = staticmethod(soft_binned_ece_loss)
 
 
-@documents_batch_loss
-@in_full_precision
-def dece_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    bins: int = 15,
-    rank_sharpness: float = 100.0,
-    bin_temperature: float = 0.01,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(batch=True)
+def dece_loss(rows: Rows, *, bins: int = 15, rank_sharpness: float = 100.0, bin_temperature: float = 0.01) -> Tensor:
     r"""Compute the expected calibration error with soft bins and a soft accuracy (DECE).
 
     Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, and its gradient also
@@ -189,17 +172,16 @@ def dece_loss(
     count = check_whole(bins, "bins")
     sharp = check_number(rank_sharpness, "rank_sharpness", above=True)
     width = check_number(bin_temperature, "bin_temperature", above=True)
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     right = _soft_accuracy(rows, sharp)
     score = rows.probs.gather(1, rows.logits.argmax(1, keepdim=True))[:, 0]
     # The paper's logits, (j p - j (j - 1) / 2M) / tau, with the square completed, which is accurate in single precision.
     member = _member(score, count, 2 * width / count) * rows.share[:, None]
-    return rows.whole(((right - score) @ member).abs().sum(), "dece_loss")
+    return rows.whole(((right - score) @ member).abs().sum())
 
 
 def _soft_accuracy(rows: Rows, sharp: float) -> Tensor:
     """2 minus the soft rank of the true class, at least 0; other classes count by a sigmoid of their lead."""
-    own = rows.probs.gather(1, rows.right_labels("dece_loss")[:, None])
+    own = rows.probs.gather(1, rows.right_labels()[:, None])
     ahead = torch.sigmoid(sharp * (rows.probs - own)).sum(1)
     return torch.relu(1.5 - ahead)
 

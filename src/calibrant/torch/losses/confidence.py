@@ -5,24 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .base import LossModule, check_number, documents_batch_loss, documents_loss, gather_rows, in_full_precision, lowest
+from .base import LossModule, Rows, check_number, loss, lowest
 
 # Added to the denominator, so that the value is finite for every batch.
 COUNT = 1e-10
 
 
-@documents_loss
-@in_full_precision
-def confidence_penalty_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    beta: float = 0.1,
-    threshold: float | None = None,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def confidence_penalty_loss(rows: Rows, *, beta: float = 0.1, threshold: float | None = None) -> Tensor:
     r"""Compute cross-entropy minus a multiple of the entropy of the predicted probabilities.
 
     Use it in place of cross-entropy. It helps networks that fit their training data perfectly. It lowers confidence
@@ -67,7 +57,6 @@ def confidence_penalty_loss(
     """
     factor = check_number(beta, "beta")
     enough = None if threshold is None else check_number(threshold, "threshold")
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     term = -rows.entropy if enough is None else torch.relu(enough - rows.entropy)
     return rows.reduce(rows.cross_entropy() + factor * rows.row_weight * term)
 
@@ -92,17 +81,8 @@ class ConfidencePenaltyLoss(LossModule):
     loss = staticmethod(confidence_penalty_loss)
 
 
-@documents_loss
-@in_full_precision
-def logit_norm_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    temperature: float = 0.04,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def logit_norm_loss(rows: Rows, *, temperature: float = 0.04) -> Tensor:
     r"""Compute the cross-entropy of logits divided by their Euclidean norm and a temperature.
 
     Use it in place of cross-entropy. It helps to detect out-of-distribution rows: the network cannot lower the loss by
@@ -143,9 +123,8 @@ def logit_norm_loss(
     0.598139
     """
     warmth = check_number(temperature, "temperature", above=True)
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     # A norm below the precision of the logits is rounding error; dividing by it would overflow half precision.
-    least = max(1e-7, torch.finfo(input.dtype).eps)
+    least = max(1e-7, torch.finfo(rows.input_dtype).eps)
     # Masked classes do not enter the norm, and stay masked.
     length = torch.linalg.vector_norm(rows.logits.masked_fill(rows.shut, 0.0), dim=1, keepdim=True).clamp(min=least)
     scaled = rows.logits / (length * warmth)
@@ -172,17 +151,8 @@ class LogitNormLoss(LossModule):
     loss = staticmethod(logit_norm_loss)
 
 
-@documents_batch_loss
-@in_full_precision
-def avuc_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    threshold: float | None = None,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(batch=True)
+def avuc_loss(rows: Rows, *, threshold: float | None = None) -> Tensor:
     r"""Compute the accuracy versus uncertainty loss of the batch (AvUC).
 
     Add it to cross-entropy, with beta 3 as in the paper, after some epochs without it. It helps to make wrong rows
@@ -223,8 +193,7 @@ def avuc_loss(
     0.0
     """
     given = None if threshold is None else check_number(threshold, "threshold")
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
-    right = rows.logits.argmax(1) == rows.right_labels("avuc_loss")
+    right = rows.logits.argmax(1) == rows.right_labels()
     entropy = rows.entropy.detach()
     certain = entropy <= (_middle(entropy, right, rows.share) if given is None else given)
     confidence = rows.probs.amax(1)
@@ -233,7 +202,7 @@ def avuc_loss(
     doubt = torch.tanh(rows.entropy)
     count = rows.row_weight * torch.where(right, confidence, rest) * torch.where(certain, 1 - doubt, doubt)
     good, bad = ((count * kind).sum() for kind in (right == certain, right != certain))
-    return rows.whole(torch.log1p(bad / (good + COUNT)), "avuc_loss")
+    return rows.whole(torch.log1p(bad / (good + COUNT)))
 
 
 def _middle(values: Tensor, right: Tensor, share: Tensor) -> Tensor:

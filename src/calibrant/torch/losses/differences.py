@@ -8,20 +8,11 @@ import torch
 from torch import Tensor
 
 from ...util.checks import check_choice
-from .base import LossModule, documents_batch_loss, documents_loss, gather_rows, in_full_precision
+from .base import LossModule, Rows, loss
 
 
-@documents_batch_loss
-@in_full_precision
-def dca_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    lens: str = "top_label",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(batch=True)
+def dca_loss(rows: Rows, *, lens: str = "top_label") -> Tensor:
     r"""Compute the absolute difference between the mean confidence and the accuracy of the batch (DCA).
 
     Add it to cross-entropy: ``ce(logits, y) + beta * dca(logits, y)``, with beta from 1 to 10. It helps against
@@ -64,9 +55,8 @@ def dca_loss(
     >>> round(dca_loss(logits, torch.tensor([0, 2])).item(), 6)
     0.15
     """
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     score, outcome = rows.seen(lens)
-    return rows.whole((rows.share * (score - outcome)).sum().abs(), "dca_loss")
+    return rows.whole((rows.share * (score - outcome)).sum().abs())
 
 
 class DCALoss(LossModule):
@@ -89,16 +79,8 @@ class DCALoss(LossModule):
     loss = staticmethod(dca_loss)
 
 
-@documents_batch_loss
-@in_full_precision
-def mdca_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(batch=True)
+def mdca_loss(rows: Rows) -> Tensor:
     r"""Compute the mean over classes of the difference between mean predicted probability and class frequency (MDCA).
 
     Add it to cross-entropy or to the focal loss (the paper's best results use the focal loss with gamma 1), starting
@@ -139,8 +121,7 @@ def mdca_loss(
     >>> round(mdca_loss(logits, torch.tensor([0, 2])).item(), 6)
     0.266667
     """
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
-    return rows.whole((rows.share @ (rows.probs - rows.targets)).abs().mean(), "mdca_loss")
+    return rows.whole((rows.share @ (rows.probs - rows.targets)).abs().mean())
 
 
 class MDCALoss(LossModule):
@@ -163,17 +144,12 @@ class MDCALoss(LossModule):
     loss = staticmethod(mdca_loss)
 
 
-@documents_loss
-@in_full_precision
+@loss()
 def ecd_loss(
-    input: Tensor,
-    target: Tensor,
+    rows: Rows,
     *,
     form: Literal["absolute", "over", "signed"] = "absolute",
     multiclass: Literal["full", "true_vs_rest"] = "full",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
 ) -> Tensor:
     r"""Compute an objective from the entropic calibration difference (ECD) of the batch.
 
@@ -225,7 +201,6 @@ def ecd_loss(
     """
     check_choice(form, "form", ("absolute", "over", "signed"))
     check_choice(multiclass, "multiclass", ("full", "true_vs_rest"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     if multiclass == "full":
         terms = rows.expect(-rows.log_probs) - rows.entropy
     else:
@@ -233,7 +208,7 @@ def ecd_loss(
     if form == "signed":
         return rows.average(terms)
     value = (rows.share * terms).sum()
-    return rows.whole(torch.relu(value) ** 2 if form == "over" else value.abs(), f"ecd_loss with form={form!r}")
+    return rows.whole(torch.relu(value) ** 2 if form == "over" else value.abs())
 
 
 class ECDLoss(LossModule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, loss
 
 # FLSD-53: the cut, and the exponents below it and from it on.
 CUT, LOW, HIGH = 0.2, 5.0, 3.0
@@ -19,17 +19,8 @@ def _focal(rows: Rows, gamma: Tensor | float) -> Tensor:
     return rows.expect(terms)
 
 
-@documents_loss
-@in_full_precision
-def focal_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    gamma: float = 2.0,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def focal_loss(rows: Rows, *, gamma: float = 2.0) -> Tensor:
     r"""Compute the focal loss: cross-entropy times a power of one minus the probability of the true class.
 
     Use it in place of cross-entropy. It helps networks whose confidence keeps growing on rows they already classify
@@ -77,7 +68,6 @@ def focal_loss(
     0.211296
     """
     power = check_number(gamma, "gamma")
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     return rows.reduce(_focal(rows, power))
 
 
@@ -101,19 +91,8 @@ class FocalLoss(LossModule):
     loss = staticmethod(focal_loss)
 
 
-@documents_loss
-@in_full_precision
-def flsd_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    cut: float = CUT,
-    gamma_low: float = LOW,
-    gamma_high: float = HIGH,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def flsd_loss(rows: Rows, *, cut: float = CUT, gamma_low: float = LOW, gamma_high: float = HIGH) -> Tensor:
     r"""Compute the focal loss with an exponent that depends on the row: 5 where the true class has less than 0.2, else 3
     (FLSD-53).
 
@@ -160,7 +139,6 @@ def flsd_loss(
     """
     where = check_number(cut, "cut", high=1)
     low, high = check_number(gamma_low, "gamma_low"), check_number(gamma_high, "gamma_high")
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     gamma = torch.where(rows.probs.detach() < where, low, high).to(rows.logits.dtype)
     return rows.reduce(_focal(rows, gamma))
 
@@ -185,17 +163,8 @@ class FLSDLoss(LossModule):
     loss = staticmethod(flsd_loss)
 
 
-@documents_loss
-@in_full_precision
-def dual_focal_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    gamma: float = 5.0,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def dual_focal_loss(rows: Rows, *, gamma: float = 5.0) -> Tensor:
     r"""Compute the dual focal loss, which uses the largest probability below that of the true class too.
 
     Use it in place of cross-entropy. It helps where the focal loss makes a network underconfident: it also lowers the
@@ -236,8 +205,7 @@ def dual_focal_loss(
     0.202832
     """
     power = check_number(gamma, "gamma")
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
-    own = rows.probs.gather(1, rows.right_labels("dual_focal_loss")[:, None])
+    own = rows.probs.gather(1, rows.right_labels()[:, None])
     below = torch.where(rows.probs < own, rows.probs, 0.0).amax(1)
     base = rows.expect(rows.log_others).exp() + below
     # Through the logarithm, so that an exponent below 1 has a finite gradient where the base vanishes.

@@ -13,16 +13,7 @@ from ...errors import LensError
 from ...metrics.kernel.bandwidths import SAME_SCORE
 from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
 from ...util.checks import check_choice
-from .base import (
-    LossModule,
-    Rows,
-    check_number,
-    documents_batch_loss,
-    documents_loss,
-    gather_rows,
-    in_full_precision,
-    safe_power,
-)
+from .base import LossModule, Rows, check_number, loss, safe_power
 
 # Entries of a kernel matrix kept in memory; larger ones are computed in tiles, and again in the backward pass.
 TILE = 1 << 22
@@ -38,19 +29,8 @@ def _pair_sum(score: Tensor, residual: Tensor, width: float) -> Tensor:
     return torch.relu((residual * near).sum())
 
 
-@documents_batch_loss
-@in_full_precision
-def mmce_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    bandwidth: float = 0.4,
-    squared: bool = False,
-    lens: str = "auto",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(batch=True)
+def mmce_loss(rows: Rows, *, bandwidth: float = 0.4, squared: bool = False, lens: str = "auto") -> Tensor:
     r"""Compute the maximum mean calibration error (MMCE) of the batch.
 
     Add it to cross-entropy; the paper uses beta from 2 to 8. It helps against miscalibration that differs over the
@@ -98,10 +78,9 @@ def mmce_loss(
     0.382887
     """
     width = check_number(bandwidth, "bandwidth", above=True)
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     score, outcome = rows.seen(lens)
     value = _pair_sum(score, rows.share * (score - outcome), width)
-    return rows.whole(value if squared else safe_power(value, 0.5), "mmce_loss")
+    return rows.whole(value if squared else safe_power(value, 0.5))
 
 
 class MMCELoss(LossModule):
@@ -124,19 +103,14 @@ class MMCELoss(LossModule):
     loss = staticmethod(mmce_loss)
 
 
-@documents_batch_loss
-@in_full_precision
+@loss(batch=True)
 def weighted_mmce_loss(
-    input: Tensor,
-    target: Tensor,
+    rows: Rows,
     *,
     bandwidth: float = 0.4,
     squared: bool = False,
     normalisation: Literal["paper", "code"] = "paper",
     lens: str = "auto",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
 ) -> Tensor:
     r"""Compute the maximum mean calibration error with correct and wrong rows balanced.
 
@@ -186,8 +160,7 @@ def weighted_mmce_loss(
     """
     width = check_number(bandwidth, "bandwidth", above=True)
     check_choice(normalisation, "normalisation", ("paper", "code"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
-    rows.right_labels("weighted_mmce_loss")
+    rows.right_labels()
     score, outcome = rows.seen(lens)
     # Weights of mean 1, so that with normalisation="code" too only their ratios matter.
     row_weight = rows.share * rows.number
@@ -198,7 +171,7 @@ def weighted_mmce_loss(
     # A product instead of a selection, so that NaN propagates.
     residual = both * (right * (1 - score) / numbers[0] - wrong * score / numbers[1])
     value = _pair_sum(score, residual, width)
-    return rows.whole(value if squared else safe_power(value, 0.5), "weighted_mmce_loss")
+    return rows.whole(value if squared else safe_power(value, 0.5))
 
 
 class WeightedMMCELoss(LossModule):
@@ -221,18 +194,8 @@ class WeightedMMCELoss(LossModule):
     loss = staticmethod(weighted_mmce_loss)
 
 
-@documents_loss
-@in_full_precision
-def sece_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    bandwidth: float = 0.05,
-    lens: str = "auto",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def sece_loss(rows: Rows, *, bandwidth: float = 0.05, lens: str = "auto") -> Tensor:
     r"""Compute the smooth expected calibration error: the mean distance between scores and kernel-smoothed outcomes.
 
     Add it to cross-entropy, with beta from 0.1 to 1. It helps as the soft-binned error does, without bins. A batch is
@@ -275,7 +238,6 @@ def sece_loss(
     0.25
     """
     width = check_number(bandwidth, "bandwidth", above=True)
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     score, outcome = rows.seen(lens)
     if len(score) == 0:
         return rows.average(score)
@@ -307,18 +269,9 @@ class SECELoss(LossModule):
     loss = staticmethod(sece_loss)
 
 
-@documents_loss
-@in_full_precision
+@loss(double=True)
 def kde_ece_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    bandwidth: float | str = "likelihood",
-    norm: float = 1.0,
-    lens: str = "canonical",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    rows: Rows, *, bandwidth: float | str = "likelihood", norm: float = 1.0, lens: str = "canonical"
 ) -> Tensor:
     r"""Compute the kernel density estimate of the calibration error, with Dirichlet or Beta kernels.
 
@@ -374,8 +327,6 @@ def kde_ece_loss(
     power = check_number(norm, "norm", low=1)
     searched = isinstance(bandwidth, str) and bandwidth == "likelihood"
     fixed = None if searched else check_number(bandwidth, "bandwidth", above=True)
-    single = isinstance(input, Tensor) and input.device.type == "mps"
-    rows = gather_rows(input, target, weight, ignore_index, reduction, dtype=None if single else torch.float64)
     probs, score, outcome = _forecasts(rows, lens)
     if len(probs) < 2:
         distance = (probs * 0).sum(1)
@@ -383,7 +334,7 @@ def kde_ece_loss(
         width = likeliest_width(probs, rows.share, rows.counted) if fixed is None else fixed
         means = kernel_means(dirichlet_logs(probs, width, rows.counted), outcome, rows.share)
         distance = ((means - score).abs() ** power).sum(1) * (rows.number > 1)
-    return rows.average(distance).to(torch.promote_types(input.dtype, torch.float32))
+    return rows.average(distance)
 
 
 def _forecasts(rows: Rows, lens: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,24 +11,19 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
+from .base import LossModule, Rows, check_number, loss
 from .focal import _focal
 
 STEPS, HALVINGS, EXACT = 100, 40, 1e-12
 
 
-@documents_loss
-@in_full_precision
+@loss()
 def max_ent_loss(
-    input: Tensor,
-    target: Tensor,
+    rows: Rows,
     *,
     class_share: Sequence[float] | None = None,
     constraint: Literal["mean", "second_moment", "both"] = "mean",
     gamma: float = 2.0,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
 ) -> Tensor:
     r"""Compute the focal loss plus a penalty on the deviation of the mean predicted class index from its constraints
     (MaxEnt).
@@ -80,7 +75,6 @@ def max_ent_loss(
     """
     power = check_number(gamma, "gamma")
     check_choice(constraint, "constraint", ("mean", "second_moment", "both"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     share = _check_share(class_share, rows.logits.shape[1])
     found = _known_multipliers(share, constraint).to(rows.logits)
     penalty = ((rows.targets @ found) * _distances(rows, share, constraint)).sum(1)
@@ -195,10 +189,3 @@ class MaxEntLoss(LossModule):
     """
 
     loss = staticmethod(max_ent_loss)
-
-    def _classes(self, options: dict[str, Any]) -> int:
-        share = options["class_share"]
-        if share is None:
-            return super()._classes(options)
-        options["class_share"] = _check_share(share, max(2, len(_as_numbers(share))))
-        return len(options["class_share"])

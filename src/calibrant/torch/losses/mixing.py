@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...errors import ArgumentError, InputTypeError, LabelError, ShapeError
+from ...errors import ShapeError
 from ...util.checks import check_whole
+from ..ensembles import read_seed
 from .base import check_number
 
 
@@ -199,37 +200,20 @@ def _span(draw: np.random.Generator, length: int, side: float) -> slice:
 
 def _shares(target: Tensor, classes: int) -> Tensor:
     """Soft targets with the classes on axis 1, as the losses expect them."""
-    if target.is_floating_point():
-        if target.ndim < 2 or target.shape[1] != classes:
-            raise ShapeError(
-                "classes", f"must match axis 1 of the targets, of shape {tuple(target.shape)}; got {classes}"
-            )
-        return target
-    codes = target.long()
-    if codes.numel() and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
-        wrong = int(codes.max() if codes.min() >= 0 else codes.min())
-        raise LabelError("classes", f"targets must be from 0 to {classes - 1}; got {wrong}")
-    return F.one_hot(codes, classes).movedim(-1, 1).float()
+    return target if target.is_floating_point() else F.one_hot(target.long(), classes).movedim(-1, 1).float()
 
 
 def _check_batch(input: Tensor, target: Tensor, least: int) -> None:
-    if not isinstance(input, Tensor) or not input.is_floating_point():
-        got = str(input.dtype) if isinstance(input, Tensor) else type(input).__name__
-        raise InputTypeError("input", f"must be a floating-point tensor; got {got}", "call .float()")
-    if input.ndim < least:
+    if input.ndim < least or target.ndim < 1 or len(target) != len(input):
         form = "(N, ...)" if least == 1 else "(N, ..., height, width)"
-        raise ShapeError("input", f"must have shape {form}; got {tuple(input.shape)}")
-    if not isinstance(target, Tensor) or target.ndim < 1 or len(target) != len(input):
-        got = str(tuple(target.shape)) if isinstance(target, Tensor) else type(target).__name__
-        raise ShapeError("target", f"must be a tensor with one entry for each of {len(input)} rows; got {got}")
+        raise ShapeError(
+            "input",
+            f"must have shape {form} with one target for each row; got {tuple(input.shape)} and {tuple(target.shape)}",
+        )
 
 
 def _generator(rng: Any) -> np.random.Generator:
-    if isinstance(rng, torch.Generator):
-        return np.random.default_rng(int(torch.randint(2**62, (), generator=rng, device=rng.device)))
-    if isinstance(rng, bool) or not (rng is None or isinstance(rng, (int, np.integer, np.random.Generator))):
-        raise ArgumentError("rng", f"must be None, an integer or a Generator of numpy or torch; got {rng!r}")
-    return np.random.default_rng(rng)
+    return np.random.default_rng(read_seed(rng) if isinstance(rng, torch.Generator) else rng)
 
 
 def mixed_loss(
@@ -252,13 +236,6 @@ def mixed_loss(
     torch.Tensor
         The loss.
 
-    Raises
-    ------
-    InputTypeError
-        If `batch` is not a mixed batch.
-    ArgumentError
-        If `criterion` is not callable.
-
     See Also
     --------
     mixup : Mix rows linearly.
@@ -277,12 +254,6 @@ def mixed_loss(
     True
     """
     loss = F.cross_entropy if criterion is None else criterion
-    if not isinstance(batch, MixedBatch):
-        raise InputTypeError(
-            "batch", f"must be a MixedBatch; got {type(batch).__name__}", "make it with mixup or cutmix"
-        )
-    if not callable(loss):
-        raise ArgumentError("criterion", f"must be a loss of logits and targets; got {loss!r}")
     return batch.share * loss(input, batch.target) + (1 - batch.share) * loss(input, batch.other)
 
 

@@ -10,24 +10,11 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, documents_loss, gather_rows, in_full_precision
-
-# The largest valid smoothing with spread="others" depends on the number of classes, unknown before the first batch.
-MANY = 1 << 16
+from .base import LossModule, Rows, check_number, loss
 
 
-@documents_loss
-@in_full_precision
-def label_smoothing_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    smoothing: float = 0.1,
-    spread: Literal["all", "others"] = "all",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@loss()
+def label_smoothing_loss(rows: Rows, *, smoothing: float = 0.1, spread: Literal["all", "others"] = "all") -> Tensor:
     r"""Compute the cross-entropy against smoothed targets.
 
     Use it in place of cross-entropy. It helps networks that fit their training data perfectly and become ever more
@@ -76,7 +63,6 @@ def label_smoothing_loss(
     """
     amount = check_number(smoothing, "smoothing", high=1)
     check_choice(spread, "spread", ("all", "others"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     classes = rows.logits.shape[1]
     others = spread == "others"
     if others and amount * classes > classes - 1:
@@ -132,21 +118,11 @@ class LabelSmoothingLoss(LossModule):
     """
 
     loss = staticmethod(label_smoothing_loss)
-    least_classes = MANY
 
 
-@documents_loss
-@in_full_precision
+@loss()
 def margin_label_smoothing_loss(
-    input: Tensor,
-    target: Tensor,
-    *,
-    margin: float = 10.0,
-    alpha: float = 0.1,
-    over_classes: Literal["mean", "sum"] = "mean",
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    rows: Rows, *, margin: float = 10.0, alpha: float = 0.1, over_classes: Literal["mean", "sum"] = "mean"
 ) -> Tensor:
     r"""Compute cross-entropy plus a linear penalty on logits that lie more than a margin below the largest (MbLS).
 
@@ -197,7 +173,6 @@ def margin_label_smoothing_loss(
     """
     free, factor = check_number(margin, "margin"), check_number(alpha, "alpha")
     check_choice(over_classes, "over_classes", ("mean", "sum"))
-    rows = gather_rows(input, target, weight, ignore_index, reduction)
     beyond = torch.relu(rows.logits.amax(1, keepdim=True) - rows.logits - free).masked_fill(rows.shut, 0.0)
     penalty = beyond.sum(1)
     if over_classes == "mean":
