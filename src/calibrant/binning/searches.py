@@ -145,7 +145,7 @@ def search_together(paths: Sequence[tuple[Array, Array]]) -> list[int | None]:
     """
     found: list[int | None] = [None] * len(paths)
     totals = [int(weight[-1]) for weight, _ in paths]
-    levels = [int(np.count_nonzero(weight[1:] != weight[:-1])) for weight, _ in paths]
+    levels = [int((weight[1:] != weight[:-1]).sum()) for weight, _ in paths]
     steps = [_search_steps(rows, count, True) for rows, count in zip(totals, levels, strict=True)]
     waiting = {number: 0 for number, rows in enumerate(totals) if rows >= FEWEST_ROWS}
     stacked = _StackedPaths(paths)

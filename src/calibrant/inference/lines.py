@@ -133,16 +133,19 @@ class Lines:
         found: list[tuple[Any, TableView]] = shared(key, make)
         return found
 
-    def _equal_mass_tables(self) -> Iterator[tuple[Any, TableView]]:
+    def _equal_mass_tables(self) -> list[tuple[Any, TableView]]:
         """The number of bins and the table of each resample."""
-        bins, kind = self.keywords["bins"], self.sampler.view.weight_kind
+        bins, view = self.keywords["bins"], self.sampler.view
+        found: list[tuple[Any, TableView]] = []
         for weight, events in self.sums():
             lines = SortedLines(self.score, weight, events)
             counts = [bins] * len(weight)
             if bins == "search":
                 counts = search_together(list(zip(lines.weight, lines.events, strict=True)))
-            for count, table in zip(counts, lines.tables(counts, kind), strict=True):
-                yield count, TableView(EqualMass(count), table)
+            rules = {count: parse_binning(view, "equal_mass", count) for count in set(counts)}
+            tables = lines.tables(counts, view.weight_kind)
+            found += [(count, TableView(rules[count], table)) for count, table in zip(counts, tables, strict=True)]
+        return found
 
 
 def reads_table(metric: Metric, keywords: dict[str, Any], view: View) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.kernel.embeddings import number_of_parts, skce_uq
-from ..metrics.kernel.laplace import laplace_pair_sum
+from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
     Cloud,
@@ -153,7 +153,7 @@ def _value_on_a_line(crowd: Crowd, residual: Floats, squares: Floats, counts: Fl
     """The mean over pairs of different rows of two classes, with an exponential kernel; `squares` are those of the residuals."""
     weight = crowd.weighted(counts)
     with np.errstate(over="ignore", under="ignore"):
-        every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
+        every = 2 * laplace_pair_sums(crowd.points[:, 0], [weight * residual], width)[0]
     own = counts * crowd.own_weight if crowd.is_weighted else counts
     square = float(weight.sum()) ** 2
     pairs = square - float(own.sum())

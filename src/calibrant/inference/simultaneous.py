@@ -229,25 +229,30 @@ def _classwise_draws(task: Task) -> Floats | None:
         csr_array((values.ravel(), cells.ravel(), ends), (p.n, size)) for values in (np.ones(cells.shape), scores)
     )
 
-    def value(weight: NDArray[Any], scores: NDArray[Any], positives: NDArray[Any]) -> float:
-        sums = (part.reshape(p.k, -1) for part in (weight, positives, scores, scores - positives))
-        tables = (TableView(rule, table) for table in tables_of_sums(like, "unit", *sums))
-        return task.value([float(task.metric.formula(table, **task.keywords)) for table in tables], views)
+    def values_of(*sums: NDArray[Any]) -> list[float]:
+        """Values from weight, events and scores of each cell, one line for each resample."""
+        weight, positives, scores = (part.reshape(-1, len(like)).astype(np.float64) for part in sums)
+        tables = [
+            TableView(rule, each)
+            for each in tables_of_sums(like, "unit", weight, positives, scores, scores - positives)
+        ]
+        values = [float(task.metric.formula(table, **task.keywords)) for table in tables]
+        return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
 
     if task.draws == "outcomes":
         weight, total = (part.sum(axis=0) for part in (rows, score_sums))
 
         def relabelled(number: int) -> float:
             cell = cells[np.arange(p.n), task.labels(number)]
-            return value(weight, total, np.bincount(cell, minlength=size).astype(np.float64))
+            return values_of(weight, np.bincount(cell, minlength=size), total)[0]
 
         return task.each(relabelled)
     own_cell = cells[np.arange(p.n), p.labels]
+    events = csr_array((np.ones(p.n), own_cell, np.arange(p.n + 1)), (p.n, size))
     values: list[float] = []
-    for drawn in task.replicates(size):
+    for drawn in task.replicates(4 * size):
         counts = drawn.astype(np.float64)
-        for line, weight, scores in zip(counts, counts @ rows, counts @ score_sums, strict=True):
-            values.append(value(weight, scores, np.bincount(own_cell, line, size)))
+        values += values_of(counts @ rows, counts @ events, counts @ score_sums)
     return np.array(values, np.float64)
 
 

@@ -289,7 +289,7 @@ def _middle_of_line(line: Floats, at: int, guess: float | None = None) -> Floats
         if not bounds[0] < bound < bounds[1]:
             continue
         found = reach(bound)
-        total = int(found.sum())
+        total = int(np.add.reduce(found))
         upper = total - size * (size + 1) // 2 >= at + 2
         ends[upper], bounds[upper], reached[upper] = found, bound, total
     first, last = ends
