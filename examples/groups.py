@@ -27,7 +27,7 @@ def applicants(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
 
 def show(y: np.ndarray, p: np.ndarray, region: np.ndarray) -> None:
     """Print one line per region, and the joint test of all regions."""
-    found = cal.evaluate(y, p, metrics=["calibration_in_the_large"], by=region)
+    found = cal.evaluate(cal.Predictions(y, p, groups=region), metrics=["calibration_in_the_large"])
     mean = "calibration_in_the_large"
     tests = {name: cal.assess(y, p, metric=mean, where=region == name).pvalue for name in SHIFT}
     print(f"  {'all':<8} {len(y):>5}  predicted - observed {found[mean]:+.3f}")
@@ -36,8 +36,11 @@ def show(y: np.ndarray, p: np.ndarray, region: np.ndarray) -> None:
         corrected = min(len(tests) * pvalue, 1)
         mark = "   significant" if corrected < 0.05 else ""
         print(f"  {name:<8} {part.header.n:>5}  predicted - observed {part[mean]:+.3f}   p = {corrected:.3f}{mark}")
-    together = cal.assess(y, p, metric="mcm", groups=region, method="bonferroni")
-    print(f"  ece {cal.ece(y, p):.3f}, by region and score (pce) {cal.pce(y, p, groups=region):.3f}; ", end="")
+    together = cal.assess(cal.Predictions(y, p, groups=region), metric="mcm", method="bonferroni")
+    print(
+        f"  ece {cal.ece(y, p):.3f}, by region and score (pce) {cal.pce(cal.Predictions(y, p, groups=region)):.3f}; ",
+        end="",
+    )
     print(f"joint test of all regions: p = {together.pvalue:.3f}\n")
 
 

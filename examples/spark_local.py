@@ -59,7 +59,7 @@ def main() -> None:
     spark = session()
     df = spark.createDataFrame(table).repartition(8)
     sketches = cs.sketch(df, label="y", prob="p", by="channel")
-    alone = cal.Sketches.of(drawn.y_true, drawn.y_prob, groups=drawn.groups)
+    alone = cal.Sketches.of(cal.Predictions(drawn.y_true, drawn.y_prob, groups=drawn.groups))
     print(f"{sketches.n:,} rows in 8 partitions; identical to a single process: {sketches == alone}")
     for channel in ("app", "web"):
         part = sketches.group(channel)

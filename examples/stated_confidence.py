@@ -39,10 +39,12 @@ def main() -> None:
     }
     for title, calibrator in calibrators.items():
         found = cal.evaluate(
-            right[new], logits[new], input="logit", metrics=["nll", "ece", "cwce"], calibrator=calibrator
+            cal.Predictions(right[new], logits[new], input="logit"),
+            metrics=["nll", "ece", "cwce"],
+            calibrator=calibrator,
         )
         print(f"  {title:<28}", "  ".join(f"{id} {found[id]:.3f}" for id in ("nll", "ece", "cwce")))
-    favoured = cal.calibration_in_the_large(right[new], logits[new], input="logit", lens="class:0")
+    favoured = cal.calibration_in_the_large(cal.Predictions(right[new], logits[new], input="logit"), lens="class:0")
     print(f"  option A: mean predicted probability minus observed rate {favoured:+.3f}\n")
 
     correct = (logits.argmax(axis=1) == right).astype(int)

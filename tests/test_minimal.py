@@ -75,5 +75,5 @@ def test_scan_with_groups(tmp_path: Path) -> None:
     groups = np.array(["a", "b", "c"])[NEEDED["groups"]]
     lines = [f"{y},{p!r},{g}" for y, p, g in zip(TWO.y_true.tolist(), TWO.y_prob.tolist(), groups, strict=True)]
     (tmp_path / "rows.csv").write_text("\n".join(["y,p,g", *lines]), encoding="utf-8")
-    whole = cal.Sketches.of(TWO.y_true, TWO.y_prob, groups=groups)
+    whole = cal.Sketches.of(cal.Predictions(TWO.y_true, TWO.y_prob, groups=groups))
     assert cal.scan(tmp_path / "rows.csv", by="g") == whole

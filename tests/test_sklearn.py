@@ -219,7 +219,7 @@ def test_a_chosen_map_whose_fit_warned_says_so() -> None:
     with pytest.warns(cal.CalibrantWarning, match="every label has the largest logit of its row") as caught:
         found = CalibratedModel(scores, cv="prefit").fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]
-    assert cal.recalibrate(y, X, input="logit").warned in str(caught[0].message)
+    assert cal.recalibrate(cal.Predictions(y, X, input="logit")).warned in str(caught[0].message)
     assert isinstance(found.calibrator_, cal.TemperatureScaling)
 
 
@@ -254,7 +254,7 @@ def test_a_scorer_refuses_options_when_it_is_made() -> None:
     model = GaussianNB().fit(X, y)
     sure = scorer("ece", where=cal.select.output(low=0.9), clip=True)
     assert sure(model, X, y) == -cal.ece(
-        y, model.predict_proba(X), classes=model.classes_, where=cal.select.output(low=0.9)
+        cal.Predictions(y, model.predict_proba(X), classes=model.classes_), where=cal.select.output(low=0.9)
     )
 
 
@@ -292,7 +292,7 @@ def test_the_display_draws_the_class_that_is_asked_for(names: list[Any], model: 
             scores, kind = fitted.predict_proba(test)[:, place], "prob"
         else:
             scores, kind = fitted.decision_function(test) * (1 if place else -1), "logit"
-        wanted = cal.calibration_curve(named[labels] == label, scores, bins=5, input=kind)
+        wanted = cal.calibration_curve(cal.Predictions(named[labels] == label, scores, input=kind), bins=5)
         assert np.allclose(shown.curve.rate, wanted.rate, equal_nan=True)
         assert np.allclose(shown.curve.mean_score, wanted.mean_score, equal_nan=True)
         # A good classifier rises with the probability of its class, whichever that is.

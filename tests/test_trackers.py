@@ -55,7 +55,9 @@ def results(data: tuple[Any, Any], request: pytest.FixtureRequest) -> tuple[Any,
     """An evaluation with groups, a figure, a test, and a report, in the long form a real one."""
     y, p = data
     report = cal.report(y, p) if request.config.getoption("--deep") else Report()
-    evaluation = cal.evaluate(y, p, metrics=["ece", "brier"], assess=True, rng=0, by=np.array(["a/b", "a b"])[y])
+    evaluation = cal.evaluate(
+        cal.Predictions(y, p, groups=np.array(["a/b", "a b"])[y]), metrics=["ece", "brier"], assess=True, rng=0
+    )
     return evaluation, cal.reliability_diagram(y, p), cal.assess(y, p), report
 
 

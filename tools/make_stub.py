@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import Binning, Bins
 from ..views.lenses import Lens
-from .registry import Combine, Metric
+from .registry import Metric
 '''
 # Types that a metric's file names for itself.
 ALIASES: dict[str, str] = {}

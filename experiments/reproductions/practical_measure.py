@@ -179,9 +179,13 @@ def by_subject(p: cal.Predictions, held: Rows, draws: int, seed: int) -> dict[st
         "subject_gaps": gaps(confidence - right, place).tolist(),
         "areas": areas.tolist(),
         "area_gaps": gaps(confidence - right, area).tolist(),
-        "fece": cal.fece(right, confidence, groups=held.subject),
-        "fece_chance": float(np.mean([cal.fece(lot, confidence, groups=held.subject) for lot in lots])),
-        "mcm_pvalue": cal.assess(right, confidence, metric="mcm", groups=held.subject, method="bonferroni").pvalue,
+        "fece": cal.fece(cal.Predictions(right, confidence, groups=held.subject)),
+        "fece_chance": float(
+            np.mean([cal.fece(cal.Predictions(lot, confidence, groups=held.subject)) for lot in lots])
+        ),
+        "mcm_pvalue": cal.assess(
+            cal.Predictions(right, confidence, groups=held.subject), metric="mcm", method="bonferroni"
+        ).pvalue,
     }
 
 

@@ -187,9 +187,11 @@ def sign_table(data: Path) -> tuple[int, Table]:
 
 def shuffled(rows: Rows, groups: Any, bins: int, times: int) -> tuple[float, float, float]:
     """pce, its mean when groups are dealt out at random, and the share of those that are as large."""
-    value = float(cal.pce(rows.y, rows.p, groups=groups, bins=bins))
+    value = float(cal.pce(cal.Predictions(rows.y, rows.p, groups=groups), bins=bins))
     rng = np.random.default_rng(SEED)
-    by_chance = [float(cal.pce(rows.y, rows.p, groups=rng.permutation(groups), bins=bins)) for _ in range(times)]
+    by_chance = [
+        float(cal.pce(cal.Predictions(rows.y, rows.p, groups=rng.permutation(groups)), bins=bins)) for _ in range(times)
+    ]
     return value, float(np.mean(by_chance)), (1 + sum(v >= value for v in by_chance)) / (1 + times)
 
 
@@ -208,7 +210,7 @@ def local_part(small: bool, data: Path) -> Part:
     lines.append(_local_line("the same after a temperature", cooled, subjects, 3, times))
     lines.append(_local_line("the same before recalibration", test, subjects, 3, times))
     lines.append(_local_line("COMPAS after isotonic, groups of race", *_compas(data), 5, times))
-    single = cal.evaluate(after.y, after.p, metrics=["esce"], by=subjects)
+    single = cal.evaluate(cal.Predictions(after.y, after.p, groups=subjects), metrics=["esce"])
     gaps = sorted(((float(of["esce"]), name) for name, of in single.groups.items()), key=lambda pair: pair[0])
     worst = [Row(f"esce of {name}", None, gap) for gap, name in (gaps[-1], gaps[-2], gaps[0])]
     rows_out = [
@@ -232,7 +234,7 @@ def _compas(data: Path) -> tuple[Rows, Any]:
 
 def _local_line(name: str, rows: Rows, groups: Any, bins: int, times: int) -> list[Any]:
     value, by_chance, pvalue = shuffled(rows, groups, bins, times)
-    worst = cal.assess(rows.y, rows.p, metric="mcm", groups=groups, method="bonferroni")
+    worst = cal.assess(cal.Predictions(rows.y, rows.p, groups=groups), metric="mcm", method="bonferroni")
     return [name, float(cal.ece(rows.y, rows.p, bins=bins)), value, by_chance, pvalue, float(worst.pvalue)]
 
 

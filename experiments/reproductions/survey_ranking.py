@@ -215,7 +215,7 @@ FIT_ROWS, TEST_ROWS, TRUTH_ROWS, TRUTH_BINS = 1_000, 1_000, 100_000, 1_000
 
 def true_errors(forecasts: Floats, truth: Floats) -> float:
     """The true mean gap of mapped scores: equal ones together, others with their nearest, a hundred to a bin."""
-    return float(cal.ece_em(truth, forecasts, soft=True, bins=TRUTH_BINS))
+    return float(cal.ece_em(cal.Predictions(truth, forecasts, soft=True), bins=TRUTH_BINS))
 
 
 def known_run(warp: Any, seed: int, metrics: list[str], small: bool) -> Floats:

@@ -172,7 +172,9 @@ class Cells:
             found[f"vce {binning}"] = cal.vce(seen, stated, binning=ByKey(entropy, rule), **whole)
             found[f"uce {binning}"] = cal.ece(1 - seen[:, 0], entropy, binning=rule, **whole)
             found[f"floor {binning}"] = cal.ece(1 - stated[:, 0], entropy, binning=rule, **whole)
-            found[f"ece {binning}"] = cal.ece(right, confidence, binning=confidences, soft=True, counts=size)
+            found[f"ece {binning}"] = cal.ece(
+                cal.Predictions(right, confidence, soft=True, counts=size), binning=confidences
+            )
         return found
 
 

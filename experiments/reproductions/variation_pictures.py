@@ -87,9 +87,13 @@ def bins_of(cells: Cells) -> dict[str, tuple[Floats, Floats, Floats]]:
     _, seen, count, entropy = cells.variation_rows()
     confidence, right, size = cells.confidence_rows()
     top = cal.calibration_curve(
-        right, confidence, soft=True, counts=size, binning=confidence_bins(cells.classes), interval=None
+        cal.Predictions(right, confidence, soft=True, counts=size),
+        binning=confidence_bins(cells.classes),
+        interval=None,
     )
-    wrong = cal.calibration_curve(1 - seen[:, 0], entropy, soft=True, counts=count, bins=BINS, interval=None)
+    wrong = cal.calibration_curve(
+        cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count), bins=BINS, interval=None
+    )
     sums = cells.stated.reshape(cells.classes, BINS, -1).sum(axis=2)
     ranks = cells.ranks.reshape(BINS, CELLS // BINS, -1).sum(axis=1).T
     rows = np.maximum(ranks.sum(axis=0), 1)

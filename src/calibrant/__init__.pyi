@@ -329,6 +329,7 @@ from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups
 from .views import class_hierarchy as class_hierarchy
+from .views import classwise as classwise
 from .views import ordinal as ordinal
 from .views import pair as pair
 from .views import rank as rank

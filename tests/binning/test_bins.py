@@ -113,7 +113,7 @@ def test_confidences_in_bins_from_1_over_k(classes: int) -> None:
     single = p.astype(np.float32)  # 1/100 in float32 is less than 1/100
     assert cal.ece(y, single, binning="equal_width:1/K", **words) == pytest.approx(expected, abs=2 / 217 + 1e-6)
     weight = np.arange(1, 218)
-    counted = cal.ece(y, p, binning="equal_width:1/K", counts=weight, **words)
+    counted = cal.ece(cal.Predictions(y, p, counts=weight), binning="equal_width:1/K", **words)
     assert counted == pytest.approx(
         cal.ece(np.repeat(y, weight), np.repeat(p, weight, axis=0), binning=rule, **words), abs=1e-12
     )
@@ -282,7 +282,7 @@ def test_weighted_and_soft_tables() -> None:
 def test_counts_are_repeated_rows() -> None:
     rng = np.random.default_rng(0)
     p, y, counts = rng.random(50), rng.integers(0, 2, 50), rng.integers(0, 4, 50)
-    one = cal.calibration_curve(y, p, counts=counts)
+    one = cal.calibration_curve(cal.Predictions(y, p, counts=counts))
     many = cal.calibration_curve(np.repeat(y, counts), np.repeat(p, counts))
     for name in ("weight", "rate", "mean_score", "lower", "upper"):
         assert getattr(one, name) == pytest.approx(getattr(many, name), nan_ok=True, abs=1e-14)

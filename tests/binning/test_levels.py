@@ -41,10 +41,12 @@ def test_the_error_is_the_sum_over_distinct_scores(stated: Any) -> None:
     weight = np.random.default_rng(0).integers(1, 5, len(p))
     for keywords in ({"bins": "levels"}, {"binning": "levels"}, {"binning": cal.Levels()}):
         assert cal.ece(y, p, **keywords) == pytest.approx(by_hand(y, p), abs=1e-14)
-        assert cal.ece(y, p, counts=weight, **keywords) == pytest.approx(by_hand(y, p, weight), abs=1e-13)
+        assert cal.ece(cal.Predictions(y, p, counts=weight), **keywords) == pytest.approx(
+            by_hand(y, p, weight), abs=1e-13
+        )
         assert cal.ece(y, p, sample_weight=weight / 7, **keywords) == pytest.approx(by_hand(y, p, weight), abs=1e-13)
     assert cal.mce(y, p, bins="levels") == pytest.approx(max(abs(y[p == v].mean() - v) for v in LEVELS), abs=1e-14)
-    assert cal.ece(y, p, bins="levels", input="confidence") == cal.ece(y, p, bins="levels")
+    assert cal.ece(cal.Predictions(y, p, input="confidence"), bins="levels") == cal.ece(y, p, bins="levels")
     # Bins of any kind in which every level is alone give the same value.
     assert cal.ece(y, p, bins="levels") == pytest.approx(cal.ece(y, p, bins=100), abs=1e-14)
     assert cal.ece(y, p, bins="levels") == pytest.approx(cal.ece(y, p, bins=10_000, binning="equal_mass"), abs=1e-13)
@@ -130,7 +132,7 @@ def test_levels_with_one_row_each_are_warned_of() -> None:
     ):
         with pytest.warns(InputWarning, match="'levels' has 60 bins for 60 rows, so that the rate of most bins"):
             call()
-    cal.ece(y, p, bins="levels", counts=np.full(60, 5))  # no warning
+    cal.ece(cal.Predictions(y, p, counts=np.full(60, 5)), bins="levels")  # no warning
     cal.ece(y[:15], p[:15], bins="levels")
 
 

@@ -68,7 +68,9 @@ def test_the_error_of_other_rows_by_its_definition() -> None:
     assert len(set(cells)) < len(tree.nodes_ or ()) + 1  # some of its cells are empty here
     # Text labels, a frame order of its own, and cells without rows in the other users of a partition.
     names = np.array(["a", "b", "c", "d"])[labels]
-    assert cal.gece(names, probs, classes=list("abcd"), binning=tree) == pytest.approx(total, abs=1e-14)
+    assert cal.gece(cal.Predictions(names, probs, classes=list("abcd")), binning=tree) == pytest.approx(
+        total, abs=1e-14
+    )
     assert cal.multiclass_ce(labels, probs, binning=tree) == pytest.approx(total, abs=1e-14)
     assert np.isfinite(cal.decompose(labels, probs, binning=tree).reliability)
 

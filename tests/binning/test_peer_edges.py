@@ -135,7 +135,9 @@ def test_quantile_bins_end_at_interpolated_quantiles() -> None:
             counts = rng.integers(0, 4, len(score))
             counts[0] = 2
             rows = np.repeat(np.arange(len(score)), counts)
-            by_counts = cal.calibration_curve(label, score, counts=counts, bins=bins, binning="quantile").table
+            by_counts = cal.calibration_curve(
+                cal.Predictions(label, score, counts=counts), bins=bins, binning="quantile"
+            ).table
             repeated = cal.calibration_curve(label[rows], score[rows], bins=bins, binning="quantile").table
             assert by_counts.high.tolist() == repeated.high.tolist()
             assert by_counts.weight.tolist() == repeated.weight.tolist()
@@ -171,7 +173,9 @@ def test_quantile_bins_midway_between_the_parts_of_array_split() -> None:
                 assert cal.ece(label, score, binning=rule) == pytest.approx(expected, abs=1e-12)
                 counts = rng.integers(1, 4, n)
                 repeated = cal.ece(np.repeat(label, counts), np.repeat(score, counts), binning=rule)
-                assert cal.ece(label, score, counts=counts, binning=rule) == pytest.approx(repeated, abs=1e-12)
+                assert cal.ece(cal.Predictions(label, score, counts=counts), binning=rule) == pytest.approx(
+                    repeated, abs=1e-12
+                )
     with pytest.raises(WeightsNotSupportedError, match="sample_weight"):
         cal.ece([0, 1], [0.2, 0.7], sample_weight=[1, 2], binning=Quantile(2, edges="midway"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,7 +159,8 @@ def test_specs_name_only_their_own_fields() -> None:
             for value in part:
                 walk(value)
 
-    for spec in (reliability_spec(), histogram_spec(), threshold_spec()):
+    points: dict[str, list[Any]] = {"bins": [], "lines": [], "spans": [], "steps": []}
+    for spec in (reliability_spec(points, ("x", "y")), histogram_spec(points), threshold_spec()):
         walk(spec)
         assert "url" not in json.dumps(spec)
     assert found == known

@@ -123,12 +123,12 @@ def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_many_periods(browser: Browser, periods: ReportComparison, tmp_path: Path) -> None:
-    """A small diagram of each, few of them drawn at the start, below two megabytes, on a screen and on paper."""
+    """Few of them are drawn at the start, below two megabytes, on a screen and on paper."""
     path = periods.save(tmp_path / "periods.html")
     assert path.stat().st_size < 2_000_000
     with browser.page(path, width=390) as page:
         page.run("calibrantReport.ready")
-        assert page.run("document.querySelectorAll('#legend svg.small').length") == 120
+        assert page.run("document.querySelectorAll('#legend svg.key').length") == 120
         assert page.run("calibrantReport.data.cells") == 60
         assert len({point["place"] for point in page.run(DRAWN)["lines"]}) <= 3
         assert page.run("document.documentElement.scrollWidth") <= 390
@@ -155,7 +155,7 @@ def test_ten_models_of_a_hundred_classes_are_small_enough(models: ReportComparis
     assert all(len(side["series"]) == 21 for side in data["sides"])
 
 
-def test_thirty_groups_are_small_diagrams(reports: dict[str, Report]) -> None:
+def test_few_of_thirty_groups_are_drawn_at_the_start(reports: dict[str, Report]) -> None:
     groups = [f"g{k % 30}" for k in range(len(LABEL))]
     found = replace(reports["binary"], cells=interactive(Predictions(LABEL, SCORE, groups=groups)))
     sides = report_sides(found)

@@ -142,7 +142,7 @@ def test_bad_requests_are_one_clear_line(binary: Path, run: Run, arguments: list
 
 def test_assess_reads_groups(binary: Path, run: Run) -> None:
     found = read(run("assess", binary, "--json", "--metric", "pce", "--by", "patient", "--resamples", "19"))
-    expected = cal.assess(YES, SCORE, metric="pce", groups=PATIENT, n_resamples=19, rng=0)
+    expected = cal.assess(cal.Predictions(YES, SCORE, groups=PATIENT), metric="pce", n_resamples=19, rng=0)
     assert found["pvalue"] == expected.pvalue
 
 
@@ -172,7 +172,12 @@ def test_compare_two_columns(binary: Path, run: Run) -> None:
 
 def test_compare_draws_clusters(binary: Path, run: Run) -> None:
     found = read(run("compare", binary, "--json", "--models", "p,q", "--cluster", "patient", "--resamples", "50"))
-    expected = cal.compare(YES, {"p": SCORE, "q": OTHER}, groups=PATIENT, cluster=True, n_resamples=50, rng=0)
+    expected = cal.compare(
+        {"p": cal.Predictions(YES, SCORE, groups=PATIENT), "q": cal.Predictions(YES, OTHER, groups=PATIENT)},
+        cluster=True,
+        n_resamples=50,
+        rng=0,
+    )
     assert found["differences"][0]["high"] == pytest.approx(expected["p", "q"].high)
 
 
@@ -297,5 +302,5 @@ def test_an_infinite_loss_is_worse_and_two_cannot_be_judged(tmp_path: Path, run:
 
 def test_a_sketch_names_its_positive_class_too(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "day.sketch"
-    cal.Sketches.of(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"]).write(path)
+    cal.Sketches.of(cal.Predictions(np.array(["no", "yes"])[YES], SCORE, classes=["no", "yes"])).write(path)
     assert run("assess", path)[1].startswith("positive class yes\n")

@@ -101,7 +101,7 @@ def test_named_columns(tmp_path: Path, run: Run) -> None:
     sure = values(run("evaluate", path, "--json", "--metrics", "ece", "--label", "ok", "--confidence-column", "b")[1])[
         "ece"
     ]
-    assert sure == pytest.approx(cal.ece(YES, SCORE, input="confidence"))
+    assert sure == pytest.approx(cal.ece(cal.Predictions(YES, SCORE, input="confidence")))
 
 
 def test_class_names_come_from_the_columns(tmp_path: Path, run: Run) -> None:

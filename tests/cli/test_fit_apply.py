@@ -168,7 +168,7 @@ def test_counts_are_rows_and_weights_are_not(tmp_path: Path, run: Run) -> None:
         code, out, _ = run("fit", tmp_path / "v.parquet", *words)
         assert (code, f"fitted on {900 if kind == '--counts' else 450:,} rows" in out) == (0, True)
         found[kind] = json.loads(run("fit", tmp_path / "v.parquet", *words, "--json")[1])
-    expected = cal.recalibrate(LABELS, PROBS, counts=weight, method="isotonic_pooled")
+    expected = cal.recalibrate(cal.Predictions(LABELS, PROBS, counts=weight), method="isotonic_pooled")
     assert (found["--counts"]["n"], found["--weight"]["n"]) == (900, 450)
     assert found["--counts"]["candidates"][1]["low"] == pytest.approx(expected.candidates[1].low)
     assert found["--counts"]["candidates"][1]["low"] != pytest.approx(found["--weight"]["candidates"][1]["low"])
@@ -557,7 +557,7 @@ def test_evaluate_with_a_map(fitted: Path) -> None:
     two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(2.0), rng=0)
     platt = cal.PlattScaling().fit(two.y_prob[:250], two.y_true[:250])
     y, p = two.y_true[250:], two.y_prob[250:]
-    found = cal.evaluate(y, p, metrics=["nll"], calibrator=platt, by=np.arange(250) % 2)
+    found = cal.evaluate(cal.Predictions(y, p, groups=np.arange(250) % 2), metrics=["nll"], calibrator=platt)
     assert found["nll"] == cal.nll(y, platt.predict_proba(p)[:, 1])
     assert set(found.groups) == {0, 1}
 
@@ -582,7 +582,7 @@ def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:
     with pytest.raises(cal.ArgumentError, match="logits"):
         cal.evaluate(NEW_LABELS, NEW_PROBS, calibrator=logits)
     with pytest.raises(cal.ArgumentError, match="confidence"):
-        cal.evaluate([0, 1], [0.2, 0.8], input="confidence", calibrator=logits)
+        cal.evaluate(cal.Predictions([0, 1], [0.2, 0.8], input="confidence"), calibrator=logits)
 
 
 def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
@@ -594,7 +594,7 @@ def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
         labels = pl.read_csv(folder / "digits_test.csv")["label"].to_numpy()
         before = pl.read_csv(folder / "digits_test.csv").drop("label").to_numpy()
     after = calibrated(tmp_path / "c.parquet", 10)
-    assert cal.nll(labels, after) < cal.nll(labels, before, sum_tolerance=1e-6)
+    assert cal.nll(labels, after) < cal.nll(cal.Predictions(labels, before, sum_tolerance=1e-6))
     code, out, _ = run("evaluate", tmp_path / "c.parquet", "--probs", "p_*_calibrated", "--metrics", "nll", "--json")
     assert json.loads(out)["metrics"][0]["value"] == pytest.approx(cal.nll(labels, after))
 

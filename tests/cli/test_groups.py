@@ -40,7 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_files_and_frames_have_the_same_groups(files: Path, run: Run) -> None:
     by = "contract, tenure/4, tenure > 20, contract x tenure > 20"
     words = {"label": "label", "prob": "p", "metrics": ["brier"]}
-    expected = cal.evaluate(FRAME, by=by, **words)  # type: ignore[arg-type]
+    expected = cal.evaluate(cal.Predictions(FRAME, groups=by), **words)  # type: ignore[arg-type]
     for name in ("p.csv", "p.parquet", "p.npz"):
         items = [by] if name == "p.csv" else by.split(", ")
         code, out, err = run(
@@ -80,7 +80,7 @@ def test_quantiles_of_numbers_with_missing_ones(tmp_path: Path, run: Run) -> Non
     asked = ("evaluate", tmp_path / "p.csv", "--by", "tenure/3", "--metrics", "brier", "--json")
     code, out, _ = run(*asked, "--drop-missing")
     there = FRAME[np.arange(N) % 50 != 3]
-    expected = cal.evaluate(there, label="label", prob="p", by="tenure/3", metrics=["brier"])
+    expected = cal.evaluate(cal.Predictions(there, label="label", prob="p", groups="tenure/3"), metrics=["brier"])
     found = json.loads(out)
     assert (code, found["missing_values"]["missing"]) == (0, {"tenure/3": 12})
     assert {name: part["metrics"][0]["value"] for name, part in found["groups"].items()} == pytest.approx(

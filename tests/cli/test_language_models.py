@@ -136,7 +136,7 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
         lines.append(f"{s}%,{s},A,{words},12345678901234567890,1234567890123456789{0 if r else 1}")
     path = tmp_path / "stated.csv"
     path.write_text("\n".join(lines))
-    expected = cal.ece(right.astype(int), said / 100, bins="levels", input="confidence")
+    expected = cal.ece(cal.Predictions(right.astype(int), said / 100, input="confidence"), bins="levels")
     for confidence, label, note in (
         ("stated", "verdict", "percentages"),
         ("score", "verdict", "numbers from 0 to 100"),

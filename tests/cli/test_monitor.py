@@ -287,7 +287,7 @@ def test_the_column_of_groups_is_remembered(run: Run, files: Path) -> None:
 
 
 def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files: Path) -> None:
-    cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
+    cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     store = files / "sketched.db"
     run("init", store, "--reference", files / "old.sketch", "--every", "1d", *QUICK)
     code, _, err = run("update", store, files / "labelled.parquet", "--time", "made", "--id", "row")
@@ -310,7 +310,7 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     assert code == 2
     assert err.endswith("labels must be 0 and 1, or -1 and 1; got 2 on line 3; use --classes NEGATIVE,POSITIVE\n")
     assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
-    cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
+    cal.Sketches.of(cal.Predictions(YES[300:], SCORE[300:], groups=LAND[300:])).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
     assert err == f"error: --where: applies to rows, and {files / 'old.sketch'} is a sketch; give it to scan\n"
     err = run(*init, files / "reference.csv", "--lens", "classwise")[2]

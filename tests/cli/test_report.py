@@ -44,7 +44,7 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     code, printed, errors = run("report", old, *FAST, "--by", "country", "--out", out)
     assert (code, errors) == (0, "")
     read = json.loads(out.read_text())
-    theirs = report(YES, SCORE, by=LAND, metrics=["ece", "nll"])
+    theirs = report(cal.Predictions(YES, SCORE, groups=LAND), metrics=["ece", "nll"])
     assert read["verdict"] == theirs.to_dict()["verdict"]
     assert read["metrics"] == theirs.to_dict()["metrics"]
     assert read["weaknesses"] == theirs.to_dict()["weaknesses"]

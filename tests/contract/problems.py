@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import calibrant
 from calibrant import LensError, UndefinedMetricError
 from calibrant.metrics import Metric
+from tests.calling import call
 from tests.in_turn import in_turn
 
 Array = NDArray[Any]
@@ -121,7 +122,7 @@ every_shape = pytest.mark.parametrize("problems", [_marked(shape, found) for sha
 
 def value(metric: Metric, problem: Problem, **words: Any) -> float:
     """The metric of a problem, with what it needs."""
-    return metric(problem.y, problem.p, **problem.words(metric) | words)
+    return float(call(metric, problem.y, problem.p, **problem.words(metric) | words))
 
 
 def clean_value(metric: Metric, problem: Problem, **words: Any) -> float:

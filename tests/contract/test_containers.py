@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from calibrant.metrics import Metric
+from tests.calling import call
 
 from .problems import COLUMNS, PROBLEMS, Problem, assert_same, clean_value, every_metric, problem_of
 
@@ -122,7 +123,7 @@ def test_containers_and_dtypes_are_read_alike(
     problem = coarse_problem(shape)
     wanted = clean_value(metric, problem)
     for form, (y, p) in forms_of(shape).items():
-        assert_same(metric(y, p, **problem.words(metric)), wanted, f"{shape} as {form}", 1e-15)
+        assert_same(call(metric, y, p, **problem.words(metric)), wanted, f"{shape} as {form}", 1e-15)
 
 
 @cache
@@ -149,15 +150,15 @@ def test_frames_are_read_by_column_name(metric: Metric, shape: str) -> None:
     # One name is one column, so that it stands for scores of one dimension; a list or a pattern may name several.
     by_name = names[0] if shape == "binary" else names
     for frame in frames:
-        found = metric(frame, label="y", prob=by_name, **words)
+        found = call(metric, frame, label="y", prob=by_name, **words)
         assert_same(found, wanted, f"{shape} from a {type(frame).__module__} frame", 1e-15)
     for frame in frames[:2]:
         if shape != "binary":
-            assert_same(metric(frame, label="y", prob="p_*", **words), wanted, "columns by pattern", 1e-15)
+            assert_same(call(metric, frame, label="y", prob="p_*", **words), wanted, "columns by pattern", 1e-15)
         for word, supported in (("counts", metric.counts), ("sample_weight", metric.importance)):
             if supported:
-                with_array = metric(problem.y, problem.p, **problem.words(metric), **{word: weight})
-                with_name = metric(frame, label="y", prob=by_name, **words, **{word: "weight"})
+                with_array = call(metric, problem.y, problem.p, **problem.words(metric), **{word: weight})
+                with_name = call(metric, frame, label="y", prob=by_name, **words, **{word: "weight"})
                 assert_same(with_name, with_array, f"{word} by column name", 1e-15)
 
 
@@ -187,7 +188,7 @@ def test_arguments_are_left_as_they_were(metric: Metric, shape: str) -> None:
             before = {word: array.tobytes() for word, array in arrays.items()}
             for array in arrays.values():
                 array.flags.writeable = not read_only
-            metric(**given)
+            call(metric, **given)
             changed = [word for word, array in arrays.items() if array.tobytes() != before[word]]
             assert not changed, f"{changed} changed in a call with {words}"
 

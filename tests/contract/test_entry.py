@@ -14,10 +14,11 @@ import pytest
 import calibrant
 from calibrant import InputTypeError, LensError, Predictions, UnknownArgumentError
 from calibrant.metrics import Metric
+from tests.calling import call
 
 from .problems import PROBLEMS, TIED, clean_value, every_metric, every_metric_in_turn, value
 
-PREDICTION_KEYWORDS = [word for word in inspect.signature(Predictions).parameters if word not in ("y_true", "y_prob")]
+DATA_KEYWORDS = [word for word in inspect.signature(Predictions).parameters if word not in ("y_true", "y_prob")]
 
 
 @every_metric_in_turn
@@ -26,7 +27,7 @@ def test_the_signature_names_everything(metric: Metric) -> None:
     names = list(signature.parameters)
     assert names[:2] == ["y_true", "y_prob"]
     assert set(metric.options) <= set(names)
-    assert {"lens", "where", "combine", "class_weight", *PREDICTION_KEYWORDS} <= set(names)
+    assert names[2:] == [*metric.options, "lens", "where", "sample_weight", "pos_label"]
     for word, default in metric.options.items():
         assert signature.parameters[word].default == default
     assert signature.parameters["lens"].default == metric.lens
@@ -37,8 +38,8 @@ def test_the_signature_names_everything(metric: Metric) -> None:
 
 @every_metric_in_turn
 def test_options_do_not_hide_what_describes_the_data(metric: Metric) -> None:
-    """An option called like a keyword of Predictions would swallow it: ``clip=True`` must clip, in every metric."""
-    assert not set(metric.options) & {"y_true", "y_prob", "lens", "where", "combine", *PREDICTION_KEYWORDS}
+    """An option called like a keyword of Predictions would be taken for it."""
+    assert not set(metric.options) & {"y_true", "y_prob", "lens", "where", "combine", *DATA_KEYWORDS}
 
 
 @every_metric_in_turn
@@ -131,7 +132,7 @@ def test_threads_get_the_same_bits(metric: Metric, deep: bool) -> None:
     shared = [Predictions(problem.y, problem.p, **problem.needed(metric)) for _ in range(calls)]
 
     def work(_: int) -> set[float]:
-        found = {metric(predictions, **drawn) for predictions in shared}
+        found = {call(metric, predictions, **drawn) for predictions in shared}
         return found | {value(metric, problem) for _ in range(calls)}
 
     with ThreadPoolExecutor(8) as pool:
@@ -160,7 +161,7 @@ def test_what_is_needed_is_asked_for(metric: Metric) -> None:
     for word in needed:
         rest = {other: array for other, array in problem.words(metric).items() if other != word}
         with pytest.raises(InputTypeError) as caught:
-            metric(problem.y, problem.p, **rest)
+            call(metric, problem.y, problem.p, **rest)
         assert caught.value.argument == word
     # What is not needed may be given all the same, and changes nothing.
     spare = {"groups": problem.groups, "features": problem.features}

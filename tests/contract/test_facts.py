@@ -87,7 +87,7 @@ def levels(metric: Metric, shift: float) -> float:
     score = np.linspace(0.25, 0.75, 21)
     ones = np.round(1000 * (score + shift)).astype(int)
     counts = np.column_stack([1000 - ones, ones]).ravel()
-    return metric(np.tile([0, 1], 21), np.repeat(score, 2), counts=counts)
+    return metric(cal.Predictions(np.tile([0, 1], 21), np.repeat(score, 2), counts=counts))
 
 
 @metrics_that(lambda m: m.info.signed and m.info.sign_of == "level")
@@ -108,7 +108,7 @@ def test_signs_of_a_spread(metric: Metric) -> None:
     p = np.linspace(0.1, 0.9, 33)
     for power, word in ((0.5, "too extreme"), (1.5, "too moderate")):
         truth = p**power / (p**power + (1 - p) ** power)
-        assert metric.direction(metric(truth, p, soft=True), "binary") == word
+        assert metric.direction(metric(cal.Predictions(truth, p, soft=True)), "binary") == word
 
 
 def truths(shape: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:

@@ -11,6 +11,7 @@ import calibrant
 from calibrant import InputTypeError, LensError, Predictions, UndefinedMetricError
 from calibrant.metrics import Metric
 from calibrant.views import VectorView, View
+from tests.calling import call
 
 from .problems import (
     PROBLEMS,
@@ -36,18 +37,20 @@ def test_predictions_stand_for_arrays(metric: Metric, problems: list[Problem]) -
     wanted = clean_value(metric, problem)
     predictions = Predictions(problem.y, problem.p, **problem.needed(metric))
     # Twice, because the second call finds what the first has sorted and summed.
-    assert_same(metric(predictions, **drawn), wanted, "Predictions", 0)
-    assert_same(metric(predictions, **drawn), wanted, "Predictions once more", 0)
+    assert_same(call(metric, predictions, **drawn), wanted, "Predictions", 0)
+    assert_same(call(metric, predictions, **drawn), wanted, "Predictions once more", 0)
     mask = np.random.default_rng(20).random(problem.n) < 0.7
-    assert_same(metric(predictions, where=mask, **drawn), value(metric, problem.take(mask)), "some of Predictions")
+    assert_same(
+        call(metric, predictions, where=mask, **drawn), value(metric, problem.take(mask)), "some of Predictions"
+    )
     wanted = value(metric, problem, **weights)
     weighted = Predictions(problem.y, problem.p, **problem.needed(metric), **weights)
-    assert_same(metric(weighted, **drawn), wanted, "weighted Predictions", 0)
+    assert_same(call(metric, weighted, **drawn), wanted, "weighted Predictions", 0)
     found, lens = metric.of(weighted, **drawn)
     assert_same(found, wanted, "the value beside its lens", 0)
     assert isinstance(lens, str)
     with pytest.raises(InputTypeError):
-        metric(predictions, problem.p, **drawn)
+        call(metric, predictions, problem.p, **drawn)
 
 
 @every_metric
@@ -58,7 +61,7 @@ def test_metrics_share_predictions_without_disturbing_each_other(metric: Metric)
     for other in calibrant.catalogue.values():
         if other.recommended:
             other(shared, **{"rng": 0} if "rng" in other.options else {})
-    found = metric(shared, **{"rng": 0} if "rng" in metric.options else {})
+    found = call(metric, shared, **{"rng": 0} if "rng" in metric.options else {})
     assert_same(found, wanted, "Predictions that other metrics have read", 0)
 
 
@@ -68,12 +71,12 @@ def test_views_stand_for_arrays(metric: Metric) -> None:
     binary, three = PROBLEMS["binary"][0], PROBLEMS["three"][0]
     view = View(binary.p, binary.y.astype(np.uint8))
     vector = VectorView(three.p, three.y, None)
-    assert_same(metric(view, **drawn), clean_value(metric, binary, lens="binary"), "a View")
+    assert_same(call(metric, view, **drawn), clean_value(metric, binary, lens="binary"), "a View")
     if metric.takes == "View":
         with pytest.raises(LensError):
-            metric(vector, **drawn)
+            call(metric, vector, **drawn)
     else:
-        assert_same(metric(vector, **drawn), clean_value(metric, three, lens="canonical"), "a VectorView")
+        assert_same(call(metric, vector, **drawn), clean_value(metric, three, lens="canonical"), "a VectorView")
 
 
 @every_shape
@@ -86,9 +89,9 @@ def test_rows_average_to_the_metric(metric: Metric, problems: list[Problem]) -> 
         wanted = clean_value(metric, problem)
         if not is_row_mean:
             with pytest.raises(UndefinedMetricError):
-                metric.rows(problem.y, problem.p, **problem.words(metric))
+                call(metric.rows, problem.y, problem.p, **problem.words(metric))
             continue
-        rows = metric.rows(problem.y, problem.p, **problem.words(metric))
+        rows = call(metric.rows, problem.y, problem.p, **problem.words(metric))
         assert rows.shape == (problem.n,)
         assert rows.dtype == np.float64
         assert_same(float(rows.mean()), wanted, f"the mean over rows of {problem}")
@@ -97,11 +100,11 @@ def test_rows_average_to_the_metric(metric: Metric, problems: list[Problem]) -> 
             weighted = value(metric, problem, sample_weight=weight)
             assert_same(float(np.average(rows, weights=weight)), weighted, f"the weighted mean over rows of {problem}")
         # A row's own contribution does not depend on its company.
-        alone = metric.rows(problem.y[5:6], problem.p[5:6], **problem.take(slice(5, 6)).words(metric))
+        alone = call(metric.rows, problem.y[5:6], problem.p[5:6], **problem.take(slice(5, 6)).words(metric))
         assert_same(float(alone[0]), float(rows[5]), f"a row of {problem} alone")
         if problem.k > 2:
             with pytest.raises(LensError):
-                metric.rows(problem.y, problem.p, lens="classwise", **problem.words(metric))
+                call(metric.rows, problem.y, problem.p, lens="classwise", **problem.words(metric))
 
 
 def plain_softmax(logits: np.ndarray) -> np.ndarray:
@@ -119,16 +122,20 @@ def test_logits_are_probabilities(metric: Metric, problems: list[Problem]) -> No
     rng = np.random.default_rng(14)
     logits = rng.normal(0, 2, problem.p.shape).clip(-6, 6)
     words = problem.words(metric)
-    wanted = metric(problem.y, plain_softmax(logits), **words)
-    assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits")
+    wanted = call(metric, problem.y, plain_softmax(logits), **words)
+    assert_same(call(metric, problem.y, logits, input="logit", **words), wanted, "logits")
     if logits.ndim == 2:
         # A constant added to a row of logits says nothing; whole numbers push out no digits of 1024ths.
         coarse = np.round(logits * 1024) / 1024
         moved = coarse + rng.integers(-900, 900, (len(logits), 1))
-        still = metric(problem.y, coarse, input="logit", **words)
-        assert_same(metric(problem.y, moved, input="logit", **words), still, "shifted logits")
+        still = call(metric, problem.y, coarse, input="logit", **words)
+        assert_same(call(metric, problem.y, moved, input="logit", **words), still, "shifted logits")
     with np.errstate(all="raise"):
-        assert_same(metric(problem.y, logits, input="logit", **words), wanted, "logits under strict arithmetic")
+        assert_same(
+            call(metric, problem.y, logits, input="logit", **words),
+            wanted,
+            "logits under strict arithmetic",
+        )
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
@@ -192,7 +199,7 @@ def test_confidence_is_the_top_label(metric: Metric) -> None:
     right = problem_of(predicted == problem.y, problem.p.max(axis=1), "confidence")
     words = problem.words(metric)
     try:
-        found = metric(right.y, right.p, input="confidence", **words)
+        found = call(metric, right.y, right.p, input="confidence", **words)
     except LensError:
         return  # a metric that reads every class says so
     assert_same(found, value(metric, problem, lens="top_label"), "confidence and correctness against the top label")

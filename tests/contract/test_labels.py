@@ -10,6 +10,7 @@ import pytest
 
 from calibrant import UndefinedMetricError
 from calibrant.metrics import Metric
+from tests.calling import call
 
 from .problems import PROBLEMS, TIED, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 
@@ -56,7 +57,7 @@ def test_labels_may_be_spelt_in_any_way(metric: Metric, shape: str) -> None:
     problem = PROBLEMS[shape][TIED]
     wanted = clean_value(metric, problem)
     for spelling, (labels, words) in SPELLINGS[shape].items():
-        found = metric(labels, problem.p, **problem.words(metric), **words)
+        found = call(metric, labels, problem.p, **problem.words(metric), **words)
         assert_same(found, wanted, f"labels as {spelling}", 0)
 
 
@@ -69,11 +70,11 @@ def test_sure_shares_are_labels(metric: Metric, problems: list[Problem]) -> None
         wanted = clean_value(metric, problem)
         for form in forms:
             if metric.soft:
-                found = metric(form, problem.p, soft=True, **problem.words(metric))
+                found = call(metric, form, problem.p, soft=True, **problem.words(metric))
                 assert_same(found, wanted, f"sure shares of shape {form.shape} on {problem}")
             else:
                 with pytest.raises(UndefinedMetricError):
-                    metric(form, problem.p, soft=True, **problem.words(metric))
+                    call(metric, form, problem.p, soft=True, **problem.words(metric))
 
 
 @metrics_that(lambda m: m.soft)
@@ -83,7 +84,7 @@ def test_shares_lie_between_the_labels(metric: Metric) -> None:
     sure = np.eye(3)[problem.y]
     words = problem.words(metric)
     # A share is read as such: not rounded to the likelier class, and not ignored.
-    softened = metric(0.8 * sure + 0.2 / 3, problem.p, soft=True, **words)
+    softened = call(metric, 0.8 * sure + 0.2 / 3, problem.p, soft=True, **words)
     low, high = metric.range
     assert low <= softened <= high
     assert (softened != value(metric, problem)) == (

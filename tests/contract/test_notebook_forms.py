@@ -64,11 +64,18 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "recalibrate, none": lambda: told(chosen=False),
     "recalibrate, several": lambda: cal.recalibrate(KY, KP),
     "compare": lambda: cal.compare(Y, PAIR, rng=0, n_resamples=50),
-    "compare, a note": lambda: cal.compare(Y, PAIR, rng=0, n_resamples=50, cluster=True, groups=GROUPS),
+    "compare, a note": lambda: cal.compare(
+        {name: cal.Predictions(Y, each, groups=GROUPS) for name, each in PAIR.items()},
+        rng=0,
+        n_resamples=50,
+        cluster=True,
+    ),
     "compare, three": lambda: cal.compare(Y, {**PAIR, "flat": np.full(400, 0.5)}, rng=0, n_resamples=50),
     "prior": lambda: cal.prior_shift_em(P, 0.4),
     "evaluate": lambda: cal.evaluate(Y, P),
-    "evaluate, more": lambda: cal.evaluate(Y, P, by=GROUPS, interval=0.9, assess=True, rng=0, n_resamples=200),
+    "evaluate, more": lambda: cal.evaluate(
+        cal.Predictions(Y, P, groups=GROUPS), interval=0.9, assess=True, rng=0, n_resamples=200
+    ),
     "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
     "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),
     "assess, groups of errors": lambda: cal.assess_gaussian(P, P, P + 1, groups=Y),
@@ -78,7 +85,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         Constant(), np.zeros((400, 1)), Y, n_resamples=2, rng=0, metrics=["brier", "cox_slope"]
     ),
     "precision": lambda: cal.precision_sample_size((2, 8), prevalence=0.4),
-    "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),
+    "grades": lambda: grade_tests(cal.Predictions(Y, P, groups=np.digitize(P, [0.3, 0.7]))),
     "band": lambda: cal.calibration_band(Y, P),
     "e-value": lambda: cal.sequential_test(Y, P),
     "recommend": lambda: cal.recommend("comparison"),
@@ -121,12 +128,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "change point": lambda: locate_change([cal.Sketch.of(Y, P)] * 3),
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
-    "centres": lambda: cal.validate_by_group(Y, P, groups=GROUPS),
+    "centres": lambda: cal.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)),
     "periods": lambda: cal.validate_by_period(Y, P, times=np.arange(400) // 100),
     "pooled": lambda: cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
     "polytomous": lambda: cal.classwise_curves(KY, KP),
     "multinomial": lambda: cal.multinomial_recalibration(KY, KP),
-    "forest": lambda: cal.forest_diagram(cal.validate_by_group(Y, P, groups=GROUPS), "oe"),
+    "forest": lambda: cal.forest_diagram(cal.validate_by_group(cal.Predictions(Y, P, groups=GROUPS)), "oe"),
     "report": lambda: cal.report(Y, P),
 }
 

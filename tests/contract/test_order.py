@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant.metrics import Metric
+from tests.calling import call
 
 from .problems import (
     PROBLEMS,
@@ -87,9 +88,9 @@ def test_the_order_of_classes_changes_nothing(metric: Metric, shape: str) -> Non
         names = np.array([f"class {index}" for index in range(problem.k)])
         wanted = clean_value(metric, problem)
         order = np.random.default_rng(seed).permutation(problem.k)
-        by_name = metric(names[problem.y], problem.p[:, order], classes=names[order], **words)
+        by_name = call(metric, names[problem.y], problem.p[:, order], classes=names[order], **words)
         assert_same(by_name, wanted, f"columns in order {order} with names")
-        by_number = metric(np.argsort(order)[problem.y], problem.p[:, order], **words)
+        by_number = call(metric, np.argsort(order)[problem.y], problem.p[:, order], **words)
         assert_same(by_number, wanted, f"columns in order {order} with numbers")
 
 

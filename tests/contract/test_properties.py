@@ -40,7 +40,7 @@ def expected(metric: Metric, forecast: tuple[int, ...], truth: tuple[int, ...]) 
     """The value where every row has one forecast and the labels occur as often as the truth says."""
     parts = sum(forecast)
     p = np.tile(np.array(forecast) / parts, (len(truth), 1))
-    return metric(np.arange(len(truth)), p, counts=np.array(truth), classes=list(range(len(truth))))
+    return metric(cal.Predictions(np.arange(len(truth)), p, counts=np.array(truth), classes=list(range(len(truth)))))
 
 
 @metrics_that(lambda m: m.properties["proper"])
@@ -270,7 +270,9 @@ def test_what_shows_no_direction_is_on_one_side_of_the_ideal_for_both(metric: Me
 
 def test_the_smooth_calibration_error_is_the_same_in_both_directions() -> None:
     p = np.linspace(0.3, 0.7, 41)
-    assert cal.smce(p + 0.1, p, soft=True) == pytest.approx(cal.smce(p - 0.1, p, soft=True), abs=1e-12)
+    assert cal.smce(cal.Predictions(p + 0.1, p, soft=True)) == pytest.approx(
+        cal.smce(cal.Predictions(p - 0.1, p, soft=True)), abs=1e-12
+    )
     assert not cal.smce.properties["direction"]
 
 

@@ -15,6 +15,7 @@ from calibrant.decision.costs import cost_decision, expected_cost, net_benefit, 
 from calibrant.decision.likert import likert_error
 from calibrant.decision.low_default import pluto_tasche
 from calibrant.decision.routing import review_routing
+from tests.calling import call
 
 B: dict[str, Any] = {
     "y_true": [0, 1, 0, 0, 1, 0, 1, 1, 1, 1],
@@ -35,7 +36,7 @@ def data(seed: int, n: int, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_costs_have_their_checked_values() -> None:
-    found = expected_cost(**D, cost=COST)
+    found = call(expected_cost, **D, cost=COST)
     assert found.action.tolist() == [0, 0, 1, 1, 2, 2, 2, 2]
     assert (found.claimed, found.realised, found.baseline) == pytest.approx((1.75, 0.875, 2.125))
     assert (found.gap, found.regret) == pytest.approx((-0.875, -1.25))
@@ -92,17 +93,17 @@ def test_calibrated_probabilities_claim_what_is_realised() -> None:
 def test_cost_weights_are_repeated_rows() -> None:
     labels, probs = data(3, 50)
     counts = np.random.default_rng(1).integers(0, 4, 50)
-    weighed = expected_cost(labels, probs, cost=COST, counts=counts)
+    weighed = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST)
     repeated = expected_cost(np.repeat(labels, counts), np.repeat(probs, counts, axis=0), cost=COST)
     for name in ("claimed", "realised", "gap", "gap_error", "baseline", "regret"):
         assert getattr(weighed, name) == pytest.approx(getattr(repeated, name), abs=1e-12)
-    policy = expected_cost(labels, probs, cost=COST, counts=counts, policy=np.zeros(50))
+    policy = expected_cost(cal.Predictions(labels, probs, counts=counts), cost=COST, policy=np.zeros(50))
     assert policy.baseline == pytest.approx(np.average(np.array(COST)[labels, 0], weights=counts))
 
 
 def test_soft_labels_cost_their_shares() -> None:
     shares = np.array([[0.5, 0.5], [0.2, 0.8]])
-    found = expected_cost(shares, [[0.9, 0.1], [0.3, 0.7]], cost=[[0, 1], [4, 0]], soft=True)
+    found = expected_cost(cal.Predictions(shares, [[0.9, 0.1], [0.3, 0.7]], soft=True), cost=[[0, 1], [4, 0]])
     assert found.realised == pytest.approx((0.5 * 4 + 0.2 * 1) / 2)
 
 
@@ -116,27 +117,11 @@ def test_bad_costs_are_named() -> None:
         cal.InputTypeError,
         match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
     ):
-        expected_cost([0, 1], [0.2, 0.7], input="confidence", cost=[[0, 1], [1, 0]])
-    with pytest.raises(cal.UnknownArgumentError, match="costs"):
-        cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
-    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'reject'"):
-        cost_decision([0.2], [[0, 1], [1, 0]], rejects=1)
-    with pytest.raises(
-        cal.UnknownArgumentError, match=r"rejects: unexpected keyword of expected_cost; did you mean 'reject'\?"
-    ):
-        expected_cost([1], [0.2], cost=[[0, 1], [1, 0]], rejects=1)
-    with pytest.raises(
-        cal.UnknownArgumentError, match="unexpected keyword of topk_accuracy; topk_accuracy accepts k, where,"
-    ):
-        topk_accuracy([1], [0.2], k=1, zzz=1)
-    with pytest.raises(
-        cal.UnknownArgumentError, match=r"treshold: unexpected keyword of net_benefit; did you mean 'thresholds'\?"
-    ):
-        net_benefit([1], [0.2], treshold=1)
+        expected_cost(cal.Predictions([0, 1], [0.2, 0.7], input="confidence"), cost=[[0, 1], [1, 0]])
 
 
 def test_net_benefit_has_its_checked_values() -> None:
-    found = net_benefit(**B, thresholds=[0.2, 0.3, 0.5])
+    found = call(net_benefit, **B, thresholds=[0.2, 0.3, 0.5])
     assert found.net_benefit.tolist() == pytest.approx([0.425, 0.4142857143, 0.3], abs=5e-11)
     assert found.treat_all.tolist() == pytest.approx([0.5, 0.4285714286, 0.2], abs=5e-11)
     assert found.standardised[0] == pytest.approx(0.7083333333, abs=5e-11)
@@ -166,31 +151,31 @@ def test_net_benefit_is_the_share_of_positives_less_a_cost() -> None:
 
 def test_net_benefit_weights_and_ends() -> None:
     counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
-    weighed = net_benefit(**B, counts=counts).to_dict()
+    weighed = call(net_benefit, **B, counts=counts).to_dict()
     repeated = net_benefit(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob"))).to_dict()
     for name in weighed:
         np.testing.assert_allclose(weighed[name], repeated[name], atol=1e-12)
-    scaled = [net_benefit(**B, sample_weight=w * np.arange(1, 11)) for w in (1, 8)]
+    scaled = [call(net_benefit, **B, sample_weight=w * np.arange(1, 11)) for w in (1, 8)]
     np.testing.assert_allclose(scaled[0].standard_error, scaled[1].standard_error, atol=1e-12)
     assert np.isnan(net_benefit([0, 0], [0.2, 0.7]).standardised).all()
-    assert len(net_benefit(**B)) == 99
+    assert len(call(net_benefit, **B)) == 99
     with pytest.raises(cal.ArgumentError, match="between 0 and 1"):
-        net_benefit(**B, thresholds=[0, 0.5])
+        call(net_benefit, **B, thresholds=[0, 0.5])
 
 
 def test_words_have_their_checked_values() -> None:
-    found = likert_error(**B)
+    found = call(likert_error, **B)
     assert found.error == pytest.approx(0.001)
     assert [band.rate for band in found.bands] == pytest.approx([1 / 3, 0.5, 1])
     assert [band.error for band in found.bands] == pytest.approx([0.003333333333, 0, 0], abs=5e-13)
     assert found["low"].pvalue == pytest.approx(0.699237)
     assert [band.direction for band in found.bands] == ["above", "inside", "inside"]
-    assert likert_error(**B, edges=[0, 1 / 3, 2 / 3, 1]).error == 0
-    five = likert_error(**B, edges="five")
+    assert call(likert_error, **B, edges=[0, 1 / 3, 2 / 3, 1]).error == 0
+    five = call(likert_error, **B, edges="five")
     assert five.error == pytest.approx(0.14)
     assert [band.error for band in five.bands] == pytest.approx([0.3, 0.2, 0, 0.2, 0])
     assert [band.pvalue for band in five.bands] == pytest.approx([0.36, 1, 1, 1, 1])
-    assert likert_error(**B, edges=[0, 1]).error == 0
+    assert call(likert_error, **B, edges=[0, 1]).error == 0
 
 
 def test_p_values_of_likert_bands_hold_their_level() -> None:
@@ -267,7 +252,7 @@ def test_words_by_the_cells_of_the_paper() -> None:
             closed = "both" if high == 1 else "left"
             words = {"lens": "binary", "distance": "interval", "interval": (low, high), "binning": cal.KDTree()}
             where = cal.select.output(low, high, closed=closed)
-            assert band.error == pytest.approx(cal.gece(y, p, where=where, **words), abs=1e-12)
+            assert band.error == pytest.approx(call(cal.gece, y, p, where=where, **words), abs=1e-12)
         assert found.error == pytest.approx(total)
         assert found.error >= likert_error(y, p, within="one").error - 1e-12
     finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
@@ -299,25 +284,25 @@ def test_words_within_bins() -> None:
 
 def test_words_weights_and_ends() -> None:
     counts = [0, 1, 2, 3, 1, 2, 0, 1, 4, 1]
-    weighed = likert_error(**B, counts=counts)
+    weighed = call(likert_error, **B, counts=counts)
     repeated = likert_error(*(np.repeat(B[name], counts) for name in ("y_true", "y_prob")))
     for one, other in zip(weighed.bands, repeated.bands, strict=True):
         assert vars(one) == pytest.approx(vars(other))
     empty = likert_error([0, 1], [0.1, 0.2])
     assert empty["high"].rows == 0
     assert math.isnan(empty["high"].error)
-    assert math.isnan(likert_error(**B, sample_weight=[0.5] * 10)["low"].pvalue)
-    assert likert_error(**B, edges=[0, 0.5, 1], names=["no", "yes"])["yes"].rows == 5
+    assert math.isnan(call(likert_error, **B, sample_weight=[0.5] * 10)["low"].pvalue)
+    assert call(likert_error, **B, edges=[0, 0.5, 1], names=["no", "yes"])["yes"].rows == 5
     for bad in ("ten", [0, 0.5], [0, 0.5, 0.5, 1]):
         with pytest.raises(cal.ArgumentError, match="edges"):
-            likert_error(**B, edges=bad)
+            call(likert_error, **B, edges=bad)
     with pytest.raises(cal.ArgumentError, match="names"):
-        likert_error(**B, names=["a"])
+        call(likert_error, **B, names=["a"])
 
 
 def test_routes_have_their_checked_values() -> None:
     words: dict[str, Any] = {"reviewer_error": 0.05, "error_cost": 10, "review_cost": 1, "volume": 1000}
-    found = review_routing(**D, accept=0.55, **words)
+    found = call(review_routing, **D, accept=0.55, **words)
     assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.2625, 0.2625, 2.875))
     assert found.calibrated_accept == pytest.approx(0.85)
     accept, review = found.routes
@@ -325,15 +310,15 @@ def test_routes_have_their_checked_values() -> None:
     assert review.workload_sd == pytest.approx(math.sqrt(1000 * 0.75 * 0.25))
     assert accept.error_interval == pytest.approx(tuple(stats.binomtest(2, 6).proportion_ci(0.95)))
     assert accept.cost + review.cost == pytest.approx(found.cost)
-    found = review_routing(**D, accept=0.65, **words)
+    found = call(review_routing, **D, accept=0.65, **words)
     assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.03125, 0.13125, 0.9375))
-    assert review_routing(**D, **words).accept == 0.7  # the cheapest
-    assert review_routing(**D, **words).cost == pytest.approx(0.9375)
+    assert call(review_routing, **D, **words).accept == 0.7  # the cheapest
+    assert call(review_routing, **D, **words).cost == pytest.approx(0.9375)
 
 
 def test_capacity_takes_whole_groups() -> None:
     for capacity, accept in ((0, 0.5), (0.2, 0.5), (0.25, 0.6), (0.6, 0.6), (0.625, 0.7), (1, math.inf)):
-        found = review_routing(**D, capacity=8 * capacity, volume=8)
+        found = call(review_routing, **D, capacity=8 * capacity, volume=8)
         assert found.accept == accept
         assert found.routes[1].workload <= 8 * capacity
 
@@ -351,11 +336,11 @@ def test_three_ways() -> None:
     assert found.cost == pytest.approx(10 * found.system_error + 0.375 * 1 + 0.25 * 0.5)
     assert math.fsum(route.cost for route in found.routes) == pytest.approx(found.cost)
     with pytest.raises(cal.ArgumentError, match="accept"):
-        review_routing(**D, accept=0.5, review=0.6)
+        call(review_routing, **D, accept=0.5, review=0.6)
     with pytest.raises(cal.ArgumentError, match="capacity"):
-        review_routing(**D, accept=0.5, capacity=1)
+        call(review_routing, **D, accept=0.5, capacity=1)
     with pytest.raises(cal.ArgumentError, match="reviewer_error"):
-        review_routing(**D, reviewer_error=2)
+        call(review_routing, **D, reviewer_error=2)
 
 
 def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
@@ -364,9 +349,9 @@ def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
     probs[:, 2] = np.round(1 - probs[:, 0] - probs[:, 1], 1)
     counts = np.random.default_rng(0).integers(0, 3, 60)
     words: dict[str, Any] = {"reviewer_error": 0.1, "error_cost": 5, "review_cost": 1}
-    weighed = review_routing(labels, np.abs(probs), counts=counts, normalize=True, **words)
-    repeated = review_routing(
-        np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True, **words
+    weighed = call(review_routing, labels, np.abs(probs), counts=counts, normalize=True, **words)
+    repeated = call(
+        review_routing, np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True, **words
     )
     for name, values in weighed.table.items():
         np.testing.assert_allclose(values, repeated.table[name], atol=1e-12)
@@ -382,14 +367,14 @@ def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
 
 def test_top_k_has_its_checked_values() -> None:
     for k, accuracy, confidence in ((1, 0.5, 0.625), (2, 0.875, 0.875), (3, 1, 1), (9, 1, 1)):
-        assert topk_accuracy(**D, k=k) == pytest.approx(accuracy)
-        assert topk_confidence(**D, k=k) == pytest.approx(confidence)
+        assert call(topk_accuracy, **D, k=k) == pytest.approx(accuracy)
+        assert call(topk_confidence, **D, k=k) == pytest.approx(confidence)
     assert topk_accuracy([1, 2], [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]], k=1) == 0  # the lower class comes first
-    assert topk_accuracy(**D, k=2, counts=[2, 0, 1, 1, 1, 3, 1, 1]) == pytest.approx(
+    assert call(topk_accuracy, **D, k=2, counts=[2, 0, 1, 1, 1, 3, 1, 1]) == pytest.approx(
         topk_accuracy(np.repeat(D["y_true"], [2, 0, 1, 1, 1, 3, 1, 1]), np.repeat(D_PROBS, [2, 0, 1, 1, 1, 3, 1, 1], axis=0), k=2)
     )  # fmt: skip
     with pytest.raises(cal.ArgumentError, match="k"):
-        topk_accuracy(**D, k=0)
+        call(topk_accuracy, **D, k=0)
 
 
 def test_prudent_bounds_have_their_checked_values() -> None:
@@ -436,11 +421,11 @@ def test_prudent_bounds_rise_and_solve_their_equation() -> None:
 @pytest.mark.parametrize(
     "result",
     [
-        expected_cost(**D, cost=COST),
+        call(expected_cost, **D, cost=COST),
         cost_decision(D_PROBS, COST),
-        net_benefit(**B),
-        likert_error(**B),
-        review_routing(**D, accept=0.55),
+        call(net_benefit, **B),
+        call(likert_error, **B),
+        call(review_routing, **D, accept=0.55),
         pluto_tasche([100, 400, 300]),
     ],
     ids=lambda result: type(result).__name__,

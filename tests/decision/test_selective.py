@@ -14,6 +14,7 @@ from scipy import integrate, stats
 import calibrant as cal
 from calibrant.decision.areas import augrc, aurc, e_augrc, e_aurc
 from calibrant.decision.selective import coverage, risk_coverage, selective_accuracy, selective_risk
+from tests.calling import call
 
 S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
 S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
@@ -33,29 +34,29 @@ def tied(seed: int, n: int, digits: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_points_have_their_checked_values() -> None:
-    point = risk_coverage(**S).at(0.8)
+    point = call(risk_coverage, **S).at(0.8)
     assert (point.coverage, point.selective_risk, point.accepted, point.errors) == (0.4, 0.25, 4, 1)
     assert point.accuracy_interval == pytest.approx((0.1941204497, 0.9936905368), abs=5e-11)
-    point = risk_coverage(**S).at(0.7)
+    point = call(risk_coverage, **S).at(0.7)
     assert (point.coverage, point.selective_risk) == (0.6, pytest.approx(1 / 3))
     assert point.accuracy_interval == pytest.approx((0.2227780955, 0.9567281317), abs=5e-11)
-    assert coverage(**D, threshold=0.55) == 0.75
-    assert selective_risk(**D, threshold=0.55) == pytest.approx(1 / 3)
-    assert selective_accuracy(**D, threshold=0.55) == pytest.approx(2 / 3)
-    assert (coverage(**D, threshold=0.65), selective_risk(**D, threshold=0.65)) == (0.375, 0)
+    assert call(coverage, **D, threshold=0.55) == 0.75
+    assert call(selective_risk, **D, threshold=0.55) == pytest.approx(1 / 3)
+    assert call(selective_accuracy, **D, threshold=0.55) == pytest.approx(2 / 3)
+    assert (call(coverage, **D, threshold=0.65), call(selective_risk, **D, threshold=0.65)) == (0.375, 0)
 
 
 def test_wilson_is_the_textbook_interval() -> None:
-    point = risk_coverage(**S).at(0.7, method="wilson", level=0.9)
+    point = call(risk_coverage, **S).at(0.7, method="wilson", level=0.9)
     found = stats.binomtest(2, 6).proportion_ci(0.9, "wilson")
     assert (point.lower, point.upper) == pytest.approx((found.low, found.high), abs=1e-12)
 
 
 def test_curves_have_their_checked_values() -> None:
-    curve = risk_coverage(**S)
+    curve = call(risk_coverage, **S)
     third = 1 / 3
     assert curve.selective_risk.tolist() == pytest.approx([0, 0, third, 0.25, 0.2, third, 2 / 7, 0.375, third, 0.4])
-    curve = risk_coverage(**D)
+    curve = call(risk_coverage, **D)
     assert curve.coverage.tolist() == [0.125, 0.375, 0.75, 1]
     assert curve.selective_risk.tolist() == pytest.approx([0, 0, third, 0.5])
     assert curve.generalised_risk.tolist() == [0, 0, 0.25, 0.5]
@@ -65,31 +66,31 @@ def test_curves_have_their_checked_values() -> None:
 
 
 def test_operating_points_are_new_minima_from_the_right() -> None:
-    curve = risk_coverage(**S)
+    curve = call(risk_coverage, **S)
     expected = [i for i in range(10) if all(curve.selective_risk[i] < r for r in curve.selective_risk[i + 1 :])]
     assert [point.threshold for point in curve.operating_points] == curve.threshold[expected].tolist()
 
 
 def test_areas_have_their_checked_values() -> None:
     digits = {"abs": 5e-11}
-    assert aurc(**S) == pytest.approx(0.2510714286, **digits)
-    assert aurc(**S, rule="integral") == pytest.approx(0.233243959, **digits)
-    assert aurc(**S, rule="trapezoid") == pytest.approx(0.2310714286, **digits)
-    assert aurc(**S, rule="torch_uncertainty") == pytest.approx(0.2567460317, **digits)
-    assert aurc(**D) == pytest.approx(0.2119047619, **digits)
-    assert aurc(**D, rule="integral") == pytest.approx(0.1828721686, **digits)
-    assert aurc(**D, rule="trapezoid") == pytest.approx(0.1666666667, **digits)
-    assert aurc(**D, rule="torch_uncertainty") == pytest.approx(0.2088435374, **digits)
-    assert e_aurc(**S) == pytest.approx(0.138452381, **digits)
-    assert e_aurc(**S, reference="asymptotic") == pytest.approx(0.1575668028, **digits)
-    assert e_aurc(**D) == pytest.approx(0.02916666667, **digits)
-    assert e_aurc(**D, reference="asymptotic") == pytest.approx(0.05847835218, **digits)
-    assert augrc(**S) == pytest.approx(0.15, **digits)
-    assert e_augrc(**S) == pytest.approx(0.07, **digits)
-    assert augrc(**D) == pytest.approx(0.140625, **digits)
-    assert e_augrc(**D) == pytest.approx(0.015625, **digits)
-    curve = risk_coverage(**D)
-    assert (curve.aurc, curve.augrc) == (aurc(**D), augrc(**D))
+    assert call(aurc, **S) == pytest.approx(0.2510714286, **digits)
+    assert call(aurc, **S, rule="integral") == pytest.approx(0.233243959, **digits)
+    assert call(aurc, **S, rule="trapezoid") == pytest.approx(0.2310714286, **digits)
+    assert call(aurc, **S, rule="torch_uncertainty") == pytest.approx(0.2567460317, **digits)
+    assert call(aurc, **D) == pytest.approx(0.2119047619, **digits)
+    assert call(aurc, **D, rule="integral") == pytest.approx(0.1828721686, **digits)
+    assert call(aurc, **D, rule="trapezoid") == pytest.approx(0.1666666667, **digits)
+    assert call(aurc, **D, rule="torch_uncertainty") == pytest.approx(0.2088435374, **digits)
+    assert call(e_aurc, **S) == pytest.approx(0.138452381, **digits)
+    assert call(e_aurc, **S, reference="asymptotic") == pytest.approx(0.1575668028, **digits)
+    assert call(e_aurc, **D) == pytest.approx(0.02916666667, **digits)
+    assert call(e_aurc, **D, reference="asymptotic") == pytest.approx(0.05847835218, **digits)
+    assert call(augrc, **S) == pytest.approx(0.15, **digits)
+    assert call(e_augrc, **S) == pytest.approx(0.07, **digits)
+    assert call(augrc, **D) == pytest.approx(0.140625, **digits)
+    assert call(e_augrc, **D) == pytest.approx(0.015625, **digits)
+    curve = call(risk_coverage, **D)
+    assert (curve.aurc, curve.augrc) == (call(aurc, **D), call(augrc, **D))
 
 
 def mean_over_orders(right: np.ndarray, confidence: np.ndarray) -> float:
@@ -108,7 +109,9 @@ def mean_over_orders(right: np.ndarray, confidence: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(6))
 def test_ties_count_as_the_mean_over_all_orders(seed: int) -> None:
     right, confidence = tied(seed, 7)
-    assert aurc(right, confidence, input="confidence") == pytest.approx(mean_over_orders(right, confidence), abs=1e-14)
+    assert aurc(cal.Predictions(right, confidence, input="confidence")) == pytest.approx(
+        mean_over_orders(right, confidence), abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,7 +125,9 @@ def test_the_integral_is_one(seed: int) -> None:
         return float(np.interp(rows, [0, *ends], [0, *wrong])) / rows
 
     area = math.fsum(integrate.quad(risk, a, b, epsabs=1e-13)[0] for a, b in zip([1e-300, *ends], ends, strict=False))
-    assert aurc(right, confidence, input="confidence", rule="integral") == pytest.approx(area / 40, abs=1e-10)
+    assert aurc(cal.Predictions(right, confidence, input="confidence"), rule="integral") == pytest.approx(
+        area / 40, abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -131,23 +136,25 @@ def test_augrc_is_a_function_of_accuracy_and_auroc(seed: int) -> None:
     good, bad = confidence[right == 1], confidence[right == 0]
     above = (good[:, None] > bad).mean() + (good[:, None] == bad).mean() / 2
     a = right.mean()
-    assert augrc(right, confidence, input="confidence") == pytest.approx((1 - above) * a * (1 - a) + (1 - a) ** 2 / 2)
-    assert e_aurc(right, confidence, input="confidence") >= 0
-    assert e_augrc(right, confidence, input="confidence") >= 0
+    assert augrc(cal.Predictions(right, confidence, input="confidence")) == pytest.approx(
+        (1 - above) * a * (1 - a) + (1 - a) ** 2 / 2
+    )
+    assert e_aurc(cal.Predictions(right, confidence, input="confidence")) >= 0
+    assert e_augrc(cal.Predictions(right, confidence, input="confidence")) >= 0
 
 
 def test_the_ends_of_the_range() -> None:
     sure = [0.9, 0.8, 0.7, 0.6]
-    assert [f([1, 1, 1, 1], sure, input="confidence") for f in AREAS] == [0, 0, 0, 0]
-    assert aurc([0, 0, 0, 0], sure, input="confidence") == 1
-    assert augrc([0, 0, 0, 0], sure, input="confidence") == 0.5
-    assert aurc([1, 0, 0, 1], [0.7] * 4, input="confidence") == pytest.approx(0.5)
-    assert augrc([1, 0, 0, 1], [0.7] * 4, input="confidence") == pytest.approx(0.25)
-    assert [f([1, 1, 0, 0], sure, input="confidence") for f in (e_aurc, e_augrc)] == [0, 0]
-    assert e_aurc([0, 0], [0.7, 0.6], input="confidence", reference="asymptotic") == 0
+    assert [f(cal.Predictions([1, 1, 1, 1], sure, input="confidence")) for f in AREAS] == [0, 0, 0, 0]
+    assert aurc(cal.Predictions([0, 0, 0, 0], sure, input="confidence")) == 1
+    assert augrc(cal.Predictions([0, 0, 0, 0], sure, input="confidence")) == 0.5
+    assert aurc(cal.Predictions([1, 0, 0, 1], [0.7] * 4, input="confidence")) == pytest.approx(0.5)
+    assert augrc(cal.Predictions([1, 0, 0, 1], [0.7] * 4, input="confidence")) == pytest.approx(0.25)
+    assert [f(cal.Predictions([1, 1, 0, 0], sure, input="confidence")) for f in (e_aurc, e_augrc)] == [0, 0]
+    assert e_aurc(cal.Predictions([0, 0], [0.7, 0.6], input="confidence"), reference="asymptotic") == 0
     with pytest.raises(cal.UndefinedMetricError, match="no row"):
-        selective_risk(**S, threshold=0.99)
-    point = risk_coverage(**S).at(0.99)
+        call(selective_risk, **S, threshold=0.99)
+    point = call(risk_coverage, **S).at(0.99)
     assert (point.coverage, point.generalised_risk) == (0, 0)
     assert math.isnan(point.selective_risk)
 
@@ -156,13 +163,15 @@ def test_the_ends_of_the_range() -> None:
 def test_counts_are_repeated_rows_and_zero_is_none(function: Any) -> None:
     right, confidence = tied(3, 30)
     counts = np.random.default_rng(1).integers(0, 4, 30)
-    repeated = function(np.repeat(right, counts), np.repeat(confidence, counts), input="confidence")
-    assert function(right, confidence, input="confidence", counts=counts) == pytest.approx(repeated, abs=1e-14)
-    order = np.random.default_rng(2).permutation(30)
-    assert function(right[order], confidence[order], input="confidence") == pytest.approx(
-        function(right, confidence, input="confidence"), abs=1e-14
+    repeated = function(cal.Predictions(np.repeat(right, counts), np.repeat(confidence, counts), input="confidence"))
+    assert function(cal.Predictions(right, confidence, input="confidence", counts=counts)) == pytest.approx(
+        repeated, abs=1e-14
     )
-    given = function(right, np.full(30, 0.5), confidence=confidence, input="confidence", counts=counts)
+    order = np.random.default_rng(2).permutation(30)
+    assert function(cal.Predictions(right[order], confidence[order], input="confidence")) == pytest.approx(
+        function(cal.Predictions(right, confidence, input="confidence")), abs=1e-14
+    )
+    given = function(cal.Predictions(right, np.full(30, 0.5), input="confidence", counts=counts), confidence=confidence)
     assert given == pytest.approx(repeated, abs=1e-14)
 
 
@@ -170,10 +179,12 @@ def test_counts_are_repeated_rows_and_zero_is_none(function: Any) -> None:
 def test_only_ratios_of_importance_matter(function: Any) -> None:
     right, confidence = tied(4, 30)
     weight = np.random.default_rng(1).random(30)
-    one, other = (function(right, confidence, input="confidence", sample_weight=w) for w in (weight, 8 * weight))
+    one, other = (
+        function(cal.Predictions(right, confidence, input="confidence", sample_weight=w)) for w in (weight, 8 * weight)
+    )
     assert one == pytest.approx(other, abs=1e-13)
-    equal = function(right, confidence, input="confidence", sample_weight=np.full(30, 0.1))
-    assert equal == pytest.approx(function(right, confidence, input="confidence"), abs=1e-13)
+    equal = function(cal.Predictions(right, confidence, input="confidence", sample_weight=np.full(30, 0.1)))
+    assert equal == pytest.approx(function(cal.Predictions(right, confidence, input="confidence")), abs=1e-13)
 
 
 def test_other_losses() -> None:
@@ -182,12 +193,12 @@ def test_other_losses() -> None:
     order = np.argsort(-confidence)
     expected = (np.cumsum(loss[order]) / np.arange(1, 51)).mean()
     right = np.ones(50, int)
-    assert aurc(right, confidence, input="confidence", loss=loss) == pytest.approx(expected)
+    assert aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected)
     best = (np.cumsum(np.sort(loss)) / np.arange(1, 51)).mean()
-    assert e_aurc(right, confidence, input="confidence", loss=loss) == pytest.approx(expected - best)
-    assert risk_coverage(right, confidence, input="confidence", loss=loss).lower is None
+    assert e_aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected - best)
+    assert risk_coverage(cal.Predictions(right, confidence, input="confidence"), loss=loss).lower is None
     with pytest.raises(cal.InputError, match="negative"):
-        aurc(right, confidence, input="confidence", loss=-loss)
+        aurc(cal.Predictions(right, confidence, input="confidence"), loss=-loss)
 
 
 def test_labels_probabilities_frames_and_sketches_agree() -> None:
@@ -197,7 +208,7 @@ def test_labels_probabilities_frames_and_sketches_agree() -> None:
     right, sure = (y == (p > 0.5)).astype(int), np.maximum(p, 1 - p)
     whole = risk_coverage(y, p)
     assert whole.lens == "top_label"
-    assert aurc(y, p) == pytest.approx(aurc(right, sure, input="confidence"), abs=1e-12)
+    assert aurc(y, p) == pytest.approx(aurc(cal.Predictions(right, sure, input="confidence")), abs=1e-12)
     assert aurc(cal.Predictions(y, np.column_stack([1 - p, p]))) == pytest.approx(aurc(y, p), abs=1e-12)
     assert aurc(cal.Sketch.of(y, p, lens="top_label")) == pytest.approx(aurc(y, p), abs=1e-3)
     with pytest.raises(cal.LensError, match="top_label"):
@@ -212,23 +223,31 @@ def test_the_bootstrap_is_that_of_rows(area: Any) -> None:
     right, confidence = tied(8, 80)
     rng = np.random.default_rng(0)
     drawn = [rng.integers(0, 80, 80) for _ in range(400)]
-    slow = np.quantile([function(right[i], confidence[i], input="confidence") for i in drawn], [0.1, 0.9])
-    fast = risk_coverage(right, confidence, input="confidence").interval(area, level=0.8, n_resamples=2000)
+    slow = np.quantile(
+        [function(cal.Predictions(right[i], confidence[i], input="confidence")) for i in drawn], [0.1, 0.9]
+    )
+    fast = risk_coverage(cal.Predictions(right, confidence, input="confidence")).interval(
+        area, level=0.8, n_resamples=2000
+    )
     np.testing.assert_allclose(fast, slow, atol=0.15 * (slow[1] - slow[0]))
     counts = np.random.default_rng(1).integers(1, 4, 80)
-    counted = risk_coverage(right, confidence, input="confidence", counts=counts).interval(area, n_resamples=50)
-    value = function(right, confidence, input="confidence", counts=counts)
+    counted = risk_coverage(cal.Predictions(right, confidence, input="confidence", counts=counts)).interval(
+        area, n_resamples=50
+    )
+    value = function(cal.Predictions(right, confidence, input="confidence", counts=counts))
     assert counted[0] < value < counted[1]
     weight = rng.random(80) + 0.5
     ends = [
-        risk_coverage(right, confidence, input="confidence", sample_weight=w).interval(area, n_resamples=50)
+        risk_coverage(cal.Predictions(right, confidence, input="confidence", sample_weight=w)).interval(
+            area, n_resamples=50
+        )
         for w in (weight, 4 * weight)
     ]
     assert ends[0] == pytest.approx(ends[1])
 
 
 def test_results_speak() -> None:
-    curve = risk_coverage(**D)
+    curve = call(risk_coverage, **D)
     assert "AURC 0.2119" in repr(curve)
     assert "<table>" in curve._repr_html_()
     assert list(curve.to_frame()["coverage"]) == curve.coverage.tolist()
@@ -239,24 +258,16 @@ def test_results_speak() -> None:
 
 def test_bad_options_are_named() -> None:
     with pytest.raises(cal.ArgumentError, match="rule"):
-        aurc(**S, rule="mean")  # type: ignore[arg-type]
+        call(aurc, **S, rule="mean")  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match="reference"):
-        e_aurc(**S, reference="mean")  # type: ignore[arg-type]
-    with pytest.raises(cal.UnknownArgumentError, match="treshold"):
-        risk_coverage(**S, treshold=0.5)
-    with pytest.raises(cal.UnknownArgumentError, match=r"level: unexpected keyword of risk_coverage; use interval$"):
-        risk_coverage(**S, level=0.9)
-    with pytest.raises(
-        cal.UnknownArgumentError, match=r"confidences: unexpected keyword of e_augrc; did you mean 'confidence'\?"
-    ):
-        e_augrc(**S, confidences=0.9)
+        call(e_aurc, **S, reference="mean")  # type: ignore[arg-type]
     with pytest.raises(cal.ShapeError, match="confidence"):
-        aurc(**D, confidence=[0.5, 0.5])
+        call(aurc, **D, confidence=[0.5, 0.5])
     with pytest.raises(cal.WeightsNotSupportedError):
-        aurc(**S, rule="torch_uncertainty", counts=[1] * 10)
+        call(aurc, **S, rule="torch_uncertainty", counts=[1] * 10)
     with pytest.raises(cal.ArgumentError, match="threshold"):
-        coverage(**S, threshold="high")  # type: ignore[arg-type]
+        call(coverage, **S, threshold="high")  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match="area"):
-        risk_coverage(**S).interval("auc")  # type: ignore[arg-type]
+        call(risk_coverage, **S).interval("auc")  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match="where"):
-        aurc(**D, confidence=[0.5] * 8, where=np.ones(8, bool))
+        call(aurc, **D, confidence=[0.5] * 8, where=np.ones(8, bool))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 LEVELS = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0])
 SHARE = np.array([0.03, 0.03, 0.06, 0.14, 0.12, 0.27, 0.25, 0.1])
@@ -32,7 +33,7 @@ def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_threshold_is_a_level(target: dict[str, Any]) -> None:
     right, said = sample(np.random.default_rng(0), 2000)
     for kind in (np.float64, np.float32):
-        found = cal.choose_threshold(right, said.astype(kind), input="confidence", **target)
+        found = call(cal.choose_threshold, right, said.astype(kind), input="confidence", **target)
         assert found.threshold in LEVELS.astype(kind).astype(float)
         assert found.coverage == (said.astype(kind) >= found.threshold).mean()
     by_hand = [(level, (said >= level).mean(), 1 - right[said >= level].mean()) for level in LEVELS[::-1]]
@@ -48,14 +49,16 @@ def test_counts_are_rows_and_other_scores_have_no_levels() -> None:
     right, said = sample(rng, 2000)
     pairs, counts = np.unique(np.column_stack([right, said]), axis=0, return_counts=True)
     counted = cal.choose_threshold(
-        pairs[:, 0].astype(int), pairs[:, 1], counts=counts, input="confidence", accuracy=0.8
+        cal.Predictions(pairs[:, 0].astype(int), pairs[:, 1], counts=counts, input="confidence"), accuracy=0.8
     )
-    rows = cal.choose_threshold(right, said, input="confidence", accuracy=0.8)
+    rows = cal.choose_threshold(cal.Predictions(right, said, input="confidence"), accuracy=0.8)
     assert (counted.threshold, counted.levels) == (rows.threshold, rows.levels)
     p = rng.random(2000)
     smooth = cal.choose_threshold(rng.random(2000) < p, p, accuracy=0.9)
     assert smooth.levels == ()
-    given = cal.choose_threshold(right, said, input="confidence", accuracy=0.8, grid=[0.99, 0.88, 0.77])
+    given = cal.choose_threshold(
+        cal.Predictions(right, said, input="confidence"), accuracy=0.8, grid=[0.99, 0.88, 0.77]
+    )
     assert given.threshold in (0.99, 0.88, 0.77)  # a grid of the user is respected
 
 
@@ -68,7 +71,9 @@ def test_the_guarantee_holds_with_few_levels(deep: bool) -> None:
     for _ in range(repeats):
         right, said = sample(rng, 300)
         for method in broken:
-            found = cal.choose_threshold(right, said, input="confidence", accuracy=target, method=method)  # type: ignore[arg-type]
+            found = cal.choose_threshold(
+                cal.Predictions(right, said, input="confidence"), accuracy=target, method=method
+            )  # type: ignore[arg-type]
             if found.threshold is not None:
                 broken[method] += above[found.threshold == LEVELS].item() > 1 - target
     # The stated level is 0.1; four standard errors of the simulation are allowed.

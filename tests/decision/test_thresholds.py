@@ -11,6 +11,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.decision.thresholds import choose_threshold
+from tests.calling import call
 
 S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
 S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
@@ -27,26 +28,28 @@ def three_levels() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_threshold_given() -> None:
-    found = choose_threshold(**S, method="fixed", grid=0.8)
+    found = call(choose_threshold, **S, method="fixed", grid=0.8)
     assert found.risk_bound == pytest.approx(0.6795394163, abs=5e-11)
     assert (found.threshold, found.coverage, found.risk) == (0.8, 0.4, 0.25)
-    assert choose_threshold(**S, method="fixed", grid=[0.8]) == found
-    assert choose_threshold(**S, method="fixed", grid=0.7).risk_bound == pytest.approx(0.6668056135, abs=5e-11)
-    assert choose_threshold(**S, method="fixed", grid=0.7, accuracy=0.9).threshold is None
-    assert choose_threshold(**S, method="fixed", grid=0.99).threshold is None
+    assert call(choose_threshold, **S, method="fixed", grid=[0.8]) == found
+    assert call(choose_threshold, **S, method="fixed", grid=0.7).risk_bound == pytest.approx(0.6668056135, abs=5e-11)
+    assert call(choose_threshold, **S, method="fixed", grid=0.7, accuracy=0.9).threshold is None
+    assert call(choose_threshold, **S, method="fixed", grid=0.99).threshold is None
     assert found.coverage_bound == pytest.approx(stats.beta.ppf(0.1, 4, 7))
 
 
 def test_the_sequence_stops_at_the_first_failure() -> None:
     right, confidence = three_levels()
-    found = choose_threshold(right, confidence, accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
+    found = call(choose_threshold, right, confidence, accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
     assert found.threshold == 0.8
     assert [test.value for test in found.tests] == pytest.approx(
         [0.01478088294, 0.01377707897, 0.1171556154], abs=5e-11
     )
     assert [test.passed for test in found.tests] == [True, True, False]
     assert (
-        choose_threshold(right, confidence, accuracy=0.9, method="bonferroni", grid=[0.9, 0.8, 0.7], **LEVELS).threshold
+        call(
+            choose_threshold, right, confidence, accuracy=0.9, method="bonferroni", grid=[0.9, 0.8, 0.7], **LEVELS
+        ).threshold
         == 0.8
     )
     assert "at most 0.1" in found.guarantee
@@ -100,13 +103,13 @@ def test_the_sequence_is_the_literal_one(seed: int) -> None:
     confidence = 0.5 + rng.random(n) / 2
     right = (rng.random(n) < confidence).astype(int)
     given = [j / 100 for j in range(99, 0, -1)]
-    found = choose_threshold(right, confidence, accuracy=0.85, grid=given, **LEVELS)
+    found = call(choose_threshold, right, confidence, accuracy=0.85, grid=given, **LEVELS)
     assert found.threshold == slow_sequence(right, confidence, 0.15, 0.1)
-    found = choose_threshold(right, confidence, accuracy=0.85, **LEVELS)
+    found = call(choose_threshold, right, confidence, accuracy=0.85, **LEVELS)
     assert found.threshold == slow_two_walks(right, confidence, 0.15, 0.1)
     counts = rng.integers(0, 3, n)
-    weighed = choose_threshold(right, confidence, accuracy=0.85, counts=counts, **LEVELS)
-    repeated = choose_threshold(np.repeat(right, counts), np.repeat(confidence, counts), accuracy=0.85, **LEVELS)
+    weighed = call(choose_threshold, right, confidence, counts=counts, accuracy=0.85, **LEVELS)
+    repeated = call(choose_threshold, np.repeat(right, counts), np.repeat(confidence, counts), accuracy=0.85, **LEVELS)
     assert weighed == repeated
 
 
@@ -114,23 +117,25 @@ def test_the_sequence_is_the_literal_one(seed: int) -> None:
 def test_fewer_rows_than_this_promise_nothing(accuracy: float, level: float, rows: int) -> None:
     for n, is_enough in ((rows - 1, False), (rows, True)):
         found = choose_threshold(
-            np.ones(n, int), np.full(n, 0.995), input="confidence", accuracy=accuracy, confidence_level=level
+            cal.Predictions(np.ones(n, int), np.full(n, 0.995), input="confidence"),
+            accuracy=accuracy,
+            confidence_level=level,
         )
         assert (found.threshold is not None) == is_enough
-    assert "none" in choose_threshold([1], [0.9], input="confidence", accuracy=0.9).guarantee
+    assert "none" in choose_threshold(cal.Predictions([1], [0.9], input="confidence"), accuracy=0.9).guarantee
 
 
 def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
     confidence = np.repeat([0.99, 0.95, 0.9, 0.55], [60, 140, 200, 400])
     right = np.ones(800, int)
     right[[0, 1, 2]] = 0
-    found = choose_threshold(right, confidence, accuracy=0.95, **LEVELS)
+    found = call(choose_threshold, right, confidence, accuracy=0.95, **LEVELS)
     assert found.threshold is not None
     assert found.threshold <= 0.9
     assert [test.passed for test in found.tests].count(False) == 1
     assert found.tests[0].threshold == 0.99
     assert not found.tests[0].passed
-    once = choose_threshold(right, confidence, accuracy=0.95, grid=[0.99, 0.95, 0.9, 0.55], **LEVELS)
+    once = call(choose_threshold, right, confidence, accuracy=0.95, grid=[0.99, 0.95, 0.9, 0.55], **LEVELS)
     assert once.threshold is None
     assert once.guarantee == (
         "none: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.99 (3 errors in 60 rows); "
@@ -144,7 +149,7 @@ def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) ->
     probs = rng.dirichlet(np.full(classes, 0.05), 2000)
     labels = (probs.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).clip(0, classes - 1)
     for goal in ({"accuracy": 0.05}, {"coverage": 0.9}, {"cost": {"error": 1, "review": 10}}):
-        found = choose_threshold(labels, probs, **goal)  # type: ignore[arg-type]
+        found = call(choose_threshold, labels, probs, **goal)  # type: ignore[arg-type]
         assert found.threshold is not None
         assert found.threshold >= 1 / classes
         assert found.coverage == (probs.max(axis=1) >= found.threshold).mean()
@@ -153,26 +158,28 @@ def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) ->
 def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
     right, confidence = np.tile([0, 1], 100), np.full(200, 0.9)
     words = {
-        method: choose_threshold(right, confidence, accuracy=0.9, method=method, **LEVELS).guarantee  # type: ignore[arg-type]
+        method: call(choose_threshold, right, confidence, accuracy=0.9, method=method, **LEVELS).guarantee  # type: ignore[arg-type]
         for method in ("sequence", "bonferroni", "conformal", "sgr")
     }
     assert all("none: the search found no threshold for an accuracy of at least 0.9" in text for text in words.values())
     assert all("0.9 (100 errors in 200 rows)" in text for text in words.values())
-    fixed = choose_threshold(right, confidence, accuracy=0.9, method="fixed", grid=0.5, input="confidence")
+    fixed = choose_threshold(
+        cal.Predictions(right, confidence, input="confidence"), accuracy=0.9, method="fixed", grid=0.5
+    )
     assert "0.5 (100 errors in 200 rows) does not guarantee an accuracy of at least 0.9" in fixed.guarantee
-    few = choose_threshold([1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
+    few = call(choose_threshold, [1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
     assert "too few of the 3 rows" in few.guarantee
-    wide = choose_threshold([1, 1, 1], [0.9] * 3, coverage=0.9, **LEVELS)
+    wide = call(choose_threshold, [1, 1, 1], [0.9] * 3, coverage=0.9, **LEVELS)
     assert "0.01 (3 of 3 rows accepted)" in wide.guarantee
-    loss = choose_threshold(right, confidence, loss=right * 0.5, accuracy=0.9, **LEVELS)
+    loss = call(choose_threshold, right, confidence, loss=right * 0.5, accuracy=0.9, **LEVELS)
     assert "a loss of 50 in 200 rows" in loss.guarantee
 
 
 def test_conformal_has_its_checked_values() -> None:
     expected = {0.1: 0.9, 0.2: 0.75, 0.3: 0.65, 0.4: 0.55, 0.5: 0.5}
     for risk, threshold in expected.items():
-        assert choose_threshold(**S, accuracy=1 - risk, method="conformal").threshold == threshold
-    assert choose_threshold(**S, accuracy=0.95, method="conformal").threshold is None
+        assert call(choose_threshold, **S, accuracy=1 - risk, method="conformal").threshold == threshold
+    assert call(choose_threshold, **S, accuracy=0.95, method="conformal").threshold is None
 
 
 def true_risk(threshold: float, shift: float) -> float:
@@ -187,7 +194,7 @@ def violations(n: int, repeats: int, seed: int, accuracy: float, shift: float, m
     for _ in range(repeats):
         confidence = 0.5 + rng.random(n) / 2
         right = (rng.random(n) < confidence - shift).astype(int)
-        t = choose_threshold(right, confidence, accuracy=accuracy, method=method, **LEVELS).threshold
+        t = call(choose_threshold, right, confidence, accuracy=accuracy, method=method, **LEVELS).threshold
         missed += t is not None and true_risk(t, shift) > 1 - accuracy + 1e-12
     return missed
 
@@ -229,7 +236,9 @@ def test_conformal_holds_on_average() -> None:
     for _ in range(400):
         confidence = 0.5 + rng.random(100) / 2
         right = (rng.random(100) < confidence - 0.05).astype(int)
-        t = choose_threshold(right, confidence, accuracy=0.95, method="conformal", input="confidence").threshold
+        t = choose_threshold(
+            cal.Predictions(right, confidence, input="confidence"), accuracy=0.95, method="conformal"
+        ).threshold
         joint.append(0.0 if t is None else (1 - max(t, 0.5)) * 2 * true_risk(t, 0.05))
     assert np.mean(joint) <= 0.05 + 3 * np.std(joint) / math.sqrt(400)
     assert np.mean(joint) >= 0.05 - 2 / 101 - 3 * np.std(joint) / math.sqrt(400)
@@ -241,7 +250,9 @@ def test_a_coverage_is_kept(method: Any) -> None:
     kept = []
     for _ in range(200):
         confidence = 0.5 + rng.random(300) / 2
-        found = choose_threshold(np.ones(300, int), confidence, input="confidence", coverage=0.6, method=method)
+        found = choose_threshold(
+            cal.Predictions(np.ones(300, int), confidence, input="confidence"), coverage=0.6, method=method
+        )
         assert found.threshold is not None
         kept.append((1 - max(found.threshold, 0.5)) * 2)
     if method == "conformal":
@@ -265,7 +276,7 @@ def test_the_cheapest_threshold() -> None:
 
     assert cost(found.threshold) == pytest.approx(min(cost(j / 100) for j in range(1, 100)))
     assert found.risk_bound > cost(found.threshold)
-    never = choose_threshold([0] * 50, [0.9] * 50, input="confidence", cost={"error": 10, "review": 1})
+    never = choose_threshold(cal.Predictions([0] * 50, [0.9] * 50, input="confidence"), cost={"error": 10, "review": 1})
     assert never.threshold == math.inf
     assert never.coverage == 0
 
@@ -275,7 +286,7 @@ def test_losses_between_zero_and_one() -> None:
     confidence = rng.random(800)
     loss = np.clip((1 - confidence) * rng.random(800), 0, 1)
     right = np.ones(800, int)
-    found = choose_threshold(right, confidence, loss=loss, accuracy=0.8, **LEVELS)
+    found = call(choose_threshold, right, confidence, loss=loss, accuracy=0.8, **LEVELS)
     assert found.threshold is not None
     first = found.tests[0]
     mean, n = first.errors / first.accepted, first.accepted
@@ -283,11 +294,18 @@ def test_losses_between_zero_and_one() -> None:
     kl = low * math.log(low / 0.2) + (1 - low) * math.log((1 - low) / 0.8)
     bentkus = math.e * stats.binom.cdf(math.ceil(first.errors), n, 0.2)
     assert first.value == pytest.approx(min(math.exp(-n * kl), bentkus, 1))
-    fixed = choose_threshold(right, confidence, loss=loss, method="fixed", grid=0.5, input="confidence")
+    fixed = choose_threshold(
+        cal.Predictions(right, confidence, input="confidence"), loss=loss, method="fixed", grid=0.5
+    )
     assert fixed.risk < fixed.risk_bound < 0.3
-    assert choose_threshold(right, confidence, loss=0 * loss, method="fixed", grid=0.5, input="confidence").risk == 0
+    assert (
+        choose_threshold(
+            cal.Predictions(right, confidence, input="confidence"), loss=0 * loss, method="fixed", grid=0.5
+        ).risk
+        == 0
+    )
     with pytest.raises(cal.InputError, match="between 0 and 1"):
-        choose_threshold(right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
+        call(choose_threshold, right, confidence, loss=5 * loss + 1, accuracy=0.8, **LEVELS)
 
 
 def test_a_sketch_and_soft_labels_will_do() -> None:
@@ -297,19 +315,19 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
     rows = choose_threshold(y, p, accuracy=0.9)
     sketched = choose_threshold(cal.Sketch.of(y, p, lens="top_label"), accuracy=0.9)
     assert (sketched.threshold, sketched.accepted, sketched.errors) == (rows.threshold, rows.accepted, rows.errors)
-    shared = choose_threshold(np.where(y == 1, 0.99, 0.01), p, soft=True, accuracy=0.9)
+    shared = choose_threshold(cal.Predictions(np.where(y == 1, 0.99, 0.01), p, soft=True), accuracy=0.9)
     assert shared.threshold is not None
     assert shared.threshold >= rows.threshold
 
 
 def test_results_speak() -> None:
-    found = choose_threshold(*three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
+    found = call(choose_threshold, *three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
     assert "Threshold for an accuracy of at least 0.9 (method: sequence)" in repr(found)
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["passed"]) == [True, True, False]
     assert found.to_dict()["tests"][0]["threshold"] == 0.9
     assert found.accepts([0.79, 0.8, 0.9]).tolist() == [False, True, True]
-    assert not choose_threshold(**S, accuracy=0.95).accepts([0.99]).any()
+    assert not call(choose_threshold, **S, accuracy=0.95).accepts([0.99]).any()
 
 
 def test_bad_requests_are_named() -> None:
@@ -317,35 +335,35 @@ def test_bad_requests_are_named() -> None:
         cal.ArgumentError,
         match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got none; use accuracy=0\.95",
     ):
-        choose_threshold(**S)
+        call(choose_threshold, **S)
     with pytest.raises(
         cal.ArgumentError,
         match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got accuracy and coverage; use accuracy=0\.95",
     ):
-        choose_threshold(**S, accuracy=0.9, coverage=0.5)
+        call(choose_threshold, **S, accuracy=0.9, coverage=0.5)
     with pytest.raises(cal.ArgumentError, match="confidence_level"):
-        choose_threshold(**S, accuracy=0.9, confidence_level=95)
+        call(choose_threshold, **S, accuracy=0.9, confidence_level=95)
     with pytest.raises(cal.ArgumentError, match="method"):
-        choose_threshold(**S, accuracy=0.9, method="best")  # type: ignore[arg-type]
+        call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match="method"):
-        choose_threshold(**S, cost={"error": 1, "review": 1}, method="sequence")
+        call(choose_threshold, **S, cost={"error": 1, "review": 1}, method="sequence")
     with pytest.raises(cal.ArgumentError, match="cost"):
-        choose_threshold(**S, cost={"error": 1})
+        call(choose_threshold, **S, cost={"error": 1})
     for grid in (None, [0.5, 0.6]):
         with pytest.raises(
             cal.ArgumentError,
             match=r"grid: must be one threshold for the method 'fixed'; got (None|\[0\.5, 0\.6\]); for example 0\.9",
         ):
-            choose_threshold(**S, method="fixed", grid=grid)
+            call(choose_threshold, **S, method="fixed", grid=grid)
     with pytest.raises(cal.InputError, match="grid"):
-        choose_threshold(**S, method="fixed", grid=math.nan)
+        call(choose_threshold, **S, method="fixed", grid=math.nan)
     with pytest.raises(cal.ArgumentError, match="grid"):
-        choose_threshold(**S, accuracy=0.9, confidence=np.arange(10.0))
+        call(choose_threshold, **S, accuracy=0.9, confidence=np.arange(10.0))
     with pytest.raises(
         cal.WeightsNotSupportedError,
         match="sample_weight: choose_threshold does not support real weights; drop sample_weight or pass counts for integers",
     ):
-        choose_threshold(**S, accuracy=0.9, sample_weight=np.arange(1, 11))
+        call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))
 
 
 def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() -> None:
@@ -356,24 +374,7 @@ def test_two_starts_find_more_where_the_surest_rows_are_no_better_than_others() 
         confidence = np.maximum(p, 1 - p)
         right = (rng.random(100) < np.where(confidence > 0.98, 0.9, confidence)).astype(int)
         for name, grid in (("usual", None), ("one walk", np.arange(99, 0, -1) / 100)):
-            found[name] += choose_threshold(right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
+            found[name] += (
+                call(choose_threshold, right, confidence, accuracy=0.8, grid=grid, **LEVELS).threshold is not None
+            )
     assert found["usual"] > found["one walk"] + 30
-
-
-def test_unknown_words_are_answered_with_those_of_the_function() -> None:
-    words: dict[str, Any] = {"y_true": [0, 1] * 50, "y_prob": [0.2, 0.8] * 50, "accuracy": 0.9}
-    with pytest.raises(
-        cal.UnknownArgumentError, match=r"level: unexpected keyword of choose_threshold; use confidence_level$"
-    ):
-        choose_threshold(**words, level=0.9)
-    with pytest.raises(
-        cal.UnknownArgumentError,
-        match="alpha: unexpected keyword of choose_threshold; use confidence_level = 1 - alpha",
-    ):
-        choose_threshold(**words, alpha=0.1)
-    with pytest.raises(
-        cal.UnknownArgumentError, match="choose_threshold accepts accuracy, coverage, cost, confidence_level, "
-    ):
-        choose_threshold(**words, zzz=1)
-    with pytest.raises(cal.UnknownArgumentError, match="did you mean 'accuracy'"):
-        choose_threshold(words["y_true"], words["y_prob"], acuracy=0.9)

@@ -160,6 +160,9 @@ def test_a_full_sketch_has_the_size_that_is_said() -> None:
     rng = np.random.default_rng(0)
     p = np.r_[rng.random(400_000), 10 ** rng.uniform(-9, -1, 400_000), 1 - 10 ** rng.uniform(-9, -1, 400_000)]
     y = (rng.random(len(p)) < 0.5).astype(int)
-    sizes = [len(cal.Sketch.of(y, p, counts=np.full(len(p), count)).to_bytes()) for count in (1, 64, 1 << 19)]
+    sizes = [
+        len(cal.Sketch.of(cal.Predictions(y, p, counts=np.full(len(p), count))).to_bytes())
+        for count in (1, 64, 1 << 19)
+    ]
     assert 230_000 < max(sizes) < 270_000
     assert "about 250 kB" in (DOCS / "scale.md").read_text(encoding="utf-8")

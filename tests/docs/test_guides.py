@@ -259,7 +259,7 @@ class TestProbcal:
             (metrics.binomial_grade_test(y, p, grades).p_exact, "binomial"),
             (metrics.jeffreys_grade_test(y, p, grades).pvalue, "jeffreys"),
         ):
-            ours = cal.grade_tests(y, p, grades=grades, method=method).grades
+            ours = cal.grade_tests(cal.Predictions(y, p, groups=grades), method=method).grades
             assert theirs == pytest.approx([grade.pvalue for grade in ours], rel=1e-6)
         theirs = metrics.pluto_tasche([100, 400, 300], [0, 2, 1]).pd_upper
         ours = cal.pluto_tasche([100, 400, 300], [0, 2, 1]).to_frame()["bound"]

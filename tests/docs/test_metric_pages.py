@@ -211,8 +211,9 @@ def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
     ones = np.round(truth * 10_000).astype(int)
     counts = np.column_stack([10_000 - ones, ones]).ravel()
     data = np.tile([0, 1], 30), np.repeat(p, 2)
-    assert cal.cox_intercept(*data, counts=counts) == pytest.approx(0.5, abs=0.01)
-    assert cal.calibration_in_the_large(*data, counts=counts, form="logit") < -0.1  # too high on average
+    assert cal.cox_intercept(cal.Predictions(*data, counts=counts)) == pytest.approx(0.5, abs=0.01)
+    large = cal.calibration_in_the_large(cal.Predictions(*data, counts=counts), form="logit")
+    assert large < -0.1  # too high on average
     assert "at a score of 0.5" in cal.cox_intercept.info.notes
     assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.info.notes
 

@@ -81,8 +81,8 @@ def test_binned_errors_are_ordered(sample: tuple[Array, Array], bins: int, binni
     assert cal.rmsce(y, p, **words) <= cal.lp_error(y, p, norm=2) + NOISE
     assert cal.rmsce(y, p, **words) <= cal.root_brier(y, p) + NOISE
     groups = np.arange(len(y)) % 3
-    assert error <= cal.pce(y, p, groups=groups, **words) + NOISE
-    assert error <= cal.piece(y, p, features=p[::-1].copy(), **words) + NOISE
+    assert error <= cal.pce(cal.Predictions(y, p, groups=groups), **words) + NOISE
+    assert error <= cal.piece(cal.Predictions(y, p, features=p[::-1].copy()), **words) + NOISE
     table = cal.calibration_curve(y, p, **words).table
     resolution = math.fsum(table.share[~table.empty] * np.square(table.rate[~table.empty] - y.mean()))
     whole = cal.rmsce(y, p, **words) ** 2 - resolution + y.mean() * (1 - y.mean())
@@ -193,7 +193,7 @@ def test_the_mean_of_klce_is_0_only_given_the_features() -> None:
     given = np.clip(0.5 + 0.3 * side, 0, 1)  # right on average, wrong given the feature
 
     def statistic(y: Array, p: Array) -> float:
-        return cal.klce(y, p, features=side, bandwidth=0.5)
+        return cal.klce(cal.Predictions(y, p, features=side), bandwidth=0.5)
 
     assert mean_over_outcomes(statistic, score, score) == pytest.approx(0, abs=1e-12)
     assert mean_over_outcomes(statistic, score, given) > 0.03
@@ -269,7 +269,7 @@ def test_the_maximum_differs_between_the_classes() -> None:
 def test_alternating_errors_cancel_along_a_path() -> None:
     p = np.linspace(0.3, 0.7, 400)
     truth = p + np.where(np.arange(400) % 2, 0.2, -0.2)
-    assert cal.ecce_r(truth, p, soft=True) < 0.001 > cal.smce(truth, p, soft=True)
+    assert cal.ecce_r(cal.Predictions(truth, p, soft=True)) < 0.001 > cal.smce(cal.Predictions(truth, p, soft=True))
 
 
 # Fitted curves.
@@ -284,10 +284,10 @@ def test_a_curved_deviation_can_leave_intercept_and_slope_alone() -> None:
     bump -= basis @ np.linalg.lstsq(basis, bump, rcond=None)[0]
     truth = p + 0.06 * bump
     assert ((truth > 0) & (truth < 1)).all()
-    assert cal.cox_intercept(truth, p, soft=True) == pytest.approx(0, abs=1e-6)
-    assert cal.cox_slope(truth, p, soft=True) == pytest.approx(1, abs=1e-6)
-    assert cal.fott_platt(truth, p, soft=True) < 1e-6
-    assert cal.ece(truth, p, bins=40, soft=True) > 0.02
+    assert cal.cox_intercept(cal.Predictions(truth, p, soft=True)) == pytest.approx(0, abs=1e-6)
+    assert cal.cox_slope(cal.Predictions(truth, p, soft=True)) == pytest.approx(1, abs=1e-6)
+    assert cal.fott_platt(cal.Predictions(truth, p, soft=True)) < 1e-6
+    assert cal.ece(cal.Predictions(truth, p, soft=True), bins=40) > 0.02
 
 
 def test_one_sure_mistake_moves_the_slope() -> None:
@@ -302,13 +302,13 @@ def test_fitted_curves_that_are_the_same() -> None:
     assert cal.fott_pl3(y, p, knots=0) == pytest.approx(cal.fott_platt(y, p), abs=1e-7)
     assert cal.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
     assert cal.fott_ew(y, p) == cal.ece(y, p)
-    assert cal.fott_isotonic(1 - p, p, soft=True) > 0.1  # a falling truth: pooled to one level
+    assert cal.fott_isotonic(cal.Predictions(1 - p, p, soft=True)) > 0.1  # a falling truth: pooled to one level
     corp = cal.decompose(
         y, p, method="corp"
     ).miscalibration  # the score lies in the cone onto which the outcomes are projected
     assert 0.5 * corp < cal.fott_isotonic(y, p, norm=2) <= corp
     falling = np.abs(p - 0.5)
-    assert cal.fott_isotonic(falling, p, soft=True) < np.abs(falling - p).mean() - 0.01
+    assert cal.fott_isotonic(cal.Predictions(falling, p, soft=True)) < np.abs(falling - p).mean() - 0.01
     for id in ("fott_isotonic", "ici", "emax", "fott_platt"):
         honest = cal.make_calibrated(100, rng=1)
         assert cal.catalogue[id](honest.y_true, honest.y_prob) > 0.005
@@ -413,7 +413,8 @@ def test_overconfidence_can_lower_uce() -> None:
     truth = 0.5 + 0.6 * (p - 0.5)
     ones = np.round(1000 * np.column_stack([p, truth])).astype(int)
     found = [
-        cal.uce(np.tile([0, 1], 40), np.repeat(p, 2), counts=np.column_stack([1000 - o, o]).ravel()) for o in ones.T
+        cal.uce(cal.Predictions(np.tile([0, 1], 40), np.repeat(p, 2), counts=np.column_stack([1000 - o, o]).ravel()))
+        for o in ones.T
     ]
     assert found[1] < found[0] - 0.05
     assert found[0] > 0.1

@@ -22,6 +22,7 @@ from calibrant.errors import (
 )
 from calibrant.evaluation import ClinicalSummary
 from calibrant.evaluation.clinical import summarize
+from tests.calling import call
 
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 20}
 
@@ -41,7 +42,7 @@ def _log_likelihood(y: np.ndarray, p: Any) -> float:
 def test_indices_by_their_definition() -> None:
     y, p = _data()
     n, rate = len(y), y.mean()
-    found = cal.clinical_summary(y, p, **FAST)
+    found = call(cal.clinical_summary, y, p, **FAST)
     own, null = _log_likelihood(y, p), _log_likelihood(y, rate)
     lp = np.log(p / (1 - p))
     a, b = found["joint_intercept"].value, found["slope"].value
@@ -82,7 +83,7 @@ def test_delong_variance_by_its_definition() -> None:
     one = [np.mean([above(i, j) for j in well]) for i in sick]
     two = [np.mean([above(i, j) for i in sick]) for j in well]
     half = 0.6744897501960817 * math.sqrt(np.var(one, ddof=1) / len(sick) + np.var(two, ddof=1) / len(well))
-    row = cal.clinical_summary(y, p, **FAST)["c"]
+    row = call(cal.clinical_summary, y, p, **FAST)["c"]
     assert row.value is not None
     assert row.lower is not None
     assert row.upper is not None
@@ -116,8 +117,8 @@ def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
 def test_counts_are_repeated_rows() -> None:
     y, p = _data(60)
     counts = np.random.default_rng(0).integers(1, 5, 60)
-    one = cal.clinical_summary(y, p, counts=counts, **FAST)
-    two = cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST)
+    one = call(cal.clinical_summary, y, p, counts=counts, **FAST)
+    two = call(cal.clinical_summary, np.repeat(y, counts), np.repeat(p, counts), **FAST)
     for first, second in zip(one.rows, two.rows, strict=True):
         assert first.value == pytest.approx(second.value, rel=1e-6), first.id
         assert first.method == second.method
@@ -127,11 +128,11 @@ def test_counts_are_repeated_rows() -> None:
 
 def test_importance_weights() -> None:
     y, p = _data(200)
-    same = cal.clinical_summary(y, p, sample_weight=np.full(200, 3.0), **FAST)
+    same = call(cal.clinical_summary, y, p, sample_weight=np.full(200, 3.0), **FAST)
     assert not same.weighted
-    assert same["u_p"].value == pytest.approx(cal.clinical_summary(y, p, **FAST)["u_p"].value)
+    assert same["u_p"].value == pytest.approx(call(cal.clinical_summary, y, p, **FAST)["u_p"].value)
     weight = np.random.default_rng(1).exponential(1, 200)
-    found = cal.clinical_summary(y, p, sample_weight=weight, **FAST)
+    found = call(cal.clinical_summary, y, p, sample_weight=weight, **FAST)
     assert found.weighted
     assert found["d_p"].value is None
     assert "equal weight" in found["d_p"].note
@@ -144,8 +145,8 @@ def test_importance_weights() -> None:
 def test_clusters_widen_the_intervals() -> None:
     y, p = _data(100)
     y, p, patient = np.repeat(y, 8), np.repeat(p, 8), np.repeat(np.arange(100), 8)
-    rows = cal.clinical_summary(y, p, **FAST)
-    found = cal.clinical_summary(y, p, groups=patient, cluster=True, level=0.5, n_resamples=60)
+    rows = call(cal.clinical_summary, y, p, **FAST)
+    found = cal.clinical_summary(cal.Predictions(y, p, groups=patient), cluster=True, level=0.5, n_resamples=60)
     assert found.clusters == 100
     assert found["u_p"].value is None
     assert found["s_p"].value is None
@@ -153,12 +154,12 @@ def test_clusters_widen_the_intervals() -> None:
         wide, narrow = found[id], rows[id]
         assert wide.method == "percentile bootstrap"
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
-    with pytest.raises(cal.ArgumentError, match=r"groups: has no effect without cluster=True"):
-        cal.clinical_summary(y, p, groups=patient)
-    few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
+    few = call(cal.clinical_summary, y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
-    counted = cal.clinical_summary(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST)
-    whole = cal.clinical_summary(y, p, groups=patient, cluster=True, **FAST)
+    counted = call(
+        cal.clinical_summary, y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST
+    )
+    whole = call(cal.clinical_summary, y, p, groups=patient, cluster=True, **FAST)
     assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
         cal.clinical_summary(y, p, cluster=True)
@@ -166,7 +167,7 @@ def test_clusters_widen_the_intervals() -> None:
 
 def test_one_outcome_only() -> None:
     p = np.linspace(0.05, 0.4, 40)
-    found = cal.clinical_summary(np.zeros(40, int), p, classes=[0, 1], **FAST)
+    found = call(cal.clinical_summary, np.zeros(40, int), p, classes=[0, 1], **FAST)
     for id in ("c", "dxy", "r2", "d", "u_p", "scaled_brier", "slope", "joint_intercept"):
         assert found[id].value is None, id
         assert found[id].note, id
@@ -182,12 +183,12 @@ def test_one_outcome_only() -> None:
 
 def test_risks_of_exactly_0_and_1() -> None:
     y, p = _data(100)
-    inside = cal.clinical_summary(y, p, **FAST)
-    agree = cal.clinical_summary(np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
+    inside = call(cal.clinical_summary, y, p, **FAST)
+    agree = call(cal.clinical_summary, np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
     assert agree["slope"].value == pytest.approx(inside["slope"].value)
     assert agree["u_chi2"].value == pytest.approx(inside["u_chi2"].value)
     assert any("0 or 1 (within 1e-12)" in note for note in agree.notes)
-    against = cal.clinical_summary(np.append(y, 1), np.append(p, 0.0), **FAST)
+    against = call(cal.clinical_summary, np.append(y, 1), np.append(p, 0.0), **FAST)
     assert against["u"].value == math.inf
     assert against["d"].value == -math.inf
     assert against["u_p"].value == 0
@@ -195,24 +196,24 @@ def test_risks_of_exactly_0_and_1() -> None:
     assert against["r2"].lower is None
     assert against["slope"].value == pytest.approx(inside["slope"].value)
     with pytest.warns(HardPredictionsWarning):
-        hard = cal.clinical_summary([0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
+        hard = call(cal.clinical_summary, [0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
     assert hard["c"].value == 1
     assert hard["c"].lower is None
     assert hard["slope"].value is None
 
 
 def test_no_event_is_expected() -> None:
-    found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
+    found = call(cal.clinical_summary, np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
     assert found["slope"].value is None
     with pytest.warns(HardPredictionsWarning):
-        found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
+        found = call(cal.clinical_summary, np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
     assert (found["eo"].value, found["oe"].value, found["u"].value) == (0, math.inf, math.inf)
     assert found["eo"].lower is None
 
 
 def test_constant_risk() -> None:
     y = np.array([0, 0, 0, 1] * 20)
-    found = cal.clinical_summary(y, np.full(80, 0.4), **FAST)
+    found = call(cal.clinical_summary, y, np.full(80, 0.4), **FAST)
     own, null = _log_likelihood(y, 0.4), _log_likelihood(y, 0.25)
     assert found["c"].value == 0.5
     assert found["slope"].value is None
@@ -226,7 +227,7 @@ def test_constant_risk() -> None:
 def test_few_rows(n: int) -> None:
     y, p = _data(n, seed=1)
     y[:2] = 0, 1
-    found = cal.clinical_summary(y, p, **FAST)
+    found = call(cal.clinical_summary, y, p, **FAST)
     assert found.n == n
     assert found.notes
     assert repr(found)
@@ -235,7 +236,7 @@ def test_few_rows(n: int) -> None:
 
 
 def test_separated_outcomes() -> None:
-    found = cal.clinical_summary([0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
+    found = call(cal.clinical_summary, [0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
     assert found["c"].value == 1
     assert found["c"].lower is None
     assert "vary" in found["c"].note
@@ -246,20 +247,20 @@ def test_separated_outcomes() -> None:
 def test_labels_lenses_and_bad_input() -> None:
     y, p = _data(60)
     named = np.where(y == 1, "died", "alive")
-    found = cal.clinical_summary(named, p, pos_label="died", **FAST)
+    found = call(cal.clinical_summary, named, p, pos_label="died", **FAST)
     assert found.outcome == "died"
     assert "of died" in repr(found)
-    assert found["slope"].value == cal.clinical_summary(y, p, outcome="death", **FAST)["slope"].value
+    assert found["slope"].value == call(cal.clinical_summary, y, p, outcome="death", **FAST)["slope"].value
     three = np.column_stack([p / 2, p / 2, 1 - p])
     with pytest.raises(LensError, match="one event"):
-        cal.clinical_summary(y, three, **FAST)
-    assert cal.clinical_summary(2 * y, three, lens="class:2", **FAST).events == y.sum()
+        call(cal.clinical_summary, y, three, **FAST)
+    assert call(cal.clinical_summary, 2 * y, three, lens="class:2", **FAST).events == y.sum()
     with pytest.raises(LensError, match="one event"):
-        cal.clinical_summary(y, three, lens="classwise", **FAST)
+        call(cal.clinical_summary, y, three, lens="classwise", **FAST)
     with pytest.raises(LabelError, match="soft"):
-        cal.clinical_summary(p, p, soft=True, **FAST)
+        call(cal.clinical_summary, p, p, soft=True, **FAST)
     with pytest.raises(InputError, match="y_prob"):
-        cal.clinical_summary(y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
+        call(cal.clinical_summary, y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
     with pytest.raises(InputTypeError, match="several models"):
         cal.clinical_summary(y, {"a": p, "b": p})
     with pytest.raises(ArgumentError, match="smoother"):
@@ -268,7 +269,7 @@ def test_labels_lenses_and_bad_input() -> None:
         cal.clinical_summary(y, p, n_resamples=100)
     with pytest.raises(ArgumentError, match="level"):
         cal.clinical_summary(y, p, level=95)
-    assert isinstance(cal.clinical_summary(cal.Predictions(y, p), **FAST), ClinicalSummary)
+    assert isinstance(call(cal.clinical_summary, y, p, **FAST), ClinicalSummary)
 
 
 def _study(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -305,7 +306,7 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
 def test_separated_outcomes_leave_u_at_its_limit() -> None:
     p = np.linspace(0.05, 0.95, 20)
     y = (p > 0.5).astype(int)
-    found = cal.clinical_summary(y, p, **FAST)
+    found = call(cal.clinical_summary, y, p, **FAST)
     own, null = _log_likelihood(y, p), 20 * math.log(0.5)
     assert found["d"].value == pytest.approx((2 * (own - null) - 1) / 20)
     assert found["u_chi2"].value == pytest.approx(-2 * own)  # the recalibrated likelihood tends to 1
@@ -316,13 +317,15 @@ def test_separated_outcomes_leave_u_at_its_limit() -> None:
 
 def test_equal_weights_are_no_weights() -> None:
     y, p = _data()
-    plain, weighted = (cal.clinical_summary(y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)}))
+    plain, weighted = (
+        call(cal.clinical_summary, y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)})
+    )
     assert plain.rows == weighted.rows
 
 
 def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
     p = np.linspace(0.1, 0.8, 15)
-    found = cal.clinical_summary(np.zeros(15, int), p, **FAST)
+    found = call(cal.clinical_summary, np.zeros(15, int), p, **FAST)
     assert found["intercept"].value == -math.inf
     assert found["intercept"].method == "profile likelihood"
     assert (found["oe"].lower, found["oe"].value) == (0, 0)
@@ -332,14 +335,14 @@ def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
 
 def test_counted_risks_of_0_and_1_are_counted() -> None:
     y, p, counts = [0, 1, 0, 1, 1, 0], [0.0, 1 - 1e-14, 0.2, 0.4, 0.7, 0.6], [3, 2, 4, 4, 4, 4]
-    note = cal.clinical_summary(y, p, counts=counts, **FAST).notes[-1]
-    assert note == cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
+    note = call(cal.clinical_summary, y, p, counts=counts, **FAST).notes[-1]
+    assert note == call(cal.clinical_summary, np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
     assert note.startswith("5 risks of 0 or 1 (within 1e-12) are left out")
 
 
 def test_one_weight_far_above_all_others() -> None:
     y, p = _data(30)
-    found = cal.clinical_summary(y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
+    found = call(cal.clinical_summary, y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
     assert found["slope"].value is None
     assert 0 <= (found["c"].value or 0) <= 1
 
@@ -374,7 +377,9 @@ def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
 
 def test_dropped_rows_are_reported_for_item_11() -> None:
     y_true: list[Any] = [0, 0, 1, 1] * 25
-    found = cal.clinical_summary([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], n_resamples=0, missing="drop")
+    found = cal.clinical_summary(
+        cal.Predictions([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], missing="drop"), n_resamples=0
+    )
     assert cal.tripod(found)["11"].filled == (
         "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
     )
@@ -382,11 +387,6 @@ def test_dropped_rows_are_reported_for_item_11() -> None:
         "drops and imputes none"
         in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
     )
-
-
-def test_groups_are_asked_for_elsewhere() -> None:
-    with pytest.raises(TypeError, match="validate_by_group"):
-        cal.clinical_summary([0, 1] * 20, [0.2, 0.7] * 20, by=[0, 1] * 20, n_resamples=0)
 
 
 def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:

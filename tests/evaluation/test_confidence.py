@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import InputTypeError, ProbabilityError, UndefinedMetricError, UnknownArgumentError
+from calibrant.errors import InputTypeError, ProbabilityError, UndefinedMetricError
 from calibrant.sketches.collection import Sketches
 
 SHARES = (0.5, 0.9, 0.99)
@@ -62,7 +62,10 @@ def test_many_classes_have_a_confidence_and_no_positive_class(k: int) -> None:
 def test_counts_are_repeated_rows_and_zeros_are_no_rows() -> None:
     rng = np.random.default_rng(4)
     p, counts = np.round(rng.random(61), 2), rng.integers(0, 5, 61)
-    found, whole = cal.confidence_summary(p, counts=counts), cal.confidence_summary(np.repeat(p, counts))
+    found, whole = (
+        cal.confidence_summary(cal.Predictions(np.zeros(61, int), p, counts=counts)),
+        cal.confidence_summary(np.repeat(p, counts)),
+    )
     assert found.top_label == pytest.approx(whole.top_label, abs=1e-14)
     assert found.positive == pytest.approx(whole.positive, abs=1e-14)
     assert (found.n, found.weight) == ((counts > 0).sum(), counts.sum())
@@ -95,7 +98,7 @@ def test_names_of_columns_determine_the_positive_class() -> None:
 
 def test_evaluate_holds_prints_and_exports_it() -> None:
     y, p = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
-    result = cal.evaluate(y, p, metrics=["ece"], by=["a", "a", "b", "b"], outcome="churn")
+    result = cal.evaluate(cal.Predictions(y, p, groups=["a", "a", "b", "b"]), metrics=["ece"], outcome="churn")
     assert result.header.confidence == cal.confidence_summary(p)
     assert result.groups["a"].header.confidence == cal.confidence_summary(p[:2])
     text = repr(result)
@@ -107,7 +110,12 @@ def test_evaluate_holds_prints_and_exports_it() -> None:
     assert result.to_dict()["header"]["confidence"] == cal.confidence_summary(p).to_dict()
     weighted = cal.evaluate(y, p, metrics=["ece"], sample_weight=[1, 2, 3, 4])
     assert weighted.header.confidence == cal.confidence_summary(p, sample_weight=[1, 2, 3, 4])
-    assert cal.evaluate([[0, 1]] * 4, [[0.2, 0.7]] * 4, metrics=["brier"], multilabel=True).header.confidence is None
+    assert (
+        cal.evaluate(
+            cal.Predictions([[0, 1]] * 4, [[0.2, 0.7]] * 4, multilabel=True), metrics=["brier"]
+        ).header.confidence
+        is None
+    )
 
 
 @pytest.mark.parametrize("lenses", [["binary"], ["binary", "top_label"]])
@@ -125,11 +133,7 @@ def test_sketches_agree_up_to_one_cell(lenses: list[str]) -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(ProbabilityError, match="y_prob: missing value in row 1"):
         cal.confidence_summary([0.2, np.nan])
-    with pytest.raises(
-        UnknownArgumentError, match="weights: unexpected keyword of confidence_summary; use sample_weight"
-    ):
-        cal.confidence_summary([0.2], weights=[1])
     with pytest.raises(UndefinedMetricError, match="y_prob: multilabel predictions have no top label"):
         cal.confidence_summary(cal.Predictions([[0, 1]], [[0.2, 0.7]], multilabel=True))
-    with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions"):
-        cal.confidence_summary(cal.Predictions([0, 1], [0.2, 0.7]), counts=[1, 2])
+    with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
+        cal.confidence_summary(cal.Predictions([0, 1], [0.2, 0.7]), sample_weight=[1, 2])

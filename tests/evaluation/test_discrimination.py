@@ -34,8 +34,10 @@ def test_counts_are_repeated_rows(scores: tuple[np.ndarray, ...]) -> None:
     y, p, _ = scores
     counts = np.random.default_rng(1).integers(1, 4, len(y))
     whole = np.repeat(y, counts), np.repeat(p, counts)
-    assert auroc(y, p, counts=counts) == pytest.approx(auroc(*whole), abs=1e-12)
-    assert average_precision(y, p, counts=counts) == pytest.approx(average_precision(*whole), abs=1e-12)
+    assert auroc(cal.Predictions(y, p, counts=counts)) == pytest.approx(auroc(*whole), abs=1e-12)
+    assert average_precision(cal.Predictions(y, p, counts=counts)) == pytest.approx(
+        average_precision(*whole), abs=1e-12
+    )
 
 
 def test_text_labels_and_the_positive_class(scores: tuple[np.ndarray, ...]) -> None:
@@ -65,7 +67,7 @@ def test_a_class_that_does_not_occur_is_left_out_of_the_mean() -> None:
 
 
 def test_soft_labels_are_weights() -> None:
-    assert auroc([0.25, 1.0], [0.2, 0.8], soft=True) == pytest.approx(
+    assert auroc(cal.Predictions([0.25, 1.0], [0.2, 0.8], soft=True)) == pytest.approx(
         auroc([0, 1, 1], [0.2, 0.2, 0.8], sample_weight=[0.75, 0.25, 1])
     )
 
@@ -80,4 +82,4 @@ def test_one_class_alone_is_undefined(function: object, label: int) -> None:
 
 def test_confidences_alone_are_not_enough() -> None:
     with pytest.raises(UndefinedMetricError, match="confidence"):
-        auroc([True, False], [0.8, 0.6], input="confidence")
+        auroc(cal.Predictions([True, False], [0.8, 0.6], input="confidence"))

@@ -18,11 +18,12 @@ from calibrant import errors
 from calibrant.errors import CalibrantError
 from calibrant.evaluation.discrimination import auroc_with_error
 from calibrant.evaluation.group_validation import GroupValidation
+from tests.calling import call
 
 DATA = cal.make_calibrated(900, distribution=(2, 5), rng=3)
 Y, P = np.asarray(DATA.y_true), np.round(np.asarray(DATA.y_prob), 2).clip(0.01, 0.99)
 CENTRE = np.repeat(["A", "B", "C"], 300)
-RESULT = cal.validate_by_group(Y, P, groups=CENTRE)
+RESULT = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE))
 
 
 def rows_of(group: str) -> tuple[list[int], list[float]]:
@@ -77,7 +78,7 @@ def test_pooled_estimates_are_those_of_pool_estimates() -> None:
     assert RESULT["oe"].prediction_high == pytest.approx(direct.prediction_high)
     assert [e.weight for e in oe] == pytest.approx(direct.weights.tolist())
     assert RESULT.overall.estimates["slope"].value == pytest.approx(cal.cox_slope(Y, P))
-    fixed = cal.validate_by_group(Y, P, groups=CENTRE, method="fixed")
+    fixed = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), method="fixed")
     assert math.isnan(fixed["slope"].prediction_low)
     assert "prediction" not in repr(fixed)
 
@@ -87,7 +88,7 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
     p = np.concatenate([P, [0.3] * 23, [0.2] * 20, [0.1] * 10 + [0.8] * 10, [0.5] * 20, np.linspace(0.1, 0.4, 20)])
     names = ["none", "all", "few", "separated", "constant", "one"]
     centre = np.concatenate([CENTRE, np.repeat(names, [20, 20, 3, 20, 20, 20])])
-    found = cal.validate_by_group(y, p, groups=centre)
+    found = cal.validate_by_group(cal.Predictions(y, p, groups=centre))
     left = found.left_out
     common = {"none": "no events", "all": "only events", "few": "fewer than 10 rows"}
     assert left["oe"] == common
@@ -107,7 +108,9 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
 
 
 def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
-    found = cal.validate_by_group([0, 1] * 20 + [0] * 20, [0.2, 0.6] * 20 + [0.1] * 20, groups=["a"] * 40 + ["b"] * 20)
+    found = cal.validate_by_group(
+        cal.Predictions([0, 1] * 20 + [0] * 20, [0.2, 0.6] * 20 + [0.1] * 20, groups=["a"] * 40 + ["b"] * 20)
+    )
     assert found.pooled["oe"] is None
     with pytest.raises(CalibrantError, match="fewer than two groups"):
         found["oe"]
@@ -118,17 +121,19 @@ def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
 def test_a_minimum_of_rows_can_be_chosen() -> None:
     y, p = np.tile([0, 1, 0, 1, 0, 0], 4), np.tile([0.2, 0.5, 0.6, 0.7, 0.1, 0.3], 4)
     groups = np.repeat([1, 2, 3, 4], 6)
-    assert cal.validate_by_group(y, p, groups=groups, min_rows=5)["oe"].k == 4
-    assert cal.validate_by_group(y, p, groups=groups).pooled["oe"] is None
+    assert cal.validate_by_group(cal.Predictions(y, p, groups=groups), min_rows=5)["oe"].k == 4
+    assert cal.validate_by_group(cal.Predictions(y, p, groups=groups)).pooled["oe"] is None
 
 
 def test_counts_are_repeated_rows_and_equal_weights_change_nothing() -> None:
     rng = np.random.default_rng(1)
     counts = rng.integers(1, 4, len(Y))
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = cal.validate_by_group(Y, P, groups=CENTRE, counts=counts)
-    other = cal.validate_by_group(Y[repeated], P[repeated], groups=CENTRE[repeated])
-    weighted = cal.validate_by_group(Y, P, groups=CENTRE, sample_weight=rng.uniform(0.999999, 1.000001, len(Y)))
+    one = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE, counts=counts))
+    other = cal.validate_by_group(cal.Predictions(Y[repeated], P[repeated], groups=CENTRE[repeated]))
+    weighted = cal.validate_by_group(
+        cal.Predictions(Y, P, groups=CENTRE, sample_weight=rng.uniform(0.999999, 1.000001, len(Y)))
+    )
     for metric in ("intercept", "slope", "oe", "c"):
         for first, second in zip(one.groups, other.groups, strict=True):
             assert first.estimates[metric][:4] == pytest.approx(second.estimates[metric][:4], rel=1e-9)
@@ -147,12 +152,14 @@ def test_delong_with_one_event_has_no_standard_error() -> None:
 
 def test_frames_and_columns_predictions_and_selections() -> None:
     frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
-    named = cal.validate_by_group(frame, label="y", prob="p", groups="centre")
+    named = cal.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"))
     assert named.to_dict() == RESULT.to_dict()
     assert cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
-    two = cal.validate_by_group(Y, P, groups=CENTRE, where=CENTRE != "B")
+    two = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), where=CENTRE != "B")
     assert [each.name for each in two.groups] == ["A", "C"]
-    periods = cal.validate_by_period(frame, label="y", prob="p", times="centre", order=["A", "B", "C"])
+    periods = cal.validate_by_period(
+        cal.Predictions(frame, label="y", prob="p", groups="centre"), order=["A", "B", "C"]
+    )
     assert periods.kind == "period"
     assert periods["slope"].estimate == RESULT["slope"].estimate
 
@@ -161,15 +168,17 @@ def test_one_class_of_several() -> None:
     drawn = cal.make_calibrated(900, distribution=(2, 3, 4), classes=3, rng=0)
     names = np.array(["low", "mid", "high"])[drawn.y_true]
     words: dict[str, Any] = {"classes": ["low", "mid", "high"], "groups": CENTRE}
-    found = cal.validate_by_group(names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
-    direct = cal.validate_by_group(names == "high", drawn.y_prob[:, 2], groups=CENTRE, metrics=["oe", "brier"])
+    found = call(cal.validate_by_group, names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
+    direct = cal.validate_by_group(
+        cal.Predictions(names == "high", drawn.y_prob[:, 2], groups=CENTRE), metrics=["oe", "brier"]
+    )
     assert found["oe"].estimate == pytest.approx(direct["oe"].estimate)
     with pytest.raises(CalibrantError, match="about one event"):
-        cal.validate_by_group(names, drawn.y_prob, **words)
+        call(cal.validate_by_group, names, drawn.y_prob, **words)
 
 
 def test_any_metric_with_an_interval_can_be_pooled() -> None:
-    found = cal.validate_by_group(Y, P, groups=CENTRE, metrics=["brier", cal.cox_slope, "auroc"])
+    found = cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), metrics=["brier", cal.cox_slope, "auroc"])
     assert list(found.pooled) == ["brier", "cox_slope", "c"]
     ends = cal.interval(*rows_of("A"), metric="brier")
     first = found.groups[0].estimates["brier"]
@@ -243,8 +252,7 @@ def test_trend_over_periods() -> None:
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({}, "groups: is missing"),
-        ({"groups": "centre"}, "is the name of a column"),
+        ({}, "groups: are missing"),
         ({"groups": ["a"] * 900}, "one group only"),
         ({"groups": ["a"] * 899}, "groups: expected one group"),
         ({"groups": CENTRE, "metrics": []}, "empty list"),
@@ -252,12 +260,11 @@ def test_trend_over_periods() -> None:
         ({"groups": CENTRE, "method": "ML"}, "method: must be"),
         ({"groups": CENTRE, "min_rows": 0}, "min_rows"),
         ({"groups": CENTRE, "level": 2}, "level"),
-        ({"by": CENTRE}, "use groups"),
     ],
 )
 def test_errors_of_groups(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.validate_by_group(Y, P, **keywords)
+        call(cal.validate_by_group, Y, P, **keywords)
 
 
 def test_labels_that_show_their_order() -> None:
@@ -270,7 +277,7 @@ def test_labels_that_show_their_order() -> None:
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({}, "times: is missing"),
+        ({}, "groups: are missing"),
         ({"times": DAYS}, "divided into periods; use every='year'"),
         ({"times": CENTRE, "every": "year"}, "cannot be read as dates"),
         ({"times": DAYS, "every": "week"}, "every: must be"),
@@ -279,13 +286,12 @@ def test_labels_that_show_their_order() -> None:
         ({"times": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
         ({"times": [*CENTRE[:-1], None]}, "missing"),
         ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
-        ({"times": CENTRE, "groups": CENTRE}, "cannot be combined"),
         (
             {"times": CENTRE},
             "times: the order in time of 'A', 'B', 'C' is unknown; name periods such as 2026 Q1 or 2026-01, or pass order",
         ),
         ({"times": DAYS.astype(str)}, "divided into periods; use every='year'"),
-        ({"times": CENTRE[:-1], "order": ["A", "B", "C"]}, "times: expected one group for each of 900 rows"),
+        ({"times": CENTRE[:-1], "order": ["A", "B", "C"]}, "times: has 899 entries for 900 rows"),
         ({"times": "year"}, "times: expected one column, got str"),
         ({"times": [2019] * 900}, "one period only"),
         ({"times": pd.DataFrame({"a": CENTRE})}, "expected one column"),
@@ -293,18 +299,18 @@ def test_labels_that_show_their_order() -> None:
 )
 def test_errors_of_periods(keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.validate_by_period(Y, P, **keywords)
+        call(cal.validate_by_period, Y, P, **keywords)
 
 
 def test_soft_labels_are_an_error() -> None:
     with pytest.raises(CalibrantError, match="soft labels"):
-        cal.validate_by_group(P, P, groups=CENTRE, soft=True)
+        cal.validate_by_group(cal.Predictions(P, P, groups=CENTRE, soft=True))
 
 
 def test_notes_are_about_what_was_computed() -> None:
     two = str(cal.validate_by_period(Y, P, times=np.arange(len(Y)) % 2 + 2020, metrics="oe"))
     assert "no trend: it requires three periods; there are 2" in two
-    nothing = str(cal.validate_by_group(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
+    nothing = str(cal.validate_by_group(cal.Predictions(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3)))
     assert "left out (no events)" in nothing
     assert "raises pooled" not in nothing
 
@@ -350,18 +356,17 @@ def test_dates_in_any_spelling_form_the_same_periods() -> None:
 def test_rows_without_a_time_are_dropped_and_counted() -> None:
     y, p, days = _dated()
     absent = np.arange(len(y)) % 50 == 0
+    unknown = np.where(absent, np.nan, p)
     kept = cal.validate_by_period(y[~absent], p[~absent], times=days[~absent], every="year", metrics="oe")
-    frame = pd.DataFrame({"y": y, "p": p, "day": pd.Series(days).where(~absent)})
-    found = cal.validate_by_period(frame, label="y", prob="p", times="day", every="year", metrics="oe", missing="drop")
+    found = cal.validate_by_period(cal.Predictions(y, unknown, missing="drop"), times=days, every="year", metrics="oe")
     assert found["oe"].estimate == kept["oe"].estimate
-    assert found.to_dict()["missing_values"] == {"rows": 1200, "dropped": 24, "missing": {"day": 24}}
+    assert found.to_dict()["missing_values"] == {"rows": 1200, "dropped": 24, "missing": {"y_prob": 24}}
     years = np.where(absent, np.nan, 2020 + np.arange(len(y)) // 300)  # whole numbers are years, with gaps too
-    found = cal.validate_by_period(y, p, times=years, metrics="oe", missing="drop")
+    found = cal.validate_by_period(cal.Predictions(y, p, groups=years, missing="drop"), metrics="oe")
     assert [each.name for each in found.groups] == [2020, 2021, 2022, 2023]
     assert found.unit == "year"
-    for times in (years, frame["day"]):
-        with pytest.raises(CalibrantError, match="missing='drop'"):
-            cal.validate_by_period(y, p, times=times, every="year" if times is not years else None)
+    with pytest.raises(CalibrantError, match="missing period"):
+        cal.validate_by_period(y, p, times=years)
 
 
 def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
@@ -372,16 +377,16 @@ def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
     sure = int(((p == 0) | (p == 1)).sum())
     centre = np.arange(300) % 6
     with pytest.warns(errors.BoundaryScoresWarning, match=f"intercept and slope: {sure} of 300 rows") as caught:
-        found = cal.validate_by_group(y, p, groups=centre)
+        found = cal.validate_by_group(cal.Predictions(y, p, groups=centre))
     assert len(caught) == 1
     assert found.notes[0].startswith(f"{sure} of 300 risks are 0 or 1")
     assert 'edge="drop"' in str(found)
     with pytest.warns(errors.BoundaryScoresWarning, match="left out"):
-        dropped = cal.validate_by_group(y, p, groups=centre, edge="drop")
+        dropped = cal.validate_by_group(cal.Predictions(y, p, groups=centre), edge="drop")
     summary = cal.clinical_summary(y, p, n_resamples=0)
     assert dropped.overall.estimates["slope"].value == pytest.approx(summary["slope"].value)
     assert any("validate_by_group" in note and str(sure) in note for note in summary.notes)
     assert any("R2, D, U and Q are infinite" in note for note in summary.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert cal.validate_by_group(y, p, groups=centre, metrics="oe").notes == ()
+        assert cal.validate_by_group(cal.Predictions(y, p, groups=centre), metrics="oe").notes == ()

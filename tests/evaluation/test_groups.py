@@ -30,7 +30,9 @@ def holm(pvalues: list[float]) -> list[float]:
 
 @pytest.fixture(scope="module")
 def found() -> cal.evaluation.Evaluation:
-    return cal.evaluate(Y, SCORE, by=BY, metrics=[LARGE, "ece"], interval=0.9, assess=True, n_resamples=100)
+    return cal.evaluate(
+        cal.Predictions(Y, SCORE, groups=BY), metrics=[LARGE, "ece"], interval=0.9, assess=True, n_resamples=100
+    )
 
 
 def test_a_group_has_the_interval_and_p_value_of_its_rows(found: cal.evaluation.Evaluation) -> None:
@@ -75,7 +77,7 @@ def test_many_groups_can_be_significant_and_the_worst_ten_are_shown() -> None:
     """39 simulations alone would leave the smallest adjusted p-value of 12 groups at 12/40."""
     group = np.arange(N) % 12
     y = np.where(group == 7, SCORE < 0.5, Y).astype(int)
-    found = cal.evaluate(y, SCORE, by=group, metrics=["ece"], assess=True, n_resamples=39)
+    found = cal.evaluate(cal.Predictions(y, SCORE, groups=group), metrics=["ece"], assess=True, n_resamples=39)
     assert found.groups[7].results[0].adjusted < 0.05  # type: ignore[operator]
     ((title, headings, rows),) = found.group_tables()
     assert title == "ece by group, worst first; p-values adjusted by Holm for 12 groups"
@@ -89,7 +91,7 @@ def test_small_and_undefined_groups_are_named() -> None:
     group = np.where(np.arange(N) < 9, "tiny", SITE)
     y = np.where(group == "a", 1, Y)
     words = {"metrics": ["cox_slope"], "interval": 0.9, "assess": True, "n_resamples": 100}
-    found = cal.evaluate(y, SCORE, by=group, **words)  # type: ignore[arg-type]
+    found = cal.evaluate(cal.Predictions(y, SCORE, groups=group), **words)  # type: ignore[arg-type]
     notes = "\n".join(found.notes())
     assert "tiny: fewer than 10 rows, so that intervals are not reliable" in notes
     assert "cox_slope of a" in notes
@@ -101,7 +103,10 @@ def test_small_and_undefined_groups_are_named() -> None:
 
 def test_more_metrics_have_one_table_with_stars() -> None:
     found = cal.evaluate(
-        Y, SCORE, by=BY, metrics=[LARGE, "spiegelhalter_z", "ecce_mad", "ecce_r"], assess=True, n_resamples=39
+        cal.Predictions(Y, SCORE, groups=BY),
+        metrics=[LARGE, "spiegelhalter_z", "ecce_mad", "ecce_r"],
+        assess=True,
+        n_resamples=39,
     )
     ((title, headings, rows),) = found.group_tables()
     assert "adjusted by Holm for the groups of each metric" in title
@@ -121,6 +126,8 @@ def test_the_family_wise_error_rate_is_at_most_alpha(deep: bool) -> None:
         score = rng.choice([0.01, 0.03, 0.1, 0.4], n)
         y = (rng.random(n) < score).astype(int)
         by = {"site": rng.choice(8, n, p=[0.02, 0.03, 0.05, 0.1, 0.2, 0.2, 0.2, 0.2]), "x/4": rng.normal(size=n)}
-        found = cal.evaluate(y, score, by=by, metrics=[LARGE], assess=True, n_resamples=39, rng=seed)
+        found = cal.evaluate(
+            cal.Predictions(y, score, groups=by), metrics=[LARGE], assess=True, n_resamples=39, rng=seed
+        )
         rejected += min(part.results[0].adjusted for part in found.groups.values()) <= 0.05  # type: ignore[type-var]
     assert rejected <= binom.ppf(0.999, repetitions, 0.05)

@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.evaluation import measure as evaluation
 from calibrant.evaluation.measure import Inference
 from calibrant.metrics.use_cases import USE_CASES
+from tests.calling import call
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet(np.ones(4), 300)
@@ -46,7 +47,7 @@ def test_header_says_what_to_know_first() -> None:
 
 def test_header_counts_with_weights() -> None:
     counts = np.arange(300) % 4
-    weighted = cal.evaluate(LABELS, PROBS, metrics="ece", counts=counts).header
+    weighted = cal.evaluate(cal.Predictions(LABELS, PROBS, counts=counts), metrics="ece").header
     repeated = cal.evaluate(np.repeat(LABELS, counts), np.repeat(PROBS, counts, axis=0), metrics="ece").header
     assert weighted.weight == repeated.weight == counts.sum()
     assert weighted.accuracy == pytest.approx(repeated.accuracy)
@@ -107,7 +108,7 @@ def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() ->
     assert 0.92 < np.mean(["not significant" in text for text in said]) < 0.98
     weight = rng.integers(1, 5, 400)
     y = (rng.random(400) < q).astype(int)
-    counted = cal.evaluate(y, q, metrics="brier", counts=weight).header.standard_error
+    counted = cal.evaluate(cal.Predictions(y, q, counts=weight), metrics="brier").header.standard_error
     repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.standard_error
     assert counted == pytest.approx(repeated)
     weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.standard_error
@@ -135,19 +136,19 @@ def test_resamples_without_effect_are_noted() -> None:
     y, q = [0, 1, 1, 0] * 30, [0.2, 0.6, 0.3, 0.9] * 30
     note = "brier, cox_slope: in closed form, so the number of resamples had no effect"
     words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "interval": 0.95, "rng": 0}
-    assert note in cal.evaluate(y, q, n_resamples=250, **words).notes()
-    assert not any("resamples" in text for text in cal.evaluate(y, q, **words).notes())
+    assert note in call(cal.evaluate, y, q, n_resamples=250, **words).notes()
+    assert not any("resamples" in text for text in call(cal.evaluate, y, q, **words).notes())
 
 
 def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     y, q = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.3, 0.4])
-    counted = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").header
+    counted = cal.evaluate(cal.Predictions(y, q, counts=[1, 2, 3, 4]), metrics="brier").header
     repeated = cal.evaluate(np.repeat(y, [1, 2, 3, 4]), np.repeat(q, [1, 2, 3, 4]), metrics="brier").header
     assert (counted.events, counted.auroc) == (5, pytest.approx(repeated.auroc, abs=1e-15))
-    dict_of = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").to_dict()["header"]
+    dict_of = cal.evaluate(cal.Predictions(y, q, counts=[1, 2, 3, 4]), metrics="brier").to_dict()["header"]
     assert dict_of["observed_expected"] == counted.observed_expected
     assert counted.observed_expected == pytest.approx(
-        cal.expected_observed_ratio(y, q, counts=[1, 2, 3, 4], form="observed_expected")
+        cal.expected_observed_ratio(cal.Predictions(y, q, counts=[1, 2, 3, 4]), form="observed_expected")
     )
     weighted = cal.evaluate(y, q, sample_weight=[1, 2, 3, 4], metrics="brier").header
     assert (weighted.events, weighted.auroc) == (2, counted.auroc)
@@ -156,7 +157,7 @@ def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     assert none.lines()[:2] == ["2 rows, 0 events, prevalence 0", "mean predicted probability 0.3000, O/E 0"]
     nothing = cal.evaluate([0, 1], [0.0, 0.0], metrics="brier").header
     assert nothing.lines()[:2] == ["2 rows, 1 event, prevalence 0.5", "mean predicted probability 0, AUROC 0.5000"]
-    soft = cal.evaluate([0.2, 0.6], [0.2, 0.4], soft=True, metrics="brier").header
+    soft = cal.evaluate(cal.Predictions([0.2, 0.6], [0.2, 0.4], soft=True), metrics="brier").header
     assert (soft.events, soft.lines()[0]) == (None, "2 rows, prevalence 0.4")
     many = cal.evaluate(LABELS, PROBS, metrics="ece").header.lines()
     assert " ".join(many).count(" accuracy") == 1 + len(
@@ -165,19 +166,19 @@ def test_header_of_an_event_with_weights_and_one_outcome() -> None:
 
 
 def test_header_of_other_kinds() -> None:
-    soft = cal.evaluate(PROBS, PROBS, soft=True, metrics="ece").header
+    soft = cal.evaluate(cal.Predictions(PROBS, PROBS, soft=True), metrics="ece").header
     assert soft.accuracy is None
     assert soft.prevalence == pytest.approx(PROBS.mean(axis=0))
-    many = cal.evaluate((PROBS > 0.3).astype(int), PROBS, multilabel=True, metrics="ece").header
+    many = cal.evaluate(cal.Predictions((PROBS > 0.3).astype(int), PROBS, multilabel=True), metrics="ece").header
     assert many.prevalence == pytest.approx((PROBS > 0.3).mean(axis=0))
     assert many.accuracy is None
-    known = cal.evaluate([1, 0, 1], [0.9, 0.8, 0.7], input="confidence", metrics="ece").header
+    known = cal.evaluate(cal.Predictions([1, 0, 1], [0.9, 0.8, 0.7], input="confidence"), metrics="ece").header
     assert known.accuracy == pytest.approx(2 / 3)
     assert known.prevalence == ()
 
 
 def test_groups_are_measured_on_their_own_rows() -> None:
-    result = cal.evaluate(LABELS, PROBS, by=REGION, metrics=["ece", "brier"])
+    result = cal.evaluate(cal.Predictions(LABELS, PROBS, groups=REGION), metrics=["ece", "brier"])
     assert list(result.groups) == ["north", "south", "west"]
     for name, part in result.groups.items():
         rows = name == REGION
@@ -188,8 +189,10 @@ def test_groups_are_measured_on_their_own_rows() -> None:
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_a_frame_by_column_names(make: type) -> None:
     columns = {"y": LABELS, "region": REGION, "w": np.arange(300) % 5, **{f"p_{k}": PROBS[:, k] for k in range(4)}}
-    result = cal.evaluate(make(columns), label="y", prob="p_*", by="region", counts="w", metrics=["ece"])
-    assert result["ece"] == cal.ece(LABELS, PROBS, counts=np.arange(300) % 5)
+    result = cal.evaluate(
+        cal.Predictions(make(columns), label="y", prob="p_*", counts="w", groups="region"), metrics=["ece"]
+    )
+    assert result["ece"] == cal.ece(cal.Predictions(LABELS, PROBS, counts=np.arange(300) % 5))
     frame = result.to_frame()
     assert isinstance(frame, (pd.DataFrame, pl.DataFrame))
     assert list(frame["group"]) == ["all", "north", "south", "west"]
@@ -243,14 +246,14 @@ def test_slow_metrics_of_a_set_are_not_resampled_unless_they_are_named(monkeypat
     monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 100)
     y = (RNG.random(120) < PROBS[:120, 0]).astype(int)
     words: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
-    slow, fast, closed = cal.evaluate(y, PROBS[:120, 0], metrics="all", **words).results
+    slow, fast, closed = call(cal.evaluate, y, PROBS[:120, 0], metrics="all", **words).results
     assert (slow.low, slow.pvalue) == (None, None)
     assert (
         slow.note
         == "no interval: resampling it is slow (name the metric to do so); no p-value: resampling it is slow (name the metric to do so)"
     )
     assert None not in (fast.low, fast.pvalue, closed.low, closed.pvalue)
-    named = cal.evaluate(y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
+    named = call(cal.evaluate, y, PROBS[:120, 0], metrics=["all", "dkde"], **words).results[0]
     assert None not in (named.low, named.pvalue)
 
 
@@ -261,7 +264,7 @@ def test_where_keeps_rows_before_anything_is_measured() -> None:
 
 
 def test_dict_is_valid_json_with_stable_keys() -> None:
-    result = cal.evaluate([0, 1], [1.0, 0.5], metrics=["nll", "ece"], by=["a", "b"])
+    result = cal.evaluate(cal.Predictions([0, 1], [1.0, 0.5], groups=["a", "b"]), metrics=["nll", "ece"])
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert list(content) == ["header", "metrics", "groups", "left_out"]
@@ -287,7 +290,7 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
 
 
 def test_views_escape_what_came_from_outside() -> None:
-    result = cal.evaluate([0, 1], [0.2, 0.9], by=["<b>x</b>", "y"], metrics="ece")
+    result = cal.evaluate(cal.Predictions([0, 1], [0.2, 0.9], groups=["<b>x</b>", "y"]), metrics="ece")
     assert "<b>x</b>" not in result._repr_html_()
     assert "&lt;b&gt;x" in result._repr_html_()
     assert "<b>x</b>" in repr(result)
@@ -306,7 +309,7 @@ def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool
     runs = 30 if deep else 8
     for seed in range(runs):
         calm = cal.make_calibrated(300, rng=seed)
-        found = cal.evaluate(calm.y_true, calm.y_prob, metrics=names, **words)
+        found = call(cal.evaluate, calm.y_true, calm.y_prob, metrics=names, **words)
         said += sum(bool(result.direction) for result in found.results)
         for result in found.results:
             assert not (result.pvalue is not None and result.pvalue > 0.06 and result.direction.startswith("over"))
@@ -320,7 +323,7 @@ def test_directions_of_groups_and_sketches_need_evidence_too() -> None:
     p = rng.random(4000)
     shift = np.where(np.arange(4000) < 2000, 0.0, 0.15)
     y = (rng.random(4000) < np.clip(p - shift, 0, 1)).astype(int)
-    found = cal.evaluate(y, p, by=np.where(shift > 0, "off", "calm"), metrics=["esce"])
+    found = cal.evaluate(cal.Predictions(y, p, groups=np.where(shift > 0, "off", "calm")), metrics=["esce"])
     assert found.groups["off"].results[0].direction == "overestimates"
     assert found.groups["calm"].results[0].direction == ""
     for rows, direction in ((shift > 0, "overestimates"), (shift == 0, "")):
@@ -387,30 +390,27 @@ def test_an_unknown_use_case_lists_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "text"),
     [
-        ({"by": REGION, "groups": REGION}, cal.GroupError, "cannot be combined with groups"),
-        ({"by": "region"}, cal.GroupError, "not a frame"),
-        ({"by": REGION[:5]}, cal.ShapeError, "^by: expected one group for each of"),
-        ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
+        ({"groups": REGION[:5]}, cal.ShapeError, "^groups: expected one group for each of"),
+        ({"groups": [None, *REGION[1:]]}, cal.GroupError, "^groups: "),
         ({"metrics": []}, cal.ArgumentError, "empty"),
         ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
-        ({"n_bins": 3}, cal.UnknownArgumentError, "use bins"),
     ],
 )
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
-        cal.evaluate(LABELS, PROBS, **words)
+        call(cal.evaluate, LABELS, PROBS, **words)
 
 
 def test_many_groups_have_a_line_each() -> None:
     rng = np.random.default_rng(0)
     y, p, groups = rng.integers(0, 2, 120), rng.random(120), np.arange(120) % 12
-    many = cal.evaluate(y, p, by=groups)
+    many = cal.evaluate(cal.Predictions(y, p, groups=groups))
     lines = repr(many).splitlines()
     assert max(map(len, lines)) < 160
     assert [line for line in lines if line.startswith("11 ")]
     assert f"8 of {len(many.results)} metrics are shown for each group" in lines
     assert many._repr_html_().count("<table>") == 2
-    few = cal.evaluate(y, p, by=groups % 3, metrics=["ece"])
+    few = cal.evaluate(cal.Predictions(y, p, groups=groups % 3), metrics=["ece"])
     assert "group" not in repr(few)
     assert few._repr_html_().count("<table>") == 1
 
@@ -429,12 +429,14 @@ def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> Non
 
 def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
     labels = (RNG.random((300, 4)) < PROBS).astype(int)
-    found = cal.evaluate(labels, PROBS, multilabel=True, metrics=["ecd"], assess=True, n_resamples=20)
+    found = cal.evaluate(cal.Predictions(labels, PROBS, multilabel=True), metrics=["ecd"], assess=True, n_resamples=20)
     assert found.notes() == ["ecd: one-sided test: the alternative is overconfidence"]
 
 
 def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
-    found = cal.evaluate(LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200)
+    found = cal.evaluate(
+        cal.Predictions(LABELS, PROBS, groups=REGION), metrics=["brier"], interval=0.95, assess=True, n_resamples=200
+    )
     headings, (row,) = found.table()
     assert headings == [
         "metric",
@@ -457,36 +459,41 @@ def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
 
 def test_a_group_without_a_value_says_why() -> None:
     y, p = np.repeat([[0, 1] * 10, [0] * 20, [1] * 20], 1, axis=0).ravel(), np.tile(np.linspace(0.05, 0.95, 20), 3)
-    found = cal.evaluate(y, p, by=np.repeat(["both", "no", "yes"], 20), metrics=["cox_slope", "cox_intercept", "ece"])
+    found = cal.evaluate(
+        cal.Predictions(y, p, groups=np.repeat(["both", "no", "yes"], 20)),
+        metrics=["cox_slope", "cox_intercept", "ece"],
+    )
     (note,) = found.notes()
     assert note.startswith("cox_slope, cox_intercept of no, yes: is undefined: all outcomes are equal")
     assert note in repr(found)
-    many = cal.evaluate(y, p, by=np.arange(60) // 2, metrics=["cox_slope"])
+    many = cal.evaluate(cal.Predictions(y, p, groups=np.arange(60) // 2), metrics=["cox_slope"])
     assert sum("and 12 more: " in line for line in many.notes()) == 1
 
 
 def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
     names = np.array(["all", "some"])[np.arange(300) % 2]
-    found = cal.evaluate(LABELS, PROBS, by=names, metrics=["brier"])
+    found = cal.evaluate(cal.Predictions(LABELS, PROBS, groups=names), metrics=["brier"])
     assert found.table()[0][2:5] == ["(all)", "all", "some"]
     frame = found.to_frame()
     assert list(frame["group"]) == ["(all)", "all", "some"]
     assert dict(zip(frame["group"], frame["value"], strict=True))["all"] == found.groups["all"]["brier"]
-    twice = cal.evaluate(LABELS, PROBS, by=np.array(["all", "(all)"])[np.arange(300) % 2], metrics=["brier"])
+    twice = cal.evaluate(
+        cal.Predictions(LABELS, PROBS, groups=np.array(["all", "(all)"])[np.arange(300) % 2]), metrics=["brier"]
+    )
     assert sorted(twice.to_frame()["group"]) == ["((all))", "(all)", "all"]
 
 
 def test_several_columns_of_groups_are_named() -> None:
     frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
     words = {"label": "y", "prob": "p", "metrics": ["brier"]}
-    found = cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
+    found = call(cal.evaluate, frame, groups=["site", "sex"], **words)  # type: ignore[arg-type]
     assert list(found.groups) == ["site: a", "site: b", "sex: f", "sex: m"]
-    assert list(cal.evaluate(frame, by=["site"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
-    with pytest.raises(cal.ColumnError, match=r"^by: unknown column 'age'"):
-        cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["site"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    with pytest.raises(cal.ColumnError, match=r"^groups: unknown column 'age'"):
+        call(cal.evaluate, frame, groups=["site", "age"], **words)  # type: ignore[arg-type]
     # A list with one entry for each row holds the groups, unless all entries are columns.
-    assert list(cal.evaluate(frame, by=["a", "b", "a"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
-    assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == list(found.groups)  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["a", "b", "a"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    assert list(call(cal.evaluate, frame, groups=["site", "sex", "site"], **words).groups) == list(found.groups)  # type: ignore[arg-type]
 
 
 def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -522,8 +529,8 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 @pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
 def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
     with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
-        cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
-    cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
+        call(cal.evaluate, LABELS, PROBS, metrics=["ece"], **words)
+    call(cal.evaluate, LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")

@@ -17,7 +17,6 @@ from calibrant.errors import (
     LabelError,
     ShapeError,
     UndefinedMetricError,
-    UnknownArgumentError,
     UnknownMetricError,
 )
 
@@ -439,8 +438,6 @@ def test_metrics_of_every_kind() -> None:
         ({"resamples": []}, ArgumentError, "resamples: is empty"),
         ({"resamples": [([0, 1], [2])]}, ArgumentError, "resamples: must be arrays of row indices"),
         ({"repeats": 3}, ArgumentError, "repeats: has no effect on method='bootstrap'; use method='cross_validation'"),
-        ({"cv": 5}, UnknownArgumentError, "cv: unexpected keyword of internal_validation; use folds"),
-        ({"random_state": 5}, UnknownArgumentError, "random_state: unexpected keyword of internal_validation; use rng"),
         (
             {"method": "cross_validation", "n_resamples": 200, "resamples": [[0, 1, 2]]},
             ArgumentError,

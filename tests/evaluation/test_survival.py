@@ -19,7 +19,6 @@ from calibrant.errors import (
     InputWarning,
     ShapeError,
     UndefinedMetricError,
-    UnknownArgumentError,
     WeightError,
 )
 from calibrant.evaluation.survival import _brier, _point_measures, read_survival
@@ -274,8 +273,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),
     ({"prob": "p"}, CalibrantError, "prob: names a column"),
-    ({"status": EVENT}, UnknownArgumentError, "use event"),
-    ({"weights": EVENT}, UnknownArgumentError, "use sample_weight"),
 ]
 
 
@@ -382,7 +379,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     expected = {
         "observed_risk": truth.mean(),
         "observed_expected_ratio": truth.mean() / risk.mean(),
-        "calibration_intercept": cal.fixed_slope_intercept(truth, risk, soft=True),
+        "calibration_intercept": cal.fixed_slope_intercept(cal.Predictions(truth, risk, soft=True)),
         "calibration_slope": slope,
         "brier": brier,
         "scaled_brier": 1 - brier / (truth.mean() * (1 - truth.mean())),

@@ -25,7 +25,7 @@ WHOLE = "an integer of at least 1"
 NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
-SOFT_TABLE = cal.calibration_curve([0.2, 0.5, 0.5, 0.0], P, soft=True, interval=None).table
+SOFT_TABLE = cal.calibration_curve(cal.Predictions([0.2, 0.5, 0.5, 0.0], P, soft=True), interval=None).table
 HARD_TABLE = cal.calibration_curve(Y, P).table
 
 bins = kind(ArgumentError, ValueError, "bins")
@@ -266,29 +266,34 @@ OPTIONS = [
     option(
         "combine",
         "unknown combine",
-        lambda: cal.cwce(Y3, P3, combine="median"),
+        lambda: cal.cwce(Y3, P3, lens=cal.classwise(combine="median")),
         "must be 'mean', 'sum', 'max' or 'prevalence'",
         "got 'median'",
     ),
     option(
         "class_weight",
         "weights of too few",
-        lambda: cal.cwce(Y3, P3, class_weight=[1, 2]),
+        lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight=[1, 2])),
         "must be 3 non-negative numbers, not all zero; got array([1., 2.])",
         "give one weight per class",
     ),
-    option("class_weight", "a word as weights", lambda: cal.cwce(Y3, P3, class_weight="balanced"), "got 'balanced'"),
+    option(
+        "class_weight",
+        "a word as weights",
+        lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight="balanced")),
+        "got 'balanced'",
+    ),
     option(
         "class_weight",
         "weights of one view",
-        lambda: cal.ece(Y, P, class_weight=[1, 2]),
+        lambda: cal.ece(Y, P, lens=cal.classwise(class_weight=[1, 2])),
         "requires several classes; this lens has one event",
         "use lens='classwise'",
     ),
     option(
         "class_weight",
         "weights of a maximum",
-        lambda: cal.cwce(Y3, P3, class_weight=[1, 2, 1], combine="max"),
+        lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight=[1, 2, 1], combine="max")),
         "got 'max'",
     ),
     option(
@@ -359,7 +364,7 @@ LENSES = [
     ),
     lens_class(
         "class by name not there",
-        lambda: cal.ece(list("abcc"), P3, classes=list("abc"), lens="class:d"),
+        lambda: cal.ece(cal.Predictions(list("abcc"), P3, classes=list("abc")), lens="class:d"),
         "unknown class 'd'",
         "the classes are ['a', 'b', 'c']",
     ),
@@ -417,27 +422,35 @@ LENSES = [
     ),
     lens(
         "top_label of multilabel",
-        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="top_label"),
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="top_label"),
         "use 'classwise' or 'class:NAME'",
     ),
     lens(
         "binary of multilabel",
-        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="binary"),
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="binary"),
         "use 'classwise' or 'class:NAME'",
     ),
     lens(
         "canonical of multilabel",
-        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="canonical"),
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), lens="canonical"),
         "use 'classwise' or 'class:NAME'",
     ),
     lens(
         "classwise of confidence",
-        lambda: cal.ece(Y, P, input="confidence", lens="classwise"),
+        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), lens="classwise"),
         "'classwise' requires a probability for every class",
         "use 'top_label'",
     ),
-    lens("binary of confidence", lambda: cal.ece(Y, P, input="confidence", lens="binary"), "use 'top_label'"),
-    lens("canonical of confidence", lambda: cal.ece(Y, P, input="confidence", lens="canonical"), "use 'top_label'"),
+    lens(
+        "binary of confidence",
+        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), lens="binary"),
+        "use 'top_label'",
+    ),
+    lens(
+        "canonical of confidence",
+        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), lens="canonical"),
+        "use 'top_label'",
+    ),
     lens(
         "pair of the same",
         lambda: cal.ece(Y3, P3, lens="pair:0,0"),
@@ -451,7 +464,7 @@ LENSES = [
     ),
     lens(
         "pair of soft labels",
-        lambda: cal.ece(P3, P3, soft=True, lens="pair:0,1"),
+        lambda: cal.ece(cal.Predictions(P3, P3, soft=True), lens="pair:0,1"),
         "'pair' selects rows by label, which is not defined for soft labels",
         "use 'class:NAME'",
     ),
@@ -534,7 +547,7 @@ SELECTIONS = [
     ),
     where(
         "unknown group",
-        lambda: cal.ece(Y, P, groups=list("abab"), where=cal.select.group("c")),
+        lambda: cal.ece(cal.Predictions(Y, P, groups=list("abab")), where=cal.select.group("c")),
         "'c'",
         "the groups are ['a', 'b']",
     ),
@@ -555,22 +568,22 @@ SELECTIONS = [
     ),
     where(
         "label of soft labels",
-        lambda: cal.ece(P3, P3, soft=True, where=cal.select.label(1)),
+        lambda: cal.ece(cal.Predictions(P3, P3, soft=True), where=cal.select.label(1)),
         "select.label is not defined for soft or multilabel labels",
     ),
     where(
         "top of multilabel",
-        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, where=cal.select.output(0.1)),
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), where=cal.select.output(0.1)),
         "pass of to name the class",
     ),
     where(
         "predicted of multilabel",
-        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, where=cal.select.predicted(0)),
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=True), where=cal.select.predicted(0)),
         "use a mask",
     ),
     where(
         "class of a confidence",
-        lambda: cal.ece(Y, P, input="confidence", where=cal.select.output(of=1)),
+        lambda: cal.ece(cal.Predictions(Y, P, input="confidence"), where=cal.select.output(of=1)),
         "use of='top'",
     ),
     where(
@@ -678,19 +691,13 @@ EVALUATE = [
         "got ['safety']",
     ),
     group(
-        "groups twice",
-        lambda: cal.evaluate(Y, P, by=list("abab"), groups=list("abab")),
-        "cannot be combined with groups",
-        "drop groups",
-    ),
-    group(
         "a column without a frame",
-        lambda: cal.evaluate(Y, P, by="region"),
+        lambda: cal.evaluate(cal.Predictions(Y, P, groups="region")),
         "'region' is the name of a column, and the first argument is not a frame",
     ),
     group(
         "groups of checked predictions",
-        lambda: cal.evaluate(CHECKED, by=list("abab")),
+        lambda: cal.evaluate(cal.Predictions(CHECKED, groups=list("abab"))),
         "pass Predictions(..., groups=...) and by='groups' here",
     ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),

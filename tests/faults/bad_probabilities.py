@@ -143,14 +143,14 @@ OUTSIDE = [
     ),
     probability(
         "multilabel above 1",
-        lambda: cal.ece(LABELS, [[0.2, 0.3], [0.1, 1.2]], multilabel=True),
+        lambda: cal.ece(cal.Predictions(LABELS, [[0.2, 0.3], [0.1, 1.2]], multilabel=True)),
         "got 1.2 in row 1, column 1",
         "probabilities must be in [0, 1]; got 1.2",
         row=1,
     ),
     probability(
         "multilabel nan",
-        lambda: cal.brier(LABELS, [[0.2, NAN], [0.1, 0.2]], multilabel=True),
+        lambda: cal.brier(cal.Predictions(LABELS, [[0.2, NAN], [0.1, 0.2]], multilabel=True)),
         "missing value in row 0, column 1",
         row=0,
     ),
@@ -158,7 +158,7 @@ OUTSIDE = [
     probability("nan in torch", lambda: cal.ece(Y, torch.tensor([0.2, 0.1, NAN, 0.4])), "missing value", row=2),
     probability(
         "confidence above 1",
-        lambda: cal.ece(Y, with_entry(P, 3, 1.2), input="confidence"),
+        lambda: cal.ece(cal.Predictions(Y, with_entry(P, 3, 1.2), input="confidence")),
         "probabilities must be in [0, 1]; got 1.2",
         row=3,
     ),
@@ -188,38 +188,40 @@ SUMS = [
     probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "got a sum of 0.9", SUM, row=0),
     probability(
         "all zero row cannot be rescaled",
-        lambda: cal.ece([0, 1], [[0.5, 0.5], [0.0, 0.0]], normalize=True),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.5, 0.5], [0.0, 0.0]], normalize=True)),
         "cannot rescale probabilities that sum to 0",
         "drop the row",
         row=1,
     ),
     probability(
         "negative row cannot be rescaled",
-        lambda: cal.ece([0, 1], [[0.5, 0.5], [-1.0, 3.0]], normalize=True),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.5, 0.5], [-1.0, 3.0]], normalize=True)),
         "cannot rescale negative entries",
         "pass clip=True as well",
         row=1,
     ),
     probability(
         "inf cannot be rescaled",
-        lambda: cal.ece([0, 1], [[0.5, 0.5], [INF, -INF]], normalize=True),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.5, 0.5], [INF, -INF]], normalize=True)),
         "probabilities must be in [0, 1]; got inf",
         row=1,
     ),
     probability(
         "nan cannot be rescaled",
-        lambda: cal.ece([0, 1], [[0.5, 0.5], [NAN, 0.5]], normalize=True),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.5, 0.5], [NAN, 0.5]], normalize=True)),
         "missing value",
         row=1,
     ),
     probability(
         "overflowing row cannot be rescaled",
-        lambda: cal.ece([0, 1], [[0.5, 0.5], [1e308, 1e308]], normalize=True),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.5, 0.5], [1e308, 1e308]], normalize=True)),
         "probabilities must be in [0, 1]; got 1e+308",
         row=1,
     ),
-    probability("nan cannot be clipped", lambda: cal.ece([0, 1], [2, NAN], clip=True), "missing value", row=1),
-    probability("inf cannot be clipped", lambda: cal.ece([0, 1], [2, INF], clip=True), "inf", row=1),
+    probability(
+        "nan cannot be clipped", lambda: cal.ece(cal.Predictions([0, 1], [2, NAN], clip=True)), "missing value", row=1
+    ),
+    probability("inf cannot be clipped", lambda: cal.ece(cal.Predictions([0, 1], [2, INF], clip=True)), "inf", row=1),
 ]
 
 LOGITS = [
@@ -247,41 +249,43 @@ LOGITS = [
     ),
     probability(
         "nan logit",
-        lambda: cal.ece(Y, [0.0, NAN, 1.0, 2.0], input="logit"),
+        lambda: cal.ece(cal.Predictions(Y, [0.0, NAN, 1.0, 2.0], input="logit")),
         "missing value",
         "use missing='drop' to drop these rows",
         row=1,
     ),
     probability(
         "nan logit in a column",
-        lambda: cal.brier(Y3, with_entry(P3, (1, 2), NAN), input="logit"),
+        lambda: cal.brier(cal.Predictions(Y3, with_entry(P3, (1, 2), NAN), input="logit")),
         "missing value",
         row=1,
     ),
     probability(
         "inf logit in a column",
-        lambda: cal.brier(Y3, with_entry(P3, (1, 2), INF), input="logit"),
+        lambda: cal.brier(cal.Predictions(Y3, with_entry(P3, (1, 2), INF), input="logit")),
         "logits must be finite; got inf",
         row=1,
     ),
     probability(
         "only -inf logits",
-        lambda: cal.ece([0, 1], [[0.0, 1.0], [-INF, -INF]], input="logit"),
+        lambda: cal.ece(cal.Predictions([0, 1], [[0.0, 1.0], [-INF, -INF]], input="logit")),
         "at least one logit per row must be finite; all are -inf",
         "drop or correct the row",
         row=1,
     ),
     kind(ArgumentError, ValueError, "input")(
         "unknown input",
-        lambda: cal.ece(Y, P, input="logits"),
+        lambda: cal.ece(cal.Predictions(Y, P, input="logits")),
         "must be 'prob', 'logit' or 'confidence'",
         "got 'logits'",
         "did you mean 'logit'?",
     ),
-    kind(ArgumentError, ValueError, "input")("input not a name", lambda: cal.ece(Y, P, input=True), "got True"),
+    kind(ArgumentError, ValueError, "input")(
+        "input not a name", lambda: cal.ece(cal.Predictions(Y, P, input=True)), "got True"
+    ),
     kind(ShapeError, ValueError, "y_prob")(
         "confidence in columns",
-        lambda: cal.ece(Y3, P3, input="confidence"),
+        lambda: cal.ece(cal.Predictions(Y3, P3, input="confidence")),
         "got 3 columns",
         "confidence is one number per row",
         "pass y_prob.max(axis=1) or drop input='confidence'",
@@ -338,25 +342,28 @@ SWAPPED = [
 
 FLAGS = [
     kind(ArgumentError, ValueError, "clip")(
-        "clip not a Boolean", lambda: cal.ece(Y, P, clip=1e-7), "must be True or False", "got 1e-07"
+        "clip not a Boolean", lambda: cal.ece(cal.Predictions(Y, P, clip=1e-7)), "must be True or False", "got 1e-07"
     ),
     kind(ArgumentError, ValueError, "normalize")(
-        "normalize not a Boolean", lambda: cal.ece(Y3, P3, normalize="no"), "got 'no'"
+        "normalize not a Boolean", lambda: cal.ece(cal.Predictions(Y3, P3, normalize="no")), "got 'no'"
     ),
     kind(ArgumentError, ValueError, "soft")(
-        "soft not a Boolean", lambda: cal.ece(Y, P, soft="no"), "must be True or False", "got 'no'"
+        "soft not a Boolean", lambda: cal.ece(cal.Predictions(Y, P, soft="no")), "must be True or False", "got 'no'"
     ),
     kind(ArgumentError, ValueError, "multilabel")(
-        "multilabel not a Boolean", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "must be True or False", "got 2"
+        "multilabel not a Boolean",
+        lambda: cal.ece(cal.Predictions(LABELS, COLUMNS, multilabel=2)),
+        "must be True or False",
+        "got 2",
     ),
     kind(ArgumentError, ValueError, "sum_tolerance")(
         "sum_tolerance is negative",
-        lambda: cal.ece(Y3, P3, sum_tolerance=-1),
+        lambda: cal.ece(cal.Predictions(Y3, P3, sum_tolerance=-1)),
         "must be a non-negative number; got -1",
     ),
     kind(ArgumentError, ValueError, "sum_tolerance")(
         "sum_tolerance is text",
-        lambda: cal.ece(Y3, P3, sum_tolerance="1%"),
+        lambda: cal.ece(cal.Predictions(Y3, P3, sum_tolerance="1%")),
         "must be a non-negative number; got '1%'",
     ),
     kind(InputTypeError, TypeError, "y_prob")(

@@ -12,6 +12,7 @@ import calibrant as cal
 from calibrant.errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from calibrant.figures.belts import _ranges
 from calibrant.inference import belt as module
+from tests.calling import call
 
 from .pictures import assert_readable
 
@@ -22,7 +23,7 @@ FAST: dict[str, Any] = {"method": "likelihood_ratio", "points": 8}
 
 def test_bounds_by_a_search_over_the_likelihood() -> None:
     """The lowest and highest value of the curve at a risk among lines whose likelihood ratio is at most the quantile."""
-    belt = cal.calibration_belt(Y, P, levels=(0.9,), max_degree=1, **FAST)
+    belt = call(cal.calibration_belt, Y, P, levels=(0.9,), max_degree=1, **FAST)
     x = np.log(P / (1 - P))
 
     def loss(beta: Any) -> float:
@@ -84,17 +85,17 @@ def test_ranges() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
-    counted = cal.calibration_belt(Y, P, counts=times, **FAST)
-    repeated = cal.calibration_belt(np.repeat(Y, times), np.repeat(P, times), **FAST)
+    counted = call(cal.calibration_belt, Y, P, counts=times, **FAST)
+    repeated = call(cal.calibration_belt, np.repeat(Y, times), np.repeat(P, times), **FAST)
     assert counted.n == repeated.n == times.sum()
     assert counted.lower[1] == pytest.approx(repeated.lower[1], abs=1e-8)
 
 
 def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.5), distribution=(1, 3), rng=0)
-    merged = cal.calibration_belt(data.y_true, data.y_prob, **FAST)
+    merged = call(cal.calibration_belt, data.y_true, data.y_prob, **FAST)
     monkeypatch.setattr(module, "BELT_CELLS", 1 << 20)
-    whole = cal.calibration_belt(data.y_true, data.y_prob, **FAST)
+    whole = call(cal.calibration_belt, data.y_true, data.y_prob, **FAST)
     assert merged.lower[0] == pytest.approx(whole.lower[0], abs=1e-7)
     assert merged.upper[1] == pytest.approx(whole.upper[1], abs=1e-7)
 
@@ -115,19 +116,19 @@ def test_coverage(deep: bool) -> None:
 
 def test_unfriendly_data() -> None:
     with pytest.raises(UndefinedMetricError):
-        cal.calibration_belt(np.zeros(40), np.linspace(0.1, 0.5, 40), **FAST)
+        call(cal.calibration_belt, np.zeros(40), np.linspace(0.1, 0.5, 40), **FAST)
     with pytest.raises(UndefinedMetricError, match="distinct"):
-        cal.calibration_belt(np.arange(40) % 2, np.full(40, 0.3), **FAST)
+        call(cal.calibration_belt, np.arange(40) % 2, np.full(40, 0.3), **FAST)
     with pytest.raises(UndefinedMetricError, match="soft"):
-        cal.calibration_belt(Y * 0.5, P, soft=True)
+        cal.calibration_belt(cal.Predictions(Y * 0.5, P, soft=True))
     with pytest.raises(WeightsNotSupportedError):
         cal.calibration_belt(Y, P, sample_weight=np.linspace(1, 2, len(Y)))
     with pytest.raises(LensError):
         cal.calibration_belt(np.arange(30) % 3, np.full((30, 3), 1 / 3), lens="classwise")
     separated = np.sort(P) > 0.4
     with pytest.raises(UndefinedMetricError, match="separates"):
-        cal.calibration_belt(separated.astype(int), np.sort(P), **FAST)
-    tied = cal.calibration_belt(Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
+        call(cal.calibration_belt, separated.astype(int), np.sort(P), **FAST)
+    tied = call(cal.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
     assert (tied.lower[1] < tied.upper[1]).all()
 
 
@@ -136,7 +137,7 @@ def test_unfriendly_data() -> None:
 )
 def test_bad_input(arguments: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        cal.calibration_belt(Y, P, **arguments)
+        call(cal.calibration_belt, Y, P, **arguments)
 
 
 def test_the_plot() -> None:

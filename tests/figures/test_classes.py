@@ -25,6 +25,7 @@ from calibrant.figures.murphy import murphy_diagram
 from calibrant.figures.selective import risk_coverage_diagram
 from calibrant.figures.simplex import simplex_diagram
 from calibrant.figures.topk import topk_diagram
+from tests.calling import call
 
 from .pictures import assert_no_global_state, assert_readable, assert_same, heights, new_axes, png_of
 
@@ -69,10 +70,10 @@ def test_top_1_is_the_expected_calibration_error_and_options_are_passed() -> Non
 
 def test_top_k_of_soft_labels() -> None:
     soft = np.random.default_rng(1).dirichlet(np.ones(6), 800)
-    shown = topk_diagram(soft, P, k=3, soft=True)["model"]
+    shown = topk_diagram(cal.Predictions(soft, P, soft=True), k=3)["model"]
     share = np.take_along_axis(soft, RANKED, 1)
     assert_same(shown.rank_rate, share.mean(axis=0)[:3])
-    assert shown.error[2] == pytest.approx(cal.gece(soft, P, soft=True, lens="top_k:3"), abs=1e-12)
+    assert shown.error[2] == pytest.approx(cal.gece(cal.Predictions(soft, P, soft=True), lens="top_k:3"), abs=1e-12)
 
 
 def test_top_k_against_a_baseline() -> None:
@@ -137,7 +138,7 @@ def test_top_k_of_many_classes_has_octaves() -> None:
 )
 def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        topk_diagram(Y, P, **keywords)
+        call(topk_diagram, Y, P, **keywords)
 
 
 def test_top_k_needs_every_class() -> None:
@@ -148,7 +149,7 @@ def test_top_k_needs_every_class() -> None:
     with pytest.raises(
         InputTypeError, match="y_prob: topk_diagram requires a probability for each class; got confidence predictions"
     ):
-        topk_diagram([1, 0], [0.7, 0.6], input="confidence")
+        topk_diagram(cal.Predictions([1, 0], [0.7, 0.6], input="confidence"))
 
 
 # Groups of classes
@@ -271,7 +272,7 @@ def test_what_group_pictures_refuse() -> None:
     ):
         group_error_diagram(Y, P, hierarchy=TREE, metric="nothing")
     with pytest.raises(LensError, match="rows: 'label' is not defined for soft labels; use 'all'"):
-        group_error_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, hierarchy=TREE, rows="label")
+        group_error_diagram(cal.Predictions(np.full((2, 6), 1 / 6), P[:2], soft=True), hierarchy=TREE, rows="label")
     with pytest.raises(
         ArgumentError, match=r"given: is required to compare several models; choose one of \['animal', 'thing'\]"
     ):
@@ -296,14 +297,14 @@ def test_names_are_not_formulas() -> None:
     labels = [names[c] for c in Y]
     words: dict[str, Any] = {"classes": names}
     for drawn in (
-        topk_diagram(labels, models, k=2, **words).plot(),
-        group_error_diagram(labels, models, hierarchy=tree, **words).plot(),
-        group_confidence_diagram(labels, P, hierarchy=tree, **words).plot(),
-        entropy_diagram(labels, P, by="class", **words).plot(),
-        interval_error_diagram(labels, models, names=["$_$", "b", "c"], **words).plot(),
-        simplex_diagram(labels, P, corners=names[:3], least=1, **words).plot(),
-        murphy_diagram(labels, models, **words).plot(),
-        risk_coverage_diagram(labels, models, **words).plot(),
+        call(topk_diagram, labels, models, k=2, **words).plot(),
+        call(group_error_diagram, labels, models, hierarchy=tree, **words).plot(),
+        call(group_confidence_diagram, labels, P, hierarchy=tree, **words).plot(),
+        call(entropy_diagram, labels, P, by="class", **words).plot(),
+        call(interval_error_diagram, labels, models, names=["$_$", "b", "c"], **words).plot(),
+        call(simplex_diagram, labels, P, corners=names[:3], least=1, **words).plot(),
+        call(murphy_diagram, labels, models, **words).plot(),
+        call(risk_coverage_diagram, labels, models, **words).plot(),
     ):
         assert len(png_of(drawn)) > 4000
 

@@ -58,7 +58,9 @@ def test_thresholds_may_have_any_order_and_repeat() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(0, 4, len(Y))
-    counted = cal.decision_curve(Y, {"a": P, "b": Q}, counts=times, thresholds=T, rng=1)
+    counted = cal.decision_curve(
+        {"a": cal.Predictions(Y, P, counts=times), "b": cal.Predictions(Y, Q, counts=times)}, thresholds=T, rng=1
+    )
     repeated = cal.decision_curve(
         np.repeat(Y, times), {"a": np.repeat(P, times), "b": np.repeat(Q, times)}, thresholds=T, rng=1
     )

@@ -51,7 +51,7 @@ FIGURES: dict[str, tuple[Any, str, int]] = {
         1,
     ),
     "polytomous": (
-        cal.classwise_curves(WORDS[Y], P, classes=WORDS.tolist()),
+        cal.classwise_curves(cal.Predictions(WORDS[Y], P, classes=WORDS.tolist())),
         "color label linestyle linewidth marker alpha",
         4,
     ),
@@ -83,6 +83,14 @@ FIGURES: dict[str, tuple[Any, str, int]] = {
         "color label linestyle linewidth marker alpha",
         1,
     ),
+}
+# Keywords that a figure takes, but that change nothing in this form of it.
+NO_EFFECT = {
+    "bars": {"linestyle", "linewidth"},
+    "roof": {"linestyle", "linewidth"},
+    "arrows": {"label", "marker"},
+    "heat": {"color", "label", "alpha"},
+    "entropy": {"marker"},
 }
 GIVEN = {"color": "#8B0000", "label": "mine", "linestyle": ":", "linewidth": 2.5, "marker": "s", "alpha": 0.5}
 
@@ -144,8 +152,9 @@ def test_keywords_reach_the_figure_and_others_raise(name: str) -> None:
         assert any(line.get_linewidth() == 2.5 for line in lines)
     if "marker" in style and name not in ("points", "variation", "uce"):
         assert any(line.get_marker() == "s" for line in lines)
-    for word in GIVEN.keys() - set(words.split()):
-        with pytest.raises(cal.CalibrantError, match=f"^{word}: has no meaning for"):
+    accepted = set(words.split()) | NO_EFFECT.get(name, set())
+    for word in GIVEN.keys() - accepted:
+        with pytest.raises(cal.CalibrantError, match=f"^{word}: unexpected keyword"):
             figure.plot(**{word: GIVEN[word]})
 
 
@@ -153,18 +162,16 @@ def test_keywords_reach_the_figure_and_others_raise(name: str) -> None:
     ("name", "given", "message"),
     [
         ("line", {"colour": "red"}, "did you mean 'color'"),
-        ("line", {"figsize": (3, 3)}, r"save\(path, figsize="),
+        ("line", {"figsize": (3, 3)}, "figsize: unexpected keyword of ReliabilityDiagram.plot"),
         ("line", {"color": "blurple"}, "color: matplotlib does not accept 'blurple'"),
         ("line", {"ls": "??"}, "linestyle: matplotlib does not accept"),
         ("line", {"alpha": 2}, "alpha: matplotlib does not accept 2"),
         ("line", {"label": 3}, "label: must be text"),
-        ("line", {"lw": 1, "linewidth": 2}, "linewidth: is given twice, as lw and as linewidth"),
-        ("line", {"label": "a", "name": "b"}, "label: is given twice"),
         ("murphy", {"label": "a"}, "label: is one for 2 series"),
         ("murphy", {"color": ["red"]}, "color: expected 2, one for each series; got 1"),
         ("murphy", {"color": {"third": "red"}}, "color: unknown name 'third'"),
         ("topk", {"ylabel": "y"}, "ylabel: the 3 panels have different ones; pass a list of 3"),
-        ("points", {"xlabel": "x"}, "xlabel: has no meaning for SimplexDiagram.plot"),
+        ("points", {"xlabel": "x"}, "xlabel: unexpected keyword of SimplexDiagram.plot"),
     ],
 )
 def test_messages(name: str, given: dict[str, Any], message: str) -> None:
@@ -282,14 +289,10 @@ def test_panels_of_three_inches_in_a_constrained_layout(place: int) -> None:
             assert ax.get_window_extent().height / page.dpi > 1.9
 
 
-def test_legends_do_not_lie_on_bars() -> None:
+def test_the_legend_of_a_histogram_lies_above_its_bars() -> None:
     ends = cal.score_histogram([0] * 50 + [1] * 50, np.repeat([0.01, 0.99], 50))
-    low = cal.score_histogram([0] * 50 + [1] * 2, np.repeat([0.01, 0.99], [50, 2]))
-    above, inside = (figure.plot(Figure(figsize=(3, 3)).add_subplot()) for figure in (ends, low))
-    boxes = [ax.get_legend().get_window_extent().transformed(ax.transAxes.inverted()) for ax in (above, inside)]
-    assert boxes[0].y0 > 0.99
-    assert boxes[1].y1 < 1.01
-    assert boxes[1].x0 > 0.3
+    ax = ends.plot(Figure(figsize=(3, 3)).add_subplot())
+    assert ax.get_legend().get_window_extent().transformed(ax.transAxes.inverted()).y0 > 0.99
 
 
 def test_sizes_of_bins_are_plain_numbers() -> None:
@@ -359,7 +362,6 @@ def test_figures_are_saved(tmp_path: Path) -> None:
     assert figure.save(tmp_path / "figure.html").read_text().count("<img") == 1
     assert figure.save(tmp_path / "figure.json").read_text().startswith("{")
     for given, message in (
-        ({"path": "x.json", "title": "a"}, "title: has no meaning for json"),
         ({"path": "x.png", "figsize": (1, 0)}, "figsize: must be width and height in inches"),
         ({"path": "x.png", "dpi": -1}, "dpi: "),
         ({"path": "x.bmp"}, "path: the format of"),

@@ -14,6 +14,7 @@ from calibrant.curves.local_regression import Groups, loess
 from calibrant.errors import ArgumentError, BoundaryScoresWarning, UndefinedMetricError, UnknownArgumentError
 from calibrant.figures.flexible_curves import _closed_form
 from calibrant.views import View
+from tests.calling import call
 
 from .pictures import assert_readable
 
@@ -39,9 +40,9 @@ def test_mean_distance_is_the_ici(risk: Any, weighted: str, smoother: str) -> No
         "sample_weight": rng.exponential(size=len(Y)),
     }
     keywords = {} if weighted == "none" else {weighted: weight[weighted]}
-    curve = cal.flexible_calibration_curve(Y, risk, smoother=smoother, **keywords)
+    curve = call(cal.flexible_calibration_curve, Y, risk, smoother=smoother, **keywords)
     distance = np.abs(curve.at(risk)[0] - risk)
-    ici = cal.ici(Y, risk, smoother=smoother, surface="interpolate", **keywords)
+    ici = call(cal.ici, Y, risk, smoother=smoother, surface="interpolate", **keywords)
     assert np.average(distance, weights=weight[weighted]) == pytest.approx(ici, abs=1e-12)
 
 
@@ -104,8 +105,8 @@ def test_counts_are_repeated_rows() -> None:
     times = np.random.default_rng(0).integers(1, 4, len(Y))
     for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
         options = {"smoother": smoother, "uncertainty": uncertainty}
-        counted = cal.flexible_calibration_curve(Y, P, counts=times, **options)
-        repeated = cal.flexible_calibration_curve(np.repeat(Y, times), np.repeat(P, times), **options)
+        counted = call(cal.flexible_calibration_curve, Y, P, counts=times, **options)
+        repeated = call(cal.flexible_calibration_curve, np.repeat(Y, times), np.repeat(P, times), **options)
         for name in ("risk", "observed", "lower", "upper", "slope", "intercept", "c_statistic"):
             assert getattr(counted, name) == pytest.approx(getattr(repeated, name), abs=1e-9), name
         assert counted.n == times.sum()
@@ -141,7 +142,9 @@ def test_bootstrap_agrees_with_the_closed_form() -> None:
     for smoother in ("loess", "rcs"):
         options = {"smoother": smoother, "n_resamples": 60, "rng": 0}
         closed = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother=smoother).at(at)
-        drawn = cal.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="bootstrap", **options).at(at)
+        drawn = call(cal.flexible_calibration_curve, data.y_true, data.y_prob, uncertainty="bootstrap", **options).at(
+            at
+        )
         assert drawn[2] - drawn[1] == pytest.approx(closed[2] - closed[1], rel=0.35)
     steps = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother="isotonic", n_resamples=50, rng=0)
     assert (np.diff(steps.observed) >= 0).all()
@@ -257,7 +260,9 @@ def test_the_plot() -> None:
     with pytest.raises(ArgumentError, match="limit"):
         curve.plot(limit=2)
     rare = cal.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
-    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(distribution=False, estimates=False, name="m")
+    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(
+        distribution=False, estimates=False, label="m"
+    )
     assert shown.get_xlim()[1] < 0.2
     assert_readable(shown)
 
@@ -267,6 +272,7 @@ def test_equal_weights_give_the_band_without_weights() -> None:
     y = (np.random.default_rng(0).random(60) < p).astype(int)
     for smoother in ("loess", "rcs"):
         one, two = (
-            cal.flexible_calibration_curve(y, p, smoother=smoother, **w) for w in ({}, {"sample_weight": [2.0] * 60})
+            call(cal.flexible_calibration_curve, y, p, smoother=smoother, **w)
+            for w in ({}, {"sample_weight": [2.0] * 60})
         )
         np.testing.assert_array_equal(one.lower, two.lower)

@@ -23,7 +23,7 @@ Y, P = SIM.y_true, SIM.y_prob
 THREE = {"one": P, "two": P[:, ::-1], "three": (P**0.5) / (P**0.5).sum(axis=1, keepdims=True)}
 TREE = {"a": [0, 1], "b": [2, 3]}
 PICTURES: dict[str, Any] = {
-    "line": lambda ax: cal.reliability(Y, P, metrics=("ece",)).plot(ax, name="a model"),
+    "line": lambda ax: cal.reliability(Y, P, metrics=("ece",)).plot(ax, label="a model"),
     "bars": lambda ax: cal.reliability(Y, P, kind="bars").plot(ax),
     "roof": lambda ax: cal.reliability(Y, P, kind="roof").plot(ax, counts=None),
     "smooth": lambda ax: cal.reliability(Y, P, kind="smooth").plot(ax, labels=True),
@@ -121,9 +121,9 @@ def test_two_pictures_on_one_ax_do_not_look_alike(name: str) -> None:
 
 def test_two_diagrams_share_one_strip() -> None:
     ax = Figure(figsize=(4, 4)).add_subplot()
-    few = cal.reliability(Y[:100], P[:100]).plot(ax, name="few")
+    few = cal.reliability(Y[:100], P[:100]).plot(ax, label="few")
     most = few.child_axes[0].get_yticks()[0]
-    cal.reliability(Y, P).plot(ax, name="many")
+    cal.reliability(Y, P).plot(ax, label="many")
     [strip] = ax.child_axes
     assert len(strip.containers) == 2
     assert strip.get_yticks()[0] == cal.reliability(Y, P).table.weight.max() > most

@@ -13,6 +13,7 @@ from calibrant.decision.likert import likert_error
 from calibrant.errors import ArgumentError, LensError, UnknownMetricError
 from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, heights, new_axes
 
@@ -115,7 +116,7 @@ def test_interval_pictures() -> None:
 )
 def test_what_interval_pictures_refuse(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        interval_error_diagram(Y, P, **keywords)
+        call(interval_error_diagram, Y, P, **keywords)
 
 
 # Entropy
@@ -166,7 +167,7 @@ def test_entropy_pictures() -> None:
     assert_readable(ax)
     assert_readable(shown.plot())
     names = [f"class {c}" for c in "abcdef"]
-    parts = entropy_diagram([names[c] for c in Y], P, by="class", classes=names)
+    parts = entropy_diagram(cal.Predictions([names[c] for c in Y], P, classes=names), by="class")
     drawn = parts.plot()
     assert_same(drawn.lines[0].get_ydata(), parts["model"].confidence)
     assert_same(drawn.lines[1].get_ydata(), parts["model"].accuracy)
@@ -189,6 +190,6 @@ def test_what_entropy_refuses() -> None:
     with pytest.raises(ArgumentError, match="unit: must be 'nats', 'bits' or 'share'; got 'bytes'"):
         entropy_diagram(Y, P, unit="bytes")  # type: ignore[arg-type]
     with pytest.raises(LensError, match="by: 'class' is not defined for soft labels; use 'predicted'"):
-        entropy_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, by="class")
+        entropy_diagram(cal.Predictions(np.full((2, 6), 1 / 6), P[:2], soft=True), by="class")
     with pytest.raises(ArgumentError, match=r"name: unknown model 'x'; choose one of \['model'\]"):
         entropy_diagram(Y, P)["x"]

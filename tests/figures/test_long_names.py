@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
@@ -80,14 +81,14 @@ def test_titles_of_panels_stay_apart() -> None:
 
 def test_names_of_classes_on_axes_are_cut_into_lines() -> None:
     lens = f"class:{LONG[3]}"
-    ax = cal.reliability(LABELS, P, lens=lens, metrics=("ece", "brier"), **NAMED).plot()
+    ax = call(cal.reliability, LABELS, P, lens=lens, metrics=("ece", "brier"), **NAMED).plot()
     assert ax.get_xlabel().replace("\n", " ") == f"mean predicted probability of {LONG[3]}"
     assert "\n" in ax.get_xlabel()
     assert_readable(ax)
     box = ax.get_legend().get_window_extent()
     assert ax.bbox.x0 <= box.x0
     assert box.x1 <= ax.bbox.x1
-    shown = cal.score_histogram(LABELS, P, lens=lens, **NAMED).plot()
+    shown = call(cal.score_histogram, LABELS, P, lens=lens, **NAMED).plot()
     assert_readable(shown)
     assert shown.get_legend().get_window_extent().y0 >= shown.bbox.y1 - 1
     assert_readable(cal.murphy_diagram(Y, {WORDS: P, "b": Q}, difference=(WORDS, "b"), n_resamples=5).plot_difference())
@@ -95,7 +96,9 @@ def test_names_of_classes_on_axes_are_cut_into_lines() -> None:
 
 @pytest.mark.parametrize("names", [[str(i) for i in range(10)], [f"class{i}" for i in range(10)], LONG])
 def test_the_legend_of_points_lies_below_the_triangle(names: list[str]) -> None:
-    shown = cal.simplex_diagram([names[i] for i in Y], P, classes=names, corners=names[:3], kind="points")
+    shown = cal.simplex_diagram(
+        cal.Predictions([names[i] for i in Y], P, classes=names), corners=names[:3], kind="points"
+    )
     ax = shown.plot()
     assert_readable(ax)
     below = min(text.get_window_extent().y0 for text in ax.texts)
@@ -103,14 +106,16 @@ def test_the_legend_of_points_lies_below_the_triangle(names: list[str]) -> None:
 
 
 def test_groups_with_long_names_are_shortened_in_their_middle() -> None:
-    axes = cal.group_error_diagram(LABELS, {"a": P, WORDS[:30]: Q}, hierarchy=GROUPS, **NAMED).plot()
+    axes = call(cal.group_error_diagram, LABELS, {"a": P, WORDS[:30]: Q}, hierarchy=GROUPS, **NAMED).plot()
     assert_readable(axes)
     assert all(ax.get_position().width >= 0.5 for ax in axes)
     first = axes[1].get_yticklabels()[0].get_text()
     assert first.startswith("a gr")
     assert first.endswith(" 0")
     assert "\u2026" in first
-    bars = cal.group_confidence_diagram(LABELS, {"a": P, "b": Q}, hierarchy=GROUPS, given=next(iter(GROUPS)), **NAMED)
+    bars = call(
+        cal.group_confidence_diagram, LABELS, {"a": P, "b": Q}, hierarchy=GROUPS, given=next(iter(GROUPS)), **NAMED
+    )
     ax = bars.plot()
     assert_readable(ax)
     assert heights(ax.containers[0], across=True) == pytest.approx(bars.confidence[0].tolist())
@@ -118,7 +123,7 @@ def test_groups_with_long_names_are_shortened_in_their_middle() -> None:
 
 
 def test_cells_too_narrow_for_their_numbers_have_none() -> None:
-    few = cal.group_confidence_diagram(LABELS, P, hierarchy=GROUPS, **NAMED).plot()
+    few = call(cal.group_confidence_diagram, LABELS, P, hierarchy=GROUPS, **NAMED).plot()
     many = cal.group_confidence_diagram(Y, P, hierarchy={f"group number {i}": [i] for i in range(10)}).plot()
     bare = cal.group_confidence_diagram(Y, P, hierarchy={str(i): [i] for i in range(7)} | {"7": [7, 8, 9]}).plot()
     for ax in (few, bare):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from calibrant.figures.murphy import murphy_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -66,9 +67,9 @@ def test_the_area_is_half_the_brier_score_in_fractions() -> None:
 )
 def test_the_area_is_half_the_brier_score(rows: list[tuple[int, float, int]]) -> None:
     y, p, w = (np.array(column) for column in zip(*rows, strict=True))
-    shown = murphy_diagram(y, p, counts=w)
+    shown = murphy_diagram(cal.Predictions(y, p, counts=w))
     assert shown.exact
-    assert shown["model"].brier == pytest.approx(cal.brier(y, p, counts=w), abs=1e-12)
+    assert shown["model"].brier == pytest.approx(cal.brier(cal.Predictions(y, p, counts=w)), abs=1e-12)
     # What is drawn has the same area: straight lines between the thresholds shown.
     assert 2 * np.trapezoid(shown["model"].score, shown.theta) == pytest.approx(shown["model"].brier, abs=1e-12)
     assert_same(shown["model"].score[[0, -1]], [0, 0] if p.min() > 0 else [w[(y == 1) & (p == 0)].sum() / w.sum(), 0])
@@ -98,7 +99,7 @@ def test_lenses_weights_and_views(lens: str) -> None:
 
 def test_rows_without_weight_do_not_count() -> None:
     weight = np.where(np.arange(len(Y)) % 3 == 0, 0, 2)
-    one = murphy_diagram(Y, P, counts=weight, points=50)["model"]
+    one = murphy_diagram(cal.Predictions(Y, P, counts=weight), points=50)["model"]
     other = murphy_diagram(Y[weight > 0], P[weight > 0], points=50)["model"]
     assert_same(one.score, other.score)
 
@@ -127,7 +128,11 @@ def test_the_difference_and_its_band() -> None:
     wide = found.upper[middle] - found.lower[middle]
     assert wide == pytest.approx(2 * 1.96 * rows.std() / np.sqrt(len(Y)), rel=0.35, abs=1e-6)
     counted = murphy_diagram(
-        Y, models, counts=np.full(len(Y), 3), difference=("before", "after"), points=30, n_resamples=80, rng=4
+        cal.Predictions(Y, models, counts=np.full(len(Y), 3)),
+        difference=("before", "after"),
+        points=30,
+        n_resamples=80,
+        rng=4,
     ).difference
     assert counted is not None
     assert (counted.upper - counted.lower)[10] < (found.upper - found.lower)[10]
@@ -136,8 +141,8 @@ def test_the_difference_and_its_band() -> None:
 def test_the_band_honours_importance() -> None:
     weight = np.where(P > 0.5, 1.0, 1e-6)
     words: dict[str, Any] = {"difference": ("before", "after"), "points": 10, "n_resamples": 60, "rng": 0}
-    found = murphy_diagram(Y, {"before": P, "after": Q}, sample_weight=weight, **words).difference
-    half = murphy_diagram(Y[P > 0.5], {"before": P[P > 0.5], "after": Q[P > 0.5]}, **words).difference
+    found = call(murphy_diagram, Y, {"before": P, "after": Q}, sample_weight=weight, **words).difference
+    half = call(murphy_diagram, Y[P > 0.5], {"before": P[P > 0.5], "after": Q[P > 0.5]}, **words).difference
     assert found is not None
     assert half is not None
     np.testing.assert_allclose(found.value, half.value, atol=1e-5)
@@ -197,7 +202,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(LensError, match="has more than one event per row"):
         murphy_diagram([0, 1, 2], np.eye(3), lens="canonical")
     with pytest.raises(UndefinedMetricError, match="is not defined for soft labels"):
-        murphy_diagram([0.5, 0.2], [0.4, 0.3], soft=True)
+        murphy_diagram(cal.Predictions([0.5, 0.2], [0.4, 0.3], soft=True))
     with pytest.raises(ArgumentError, match="level"):
         murphy_diagram(Y, P, level=2)
 

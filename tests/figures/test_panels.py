@@ -115,7 +115,7 @@ def test_classes_are_shown_by_how_often_they_occur() -> None:
     weight = np.where(MANY.y_true == 0, 100.0, 1.0)
     assert list(classwise_panels(MANY.y_true, MANY.y_prob, sample_weight=weight, show=1).diagrams) == ["class 0"]
     names = np.array(["a", "b", "c", "d"])
-    named = classwise_panels(names[MANY.y_true], MANY.y_prob, classes=list(names), show=["d", "a"])
+    named = classwise_panels(cal.Predictions(names[MANY.y_true], MANY.y_prob, classes=list(names)), show=["d", "a"])
     assert list(named.diagrams) == ["d", "a"]
     assert named["a"].lens == "class:a"
     kept = classwise_panels(MANY.y_true, MANY.y_prob, where=MANY.y_true < 2, show=2)
@@ -126,9 +126,9 @@ def test_columns_of_many_labels_are_classes_too() -> None:
     rng = np.random.default_rng(0)
     probs = rng.random((80, 3)) * [0.2, 0.9, 0.5]
     labels = (rng.random((80, 3)) < probs).astype(int)
-    panels = classwise_panels(labels, probs, multilabel=True, show=2)
+    panels = classwise_panels(cal.Predictions(labels, probs, multilabel=True), show=2)
     assert list(panels.diagrams) == ["class 1", "class 2"]
-    soft = classwise_panels(np.array([0.9, 0.8]), np.array([0.7, 0.6]), soft=True)
+    soft = classwise_panels(cal.Predictions(np.array([0.9, 0.8]), np.array([0.7, 0.6]), soft=True))
     assert list(soft.diagrams) == ["class 1", "class 0"]
 
 
@@ -169,11 +169,6 @@ def test_results_are_plain_and_readable() -> None:
         (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.InputTypeError, "models: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true), cal.InputTypeError, "y_true: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true, {}), cal.InputTypeError, "models: must be a mapping"),
-        (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"),
-            cal.LensError,
-            "lens: is determined by the classes; drop lens or use reliability_panels",
-        ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]),
@@ -192,7 +187,7 @@ def test_results_are_plain_and_readable() -> None:
             r"y_true: views and sketches have one event per row; pass labels and probabilities, or a mapping such as \{'cat': sketches\['class:cat'\]\} to reliability_panels",
         ),
         (
-            lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"),
+            lambda: classwise_panels(cal.Predictions([0, 1], [0.6, 0.7], input="confidence")),
             cal.LensError,
             "y_prob: contains confidences only; pass one column per class",
         ),

@@ -17,7 +17,7 @@ from .pictures import assert_readable, assert_same
 DATA = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(1, 2, 3, 2), rng=0)
 NAMES = ["benign", "borderline", "early", "late"]
 Y, P = np.array(NAMES)[DATA.y_true], DATA.y_prob
-FOUND = cal.classwise_curves(Y, P, classes=NAMES)
+FOUND = cal.classwise_curves(cal.Predictions(Y, P, classes=NAMES))
 
 
 def test_each_curve_is_that_of_one_class() -> None:
@@ -27,10 +27,10 @@ def test_each_curve_is_that_of_one_class() -> None:
         np.testing.assert_allclose(FOUND[name].observed, alone.observed)
         np.testing.assert_allclose(FOUND[name].upper, alone.upper)
         assert FOUND[name].slope.value == pytest.approx(alone.slope.value)
-    spline = cal.classwise_curves(Y, P, classes=NAMES, smoother="rcs", level=None, show=["late"])
+    spline = cal.classwise_curves(cal.Predictions(Y, P, classes=NAMES), smoother="rcs", level=None, show=["late"])
     assert list(spline.curves) == ["late"]
     assert spline["late"].smoother == "rcs"
-    assert list(cal.classwise_curves(Y, P, classes=NAMES, show=2).curves) == ["borderline", "early"]
+    assert list(cal.classwise_curves(cal.Predictions(Y, P, classes=NAMES), show=2).curves) == ["borderline", "early"]
 
 
 def test_panels_and_overlay_show_the_curves() -> None:
@@ -56,6 +56,6 @@ def test_forms_and_errors() -> None:
     with pytest.raises(CalibrantError, match="one event per row"):
         cal.classwise_curves(cal.Sketch.of(DATA.y_true == 1, P[:, 1]))
     with pytest.raises(CalibrantError, match="lens"):
-        cal.classwise_curves(Y, P, classes=NAMES, lens="class:late")
+        cal.classwise_curves(cal.Predictions(Y, P, classes=NAMES), lens="class:late")
     with pytest.raises(CalibrantError, match="'wald' is not available for 'loess'"):
-        cal.classwise_curves(Y, P, classes=NAMES, uncertainty="wald")
+        cal.classwise_curves(cal.Predictions(Y, P, classes=NAMES), uncertainty="wald")

@@ -17,6 +17,7 @@ import calibrant as cal
 from calibrant.figures.reliability_diagrams import ReliabilityDiagram, reliability
 from calibrant.figures.uncertainty import Resampler
 from calibrant.inference.bands import calibration_band
+from tests.calling import call
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
@@ -72,7 +73,7 @@ def test_bins_are_those_of_brute_force(words: str) -> None:
     y = (rng.random(64) < p).astype(int)
     w = {"none": np.ones(64), "sample_weight": rng.random(64), "counts": rng.integers(1, 4, 64)}[words]
     given_words = {} if words == "none" else {words: w}
-    diagram = reliability(y, p, bins=5, uncertainty=None, **given_words)
+    diagram = call(reliability, y, p, bins=5, uncertainty=None, **given_words)
     weight, score, rate = np.array(brute_bins(y, p, w, 5)).T
     np.testing.assert_allclose(diagram.table.weight, weight, rtol=1e-12)
     np.testing.assert_allclose(diagram.mean_score, score, rtol=1e-12)
@@ -114,7 +115,7 @@ def test_consistency_bars_of_one_bin_are_binomial_quantiles() -> None:
 
     y, p = [1] * 15 + [0] * 20, [0.3] * 35
     words: dict[str, Any] = {"uncertainty": "consistency", "n_resamples": 20_000, "rng": 0, "interval": 0.9}
-    diagram = reliability(y, p, bins=1, **words)
+    diagram = call(reliability, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 35, 0.3) / 35
     np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
 
@@ -147,7 +148,7 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
 
     y, p = np.array([1] * 9 + [0] * 21), np.linspace(0.2, 0.9, 30)
     words: dict[str, Any] = {"uncertainty": "bootstrap", "n_resamples": 20_000, "rng": 2, "interval": 0.9}
-    diagram = reliability(y, p, bins=1, **words)
+    diagram = call(reliability, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 30, 0.3) / 30
     np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
 
@@ -157,9 +158,9 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
 def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
     times = np.random.default_rng(4).integers(1, 4, 60)
     words: dict[str, Any] = {"uncertainty": how, "kind": kind, "bins": 4, "n_resamples": 50, "rng": 7}
-    counted = reliability(Y[:60], P[:60], counts=times, **words)
-    repeated = reliability(np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
-    again = reliability(Y[:60], P[:60], counts=times, **words)
+    counted = call(reliability, Y[:60], P[:60], counts=times, **words)
+    repeated = call(reliability, np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
+    again = call(reliability, Y[:60], P[:60], counts=times, **words)
     left, right, third = ((d.lower if d.curve is None else d.curve.lower) for d in (counted, repeated, again))
     np.testing.assert_allclose(left, right, atol=1e-9)
     assert np.array_equal(left, third, equal_nan=True)
@@ -168,8 +169,8 @@ def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
 @pytest.mark.parametrize("how", ["bootstrap", "consistency"])
 def test_equal_importance_weights_change_little(how: Any) -> None:
     words: dict[str, Any] = {"uncertainty": how, "bins": 4, "n_resamples": 1500}
-    plain = reliability(Y, P, rng=0, **words)
-    weighted = reliability(Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
+    plain = call(reliability, Y, P, rng=0, **words)
+    weighted = call(reliability, Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
     np.testing.assert_allclose(plain.lower, weighted.lower, atol=0.02)
     np.testing.assert_allclose(plain.upper, weighted.upper, atol=0.02)
 
@@ -368,7 +369,7 @@ def test_results_are_plain_and_readable() -> None:
 )
 def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        reliability(Y, P, **words)
+        call(reliability, Y, P, **words)
 
 
 def test_a_view_is_passed_alone() -> None:
@@ -389,13 +390,13 @@ def test_a_view_is_passed_alone() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
     shares = np.linspace(0, 1, 30)
-    diagram = reliability(shares, shares, soft=True, kind=kind)
+    diagram = reliability(cal.Predictions(shares, shares, soft=True), kind=kind)
     assert diagram.how is None
     assert np.nanmax(np.abs(diagram.table.gap)) < 1e-12
     assert len(png_of(diagram.plot(new_ax()))) > 1000
     for how in ("clopper_pearson", "standard_error", "bootstrap", "consistency", "band"):
         with pytest.raises(cal.UndefinedMetricError):
-            reliability(shares, shares, soft=True, kind=kind, uncertainty=how)  # type: ignore[arg-type]
+            reliability(cal.Predictions(shares, shares, soft=True), kind=kind, uncertainty=how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -470,7 +471,7 @@ def test_consistency_bars_stand_on_the_diagonal() -> None:
 
 
 def test_words_values_and_names_stand_on_the_picture() -> None:
-    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), name="mine")
+    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), label="mine")
     first, second = (text.get_text() for text in ax.get_legend().get_texts())
     assert first == f"mine\nece {cal.ece(Y, P, bins=10):.3f}\nbrier {cal.brier(Y, P):.3f}"
     assert second == "95% intervals"

@@ -12,6 +12,7 @@ from calibrant.decision.areas import augrc, aurc
 from calibrant.decision.thresholds import choose_threshold
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UnknownArgumentError
 from calibrant.figures.selective import risk_coverage_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -87,7 +88,7 @@ def test_the_mark_of_a_coverage_and_of_a_guarantee() -> None:
 def test_counts_are_repeated_rows_and_views_serve() -> None:
     counts = np.arange(len(Y)) % 4
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = risk_coverage_diagram(Y, P, counts=counts)["model"]
+    one = risk_coverage_diagram(cal.Predictions(Y, P, counts=counts))["model"]
     other = risk_coverage_diagram(Y[repeated], P[repeated])["model"]
     for word in ("coverage", "risk", "lower", "upper", "oracle_risk"):
         assert_same(getattr(one, word), getattr(other, word))
@@ -151,10 +152,12 @@ def test_pictures_of_one_model(options: dict[str, bool]) -> None:
 
 
 def test_a_model_without_errors_and_a_single_row() -> None:
-    shown = risk_coverage_diagram([1, 1], [0.6, 0.9], input="confidence")
+    shown = risk_coverage_diagram(cal.Predictions([1, 1], [0.6, 0.9], input="confidence"))
     assert shown["model"].risk.tolist() == [0, 0]
     assert_readable(shown.plot())
-    assert math.isnan(risk_coverage_diagram([0], [0.7], input="confidence", interval=None)["model"].lower[0])
+    assert math.isnan(
+        risk_coverage_diagram(cal.Predictions([0], [0.7], input="confidence"), interval=None)["model"].lower[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_a_model_without_errors_and_a_single_row() -> None:
 )
 def test_what_is_refused(keywords: dict[str, object], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        risk_coverage_diagram(Y, P, **keywords)  # type: ignore[arg-type]
+        call(risk_coverage_diagram, Y, P, **keywords)  # type: ignore[arg-type]
 
 
 def test_models_that_are_refused() -> None:
@@ -202,7 +205,7 @@ def test_models_that_are_refused() -> None:
     with pytest.raises(InputTypeError, match="must be Predictions, a View or a Sketch"):
         risk_coverage_diagram({"a": (Y, P)})
     with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions; pass the Predictions alone"):
-        risk_coverage_diagram({"a": cal.Predictions(Y, P)}, counts=Y)
+        risk_coverage_diagram(cal.Predictions({"a": cal.Predictions(Y, P)}, counts=Y))
     with pytest.raises(ArgumentError, match="unknown model"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)})["b"]
     with pytest.raises(InputTypeError, match="ax: must be a matplotlib Axes"):

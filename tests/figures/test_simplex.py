@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
 from calibrant.figures.simplex import TRIANGLE, simplex_diagram
+from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -32,7 +33,7 @@ def brute_cells(y: Any, p: Any, w: Any, bins: int) -> dict[tuple[int, ...], tupl
 @pytest.mark.parametrize("bins", [1, 4, 7])
 def test_cells_are_what_counting_gives(bins: int) -> None:
     counts = 1 + np.arange(900) % 3
-    shown = simplex_diagram(Y, P, bins=bins, least=0, counts=counts)
+    shown = simplex_diagram(cal.Predictions(Y, P, counts=counts), bins=bins, least=0)
     wanted = brute_cells(Y, P, counts, bins)
     assert len(shown) == len(wanted)
     found = sorted(map(tuple, np.column_stack([shown.probs, shown.outcome, shown.weight]).tolist()))
@@ -87,7 +88,7 @@ def test_three_of_more_classes_are_renormalised_and_stay_calibrated() -> None:
 
 def test_soft_labels_and_vector_views() -> None:
     soft = np.random.default_rng(0).dirichlet([1, 1, 1], 900)
-    shown = simplex_diagram(soft, P, soft=True, bins=1)
+    shown = simplex_diagram(cal.Predictions(soft, P, soft=True), bins=1)
     assert_same(shown.outcome[0], soft.mean(axis=0))
     [view] = cal.class_groups({"a": [0, 1], "b": [2], "c": [3, 4]}).views(cal.Predictions(FIVE.y_true, FIVE.y_prob))
     grouped = simplex_diagram(view, bins=1)
@@ -113,7 +114,7 @@ def test_the_picture_shows_the_data() -> None:
 
 def test_points_lie_in_the_triangle_in_the_colour_of_their_label() -> None:
     names = ["cat", "dog", "horse"]
-    shown = simplex_diagram([names[c] for c in Y], P, classes=names, kind="points", points=300)
+    shown = simplex_diagram(cal.Predictions([names[c] for c in Y], P, classes=names), kind="points", points=300)
     ax = shown.plot()
     assert len(shown) == 300
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["true cat", "true dog", "true horse"]
@@ -162,7 +163,7 @@ def test_renormalised_pictures_say_so() -> None:
 )
 def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        simplex_diagram(Y, P, **keywords)
+        call(simplex_diagram, Y, P, **keywords)
 
 
 def test_what_a_triangle_cannot_show() -> None:
@@ -180,11 +181,11 @@ def test_what_a_triangle_cannot_show() -> None:
     with pytest.raises(
         LensError, match="kind: 'points' are coloured by label, which is not defined for soft labels; use 'arrows'"
     ):
-        simplex_diagram(P, P, soft=True, kind="points")
+        simplex_diagram(cal.Predictions(P, P, soft=True), kind="points")
     with pytest.raises(
         LensError,
         match="corners: selecting rows by label is not defined for soft labels; merge the other classes first",
     ):
-        simplex_diagram(FIVE.y_prob, FIVE.y_prob, soft=True, corners=[0, 1, 2])
+        simplex_diagram(cal.Predictions(FIVE.y_prob, FIVE.y_prob, soft=True), corners=[0, 1, 2])
     with pytest.raises(LensError, match="corners: no row has one of these labels and a positive probability for it"):
         simplex_diagram([0, 0], np.full((2, 5), 0.2), corners=[1, 2, 3])

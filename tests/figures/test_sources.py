@@ -19,7 +19,9 @@ LABEL = (RNG.random(300) < SCORE).astype(int)
 
 @pytest.fixture(scope="module")
 def three() -> cal.Sketches:
-    return cal.Sketches.of(np.array(NAMES)[Y], P, classes=NAMES, groups=np.where(P[:, 0] > 0.3, "a", "b"))
+    return cal.Sketches.of(
+        cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES, groups=np.where(P[:, 0] > 0.3, "a", "b"))
+    )
 
 
 def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
@@ -33,7 +35,7 @@ def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
 
 def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None:
     drawn = cal.reliability(three, bins=10, lens="class:dog")
-    rows = cal.reliability(np.array(NAMES)[Y], P, classes=NAMES, bins=10, lens="class:dog")
+    rows = cal.reliability(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
     np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
     with pytest.raises(
         cal.LensError,
@@ -88,7 +90,7 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
     with pytest.raises(cal.InputTypeError, match="reliability_panels"):
         cal.classwise_panels(three)
     found = cal.reliability_panels({name: three[f"class:{name}"] for name in NAMES})
-    rows = cal.classwise_panels(np.array(NAMES)[Y], P, classes=NAMES)
+    rows = cal.classwise_panels(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES))
     for name in NAMES:
         np.testing.assert_allclose(found.diagrams[name].rate, rows.diagrams[name].rate)
 
@@ -98,14 +100,14 @@ def test_many_labels_are_named_as_many_questions() -> None:
     several = "'classwise' has more than one event per row; name one class, for example lens='class:"
     for ask in (cal.reliability, cal.calibration_curve):
         with pytest.raises(cal.LensError, match=f"{several}0'"):
-            ask(many, P, multilabel=True)
+            ask(cal.Predictions(many, P, multilabel=True))
         with pytest.raises(cal.LensError, match=f"{several}{NAMES[0]}'"):
-            ask(many, P, multilabel=True, classes=NAMES)
-        assert len(ask(many, P, multilabel=True, classes=NAMES, lens=f"class:{NAMES[0]}").rate)
+            ask(cal.Predictions(many, P, multilabel=True, classes=NAMES))
+        assert len(ask(cal.Predictions(many, P, multilabel=True, classes=NAMES), lens=f"class:{NAMES[0]}").rate)
     with pytest.raises(cal.LensError, match="use 'top_label' or 'class:NAME'"):
         cal.calibration_curve(Y, P, lens="classwise")
     with pytest.raises(cal.LensError, match="name one class, for example lens='class:0'"):
-        cal.giviti_test(many, P, multilabel=True)
+        cal.giviti_test(cal.Predictions(many, P, multilabel=True))
 
 
 def test_names_are_never_read_as_formulas() -> None:
@@ -114,13 +116,14 @@ def test_names_are_never_read_as_formulas() -> None:
     odd = [r"$\bad{$", "_x", "c"]
     named = np.array(odd)[Y]
     ax = Figure().add_subplot()
-    cal.reliability(named, P, classes=odd, lens=r"class:$\bad{$").plot(ax, name="_mine")
+    cal.reliability(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
     ax.figure.canvas.draw()
     assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
-    assert any(text.get_text().strip().startswith("_mine") for text in ax.get_legend().get_texts())
-    histogram = cal.score_histogram(named, P, classes=odd, lens=r"class:$\bad{$").plot(Figure().add_subplot())
+    histogram = cal.score_histogram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(
+        Figure().add_subplot()
+    )
     histogram.figure.canvas.draw()
-    panels = cal.classwise_panels(named, P, classes=odd).plot()
+    panels = cal.classwise_panels(cal.Predictions(named, P, classes=odd)).plot()
     panels[0].figure.canvas.draw()
     both = cal.reliability_panels(Y, {r"$\bad{$": P, "_b": P}).plot(layout="overlay")
     both[0].figure.canvas.draw()

@@ -57,7 +57,7 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
 def test_the_picture(low: int, high: int, end: float) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
     found = cal.survival_diagram(**data(300, low, high), n_resamples=20, rng=0)
-    ax = found.plot(name="model")
+    ax = found.plot(label="model")
     assert {line.get_gid() for line in ax.lines} >= {"curve", "groups", "diagonal"}
     assert ax.get_xlim() == pytest.approx(ax.get_ylim())
     assert ax.get_xlim()[1] <= end

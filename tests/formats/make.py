@@ -20,7 +20,7 @@ def main() -> None:
     cal.save(cal.PlattScaling().fit(p, y), folder / "platt.json")
     (folder / "scores.sketch").write_bytes(cal.Sketch.of(y, p).to_bytes())
     groups = np.array(["a", "b", "c"])[np.arange(60) % 3]
-    (folder / "groups.sketch").write_bytes(cal.Sketches.of(y, p, groups=groups).to_bytes())
+    (folder / "groups.sketch").write_bytes(cal.Sketches.of(cal.Predictions(y, p, groups=groups)).to_bytes())
     with tempfile.TemporaryDirectory() as place:
         store = Path(place) / "monitor.db"
         cal.Monitor.create(store, reference=(y, p), rows=20).update(y, p)

@@ -13,6 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.inference.multiplicity import adjust
 from calibrant.util.results import pvalue_text
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -59,7 +60,7 @@ CHECKED: list[tuple[Any, str, str, dict[str, Any], float]] = [
 
 @pytest.mark.parametrize(("data", "metric", "method", "options", "pvalue"), CHECKED)
 def test_checked_values(data: Any, metric: str, method: str, options: dict[str, Any], pvalue: float) -> None:
-    found = cal.assess(*data, metric=metric, method=method, **options)
+    found = call(cal.assess, *data, metric=metric, method=method, **options)
     assert found.pvalue == pytest.approx(pvalue, abs=6e-11)
     assert found.statistic == getattr(cal, metric)(*data, **options)
     assert found.method == method
@@ -102,17 +103,17 @@ def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.nda
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers(metric: str, fixed_design: bool) -> None:
     y, p = overconfident(900, 3)
     words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 24, "fixed_design": fixed_design}
-    first = cal.assess(y, p, rng=5, workers=1, **words)
+    first = call(cal.assess, y, p, rng=5, workers=1, **words)
     assert first.null is not None
     for workers in (2, 8):
-        other = cal.assess(y, p, rng=5, workers=workers, **words)
+        other = call(cal.assess, y, p, rng=5, workers=workers, **words)
         assert other.null is not None
         assert first.null.tobytes() == other.null.tobytes()
         assert first.pvalue == other.pvalue
-    longer = cal.assess(y, p, rng=5, **{**words, "n_resamples": 40})
+    longer = call(cal.assess, y, p, rng=5, **{**words, "n_resamples": 40})
     assert longer.null is not None
     assert longer.null[:24].tobytes() == first.null.tobytes()
-    assert cal.assess(y, p, rng=6, **words).null.tobytes() != first.null.tobytes()  # type: ignore[union-attr]
+    assert call(cal.assess, y, p, rng=6, **words).null.tobytes() != first.null.tobytes()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("n", "k"), [(4000, 2), (300, 3)])
@@ -170,11 +171,13 @@ def test_counts_stand_for_repeated_rows() -> None:
     counts = np.arange(40) % 4
     repeated = np.repeat(y, counts), np.repeat(p, counts)
     for metric, method in (("ecce_mad", "series"), ("hosmer_lemeshow", "chi_square"), ("ecd", "normal")):
-        counted = cal.assess(y, p, metric=metric, method=method, counts=counts)
+        counted = cal.assess(cal.Predictions(y, p, counts=counts), metric=metric, method=method)
         written = cal.assess(*repeated, metric=metric, method=method)
         assert counted.pvalue == pytest.approx(written.pvalue, abs=1e-12)
         assert counted.n == written.n == counts.sum()
-    counted = cal.assess(y, p, metric="ece", method="consistency", counts=counts, rng=0, n_resamples=2000)
+    counted = cal.assess(
+        cal.Predictions(y, p, counts=counts), metric="ece", method="consistency", rng=0, n_resamples=2000
+    )
     written = cal.assess(*repeated, metric="ece", method="consistency", rng=0, n_resamples=2000)
     assert counted.pvalue == pytest.approx(written.pvalue, abs=0.05)
 
@@ -235,7 +238,7 @@ def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:
     if "features" in cal.catalogue[metric].needs:
         words["features"] = np.arange(len(y))[:, None] % 3
     try:
-        found = cal.assess(y, p, metric=metric, rng=0, n_resamples=19, **words)
+        found = call(cal.assess, y, p, metric=metric, rng=0, n_resamples=19, **words)
     except cal.CalibrantError:  # anything else fails
         return
     assert 0 <= found.pvalue <= 1
@@ -253,61 +256,13 @@ def test_bad_arguments_are_named() -> None:
         ({"soft": True}, "assess: is not defined for soft labels"),
     ]:
         with pytest.raises(cal.CalibrantError, match=text):
-            cal.assess([0, 1, 1], [0.2, 0.4, 0.9], metric="ece", **words)  # type: ignore[arg-type]
+            call(cal.assess, [0, 1, 1], [0.2, 0.4, 0.9], metric="ece", **words)  # type: ignore[arg-type]
     with pytest.raises(
         cal.ArgumentError, match=r"method: 'enumeration' of 2\^40 outcomes is too slow; use 'consistency'"
     ):
         cal.assess([0, 1] * 20, [0.3, 0.6] * 20, metric="ece", method="enumeration")
     with pytest.raises(cal.ArgumentError, match="correction"):
         cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]
-
-
-def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
-    y, p = overconfident(50)
-    for call, text in [
-        (lambda: cal.assess(y, p, metrics="ece"), "did you mean 'metric'"),
-        (
-            lambda: cal.assess(y, p, level=0.95),
-            "level: unexpected keyword of assess or ecce_mad; use alpha = 1 - level",
-        ),
-        (
-            lambda: cal.assess(y, p, random_state=0),
-            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
-        ),
-        (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; assess or"),
-        (
-            lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3),
-            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
-        ),
-        (
-            lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
-            "assess_many or its metrics; did you mean 'bins'",
-        ),
-        (lambda: cal.sequential_test(y, p, binz=3), "sequential_test; did you mean 'bins'"),
-        (lambda: cal.safe_hosmer_lemeshow(y, p, confidence_level=0.9), "alpha = 1 - confidence_level"),
-        (
-            lambda: cal.pit_test(y, p, random_state=1),
-            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
-        ),
-        (lambda: cal.calibration_band(y, p, digit=2), "did you mean 'digits'"),
-        (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
-        (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
-        (
-            lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"),
-            "combine: unexpected keyword of hosmer_lemeshow_multinomial",
-        ),
-        (
-            lambda: cal.power("ece", 100, deviation=0.1, n_bins=3),
-            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
-        ),
-        (
-            lambda: cal.power("ece", 100, deviation=0.1, level=0.95),
-            "level: unexpected keyword of power or ece; use alpha = 1 - level",
-        ),
-        (lambda: cal.evaluate(y, p, level=0.95), "level: unexpected keyword of evaluate; use interval"),
-    ]:
-        with pytest.raises(cal.UnknownArgumentError, match=text):
-            call()
 
 
 def test_one_metric_may_be_named_alone() -> None:
@@ -362,10 +317,10 @@ def test_outcomes_are_drawn_where_the_own_test_counts_rows_and_these_have_weight
     score = rng.beta(2, 2, 120)
     label = (rng.random(120) < score).astype(int)
     words: dict[str, Any] = {"metric": metric, "sample_weight": rng.random(120) + 0.5, "rng": 0, "n_resamples": 99}
-    found = cal.assess(label, score, **words)
+    found = call(cal.assess, label, score, **words)
     assert found.method == "consistency"
     assert "is not used: importance weights are not counts of rows" in found.null_distribution
-    assert found.pvalue == cal.assess(label, score, method="consistency", **words).pvalue
+    assert found.pvalue == call(cal.assess, label, score, method="consistency", **words).pvalue
     table = cal.evaluate(
         label, score, metrics=[metric], sample_weight=words["sample_weight"], assess=True, rng=0, n_resamples=99
     )
@@ -413,14 +368,14 @@ def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> Non
 def test_options_that_a_test_does_not_use_are_named() -> None:
     calm = cal.make_calibrated(400, rng=0)
     words: dict[str, Any] = {"n_resamples": 300, "rng": 0}
-    closed = cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad", **words)
+    closed = call(cal.assess, calm.y_true, calm.y_prob, metric="ecce_mad", **words)
     assert closed.unused == ("n_resamples", "rng")
     assert "n_resamples and rng were not used" in repr(closed)
     assert "were not used" in closed._repr_html_()
     assert closed.to_dict()["unused"] == ["n_resamples", "rng"]
-    drawn = cal.assess(calm.y_true, calm.y_prob, metric="ece", exact=True, fixed_design=False, **words)
+    drawn = call(cal.assess, calm.y_true, calm.y_prob, metric="ece", exact=True, fixed_design=False, **words)
     assert drawn.unused == ()
-    own = cal.assess(calm.y_true, calm.y_prob, metric="t_cal", method="adaptive", exact=True, **words)
+    own = call(cal.assess, calm.y_true, calm.y_prob, metric="t_cal", method="adaptive", exact=True, **words)
     assert own.unused == ("exact",)
     tiny = cal.assess([0, 1, 1], [0.2, 0.7, 0.6], metric="ece", fixed_design=False)
     assert tiny.unused == ("fixed_design",)

@@ -127,7 +127,7 @@ def test_counts_are_rows_and_order_plays_no_part() -> None:
     rng = np.random.default_rng(0)
     p, counts = np.round(rng.random(60), 2), rng.integers(0, 5, 60)
     y = (rng.random(60) < p).astype(int)
-    band = calibration_band(y, p, counts=counts)
+    band = calibration_band(cal.Predictions(y, p, counts=counts))
     rows = calibration_band(np.repeat(y, counts), np.repeat(p, counts))
     np.testing.assert_allclose(band.high, rows.high, atol=1e-14)
     np.testing.assert_allclose(band.low, rows.low, atol=1e-14)
@@ -200,7 +200,7 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(cal.errors.WeightsNotSupportedError):
         calibration_band(y, p, sample_weight=[1, 2, 1, 1])
     with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
-        calibration_band([0.2, 0.5, 0.5, 1.0], p, soft=True)
+        calibration_band(cal.Predictions([0.2, 0.5, 0.5, 1.0], p, soft=True))
     for words in ({"alpha": 0}, {"digits": 0}, {"digits": 16}, {"method": "normal"}):
         with pytest.raises(cal.errors.ArgumentError):
             calibration_band(y, p, **words)

@@ -12,6 +12,7 @@ import calibrant as cal
 from calibrant.inference import cells as cells_module
 from calibrant.inference.cells import BIN_CELLS, CellSampler, changes, grids
 from calibrant.inference.resampling import RowSampler, choose_sampler
+from tests.calling import call
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -44,8 +45,8 @@ METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce"
 def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
     y, p = rows(distribution, 4000)
     words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 200}
-    found = cal.assess(y, p, rng=0, **words)
-    single = cal.assess(y, p, rng=1, exact=True, **words)
+    found = call(cal.assess, y, p, rng=0, **words)
+    single = call(cal.assess, y, p, rng=1, exact=True, **words)
     assert found.null is not None
     assert single.null is not None
     same_law(found.null, single.null)
@@ -58,8 +59,8 @@ def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, dist
 def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
     y, p = rows(distribution, 4000)
     words: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200}
-    found = cal.interval(y, p, rng=0, **words)
-    single = cal.interval(y, p, rng=1, exact=True, **words)
+    found = call(cal.interval, y, p, rng=0, **words)
+    single = call(cal.interval, y, p, rng=1, exact=True, **words)
     assert found.sample is not None
     assert single.sample is not None
     same_law(found.sample, single.sample)
@@ -73,9 +74,9 @@ def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribu
 def test_slower_metrics_in_cells(metric: str, distribution: str) -> None:
     y, p = rows(distribution, 4500)
     words: dict[str, Any] = {"metric": metric, "n_resamples": 200}
-    found, single = (cal.assess(y, p, method="consistency", rng=i, exact=i > 0, **words) for i in range(2))
+    found, single = (call(cal.assess, y, p, method="consistency", rng=i, exact=i > 0, **words) for i in range(2))
     same_law(found.null, single.null)  # type: ignore[arg-type]
-    found, single = (cal.interval(y, p, method="percentile", rng=i, exact=i > 0, **words) for i in range(2))
+    found, single = (call(cal.interval, y, p, method="percentile", rng=i, exact=i > 0, **words) for i in range(2))
     same_law(found.sample, single.sample)
 
 
@@ -93,8 +94,8 @@ def test_counts_and_several_classes(fixed_design: bool) -> None:
     three = np.column_stack([sure, 0.6 * (1 - sure), 0.4 * (1 - sure)])
     labels = (np.random.default_rng(1).random((4000, 1)) > three.cumsum(axis=1)).sum(axis=1)
     for data, more in (((y, p), {"counts": counts}), ((labels, three), {})):
-        found = cal.assess(*data, rng=0, **words, **more)
-        single = cal.assess(*data, rng=1, exact=True, **words, **more)
+        found = call(cal.assess, *data, rng=0, **words, **more)
+        single = call(cal.assess, *data, rng=1, exact=True, **words, **more)
         assert "as counts per cell" in found.null_distribution
         assert "row by row" in single.null_distribution
         assert found.null is not None
@@ -125,8 +126,8 @@ def test_errors_of_one_sign_are_not_taken_for_sums() -> None:
     y = (rng.random(5000) < p / 3).astype(int)
     assert cal.ece_em(y, p) == pytest.approx(p.mean() - y.mean(), rel=0.3)
     words: dict[str, Any] = {"metric": "ece_em", "method": "consistency", "n_resamples": 200}
-    found = cal.assess(y, p, rng=0, **words)
-    single = cal.assess(y, p, rng=1, exact=True, **words)
+    found = call(cal.assess, y, p, rng=0, **words)
+    single = call(cal.assess, y, p, rng=1, exact=True, **words)
     assert found.null is not None
     assert single.null is not None
     same_law(found.null, single.null)
@@ -183,7 +184,7 @@ def test_scores_that_vary_more_than_outcomes_are_drawn_again_as_they_are() -> No
 def test_the_choice_depends_neither_on_the_seed_nor_on_workers() -> None:
     y, p = rows("rare")
     words: dict[str, Any] = {"metric": "ece_em", "method": "percentile", "n_resamples": 200}
-    one, again = (cal.interval(y, p, rng=3, workers=workers, **words) for workers in (1, 2))
+    one, again = (call(cal.interval, y, p, rng=3, workers=workers, **words) for workers in (1, 2))
     assert one.sample is not None
     assert again.sample is not None
     assert one.sample.tolist() == again.sample.tolist()

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
+from tests.calling import call
 
 LINE = ("cox_intercept", "cox_slope", "fixed_slope_intercept")
 RATIO = "expected_observed_ratio"
@@ -115,7 +116,7 @@ def test_counts_are_repeated_rows(metric: str, method: str) -> None:
         return
     y, p = drawn(80, 3)
     counts = np.arange(80) % 3
-    counted = cal.interval(y, p, metric=metric, method=method, counts=counts)
+    counted = cal.interval(cal.Predictions(y, p, counts=counts), metric=metric, method=method)
     written = cal.interval(np.repeat(y, counts), np.repeat(p, counts), metric=metric, method=method)
     assert (counted.low, counted.high, counted.n) == pytest.approx((written.low, written.high, written.n), rel=1e-8)
     sketched = cal.interval(cal.Sketch.of(y, p), metric=metric, method=method)
@@ -128,16 +129,18 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
     y, p = drawn(300, 4)
     w = 1.0 + np.arange(300) % 4
     words: dict[str, Any] = {"metric": metric, "method": "sandwich"}
-    weighted = cal.interval(y, p, sample_weight=w, **words)
-    scaled = cal.interval(y, p, sample_weight=7 * w, **words)
+    weighted = call(cal.interval, y, p, sample_weight=w, **words)
+    scaled = call(cal.interval, y, p, sample_weight=7 * w, **words)
     assert (weighted.low, weighted.high) == pytest.approx((scaled.low, scaled.high), rel=1e-9)
-    plain = cal.interval(y, p, **words)
-    alone = cal.interval(y, p, groups=np.arange(300), cluster=True, **words)
+    plain = call(cal.interval, y, p, **words)
+    alone = call(cal.interval, y, p, groups=np.arange(300), cluster=True, **words)
     assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
     # Every row four times in one group is one row.
-    four = cal.interval(np.repeat(y, 4), np.repeat(p, 4), groups=np.repeat(np.arange(300), 4), cluster=True, **words)
+    four = call(
+        cal.interval, np.repeat(y, 4), np.repeat(p, 4), groups=np.repeat(np.arange(300), 4), cluster=True, **words
+    )
     assert (four.low, four.high) == pytest.approx((plain.low, plain.high), rel=1e-9)
-    few = cal.interval(y, p, groups=np.arange(300) % 7, cluster=True, **words)
+    few = call(cal.interval, y, p, groups=np.arange(300) % 7, cluster=True, **words)
     assert "only 7 groups" in few.note
     assert cal.interval(y, p, metric=metric, sample_weight=w).method == (
         "asymptotic" if metric == RATIO else "sandwich"
@@ -148,11 +151,11 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
         with pytest.raises(
             cal.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
         ):
-            cal.interval(y, p, metric=metric, method=method, groups=np.arange(300) // 2, cluster=True)
+            cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
     with pytest.raises(cal.GroupError, match="groups: are required for cluster=True"):
-        cal.interval(y, p, cluster=True, **words)
+        call(cal.interval, y, p, cluster=True, **words)
     with pytest.raises(cal.GroupError, match="at least two groups"):
-        cal.interval(y, p, cluster=True, groups=np.zeros(300), **words)
+        call(cal.interval, y, p, groups=np.zeros(300), cluster=True, **words)
 
 
 def test_no_events() -> None:
@@ -189,7 +192,7 @@ def test_what_is_not_available_is_named() -> None:
         ({"metric": "cox_slope", "method": "wald", "stratify": True}, "'wald' applies to one lens"),
     ):
         with pytest.raises(cal.ArgumentError, match=text):
-            cal.interval(y, p, **words)  # type: ignore[arg-type]
+            call(cal.interval, y, p, **words)  # type: ignore[arg-type]
     firth = cal.interval(y, p, metric="cox_slope", penalty="firth", method="wald")
     assert firth.low < cal.cox_slope(y, p, penalty="firth") < firth.high
     with pytest.raises(cal.UndefinedMetricError, match="penalty='firth'"):
@@ -251,7 +254,8 @@ def test_weights_of_1_are_no_weights() -> None:
     for metric in LINE:
         for method in ("auto", "profile"):
             plain, weighted = (
-                cal.interval(y, p, metric=metric, method=method, **w) for w in ({}, {"sample_weight": np.full(60, 3.0)})
+                call(cal.interval, y, p, metric=metric, method=method, **w)
+                for w in ({}, {"sample_weight": np.full(60, 3.0)})
             )
             assert plain == weighted
 
@@ -264,6 +268,6 @@ def test_sandwich_of_test_and_interval_agree() -> None:
     y, p = drawn(80)
     weight = np.random.default_rng(1).integers(1, 5, 80)
     for w in ({}, {"counts": weight}, {"sample_weight": weight / 2}):
-        ends = cal.interval(y, p, metric="cox_slope", method="sandwich", **w)
-        error = cal.assess(y, p, metric="cox_slope", method="sandwich", **w).detail["slope_error"]
+        ends = call(cal.interval, y, p, metric="cox_slope", method="sandwich", **w)
+        error = call(cal.assess, y, p, metric="cox_slope", method="sandwich", **w).detail["slope_error"]
         assert ends.high - ends.low == pytest.approx(2 * Z * error)

@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.inference import comparison
 from calibrant.inference.resampling import values_on_resamples
 from calibrant.inference.seeds import generator
+from tests.calling import call
 
 
 def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -80,17 +81,16 @@ def test_an_infinite_value_is_not_tested() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"random_state": 0}, "random_state: unexpected keyword of {} or brier; use rng"),
-        ({"alpha": 0.05}, "alpha: unexpected keyword of {} or brier; use level = 1 - alpha"),
-        ({"n_resample": 100}, "n_resample: unexpected keyword of {} or brier; did you mean 'n_resamples'"),
+        ({"random_state": 0}, "random_state: unexpected keyword of {}; use rng"),
+        ({"n_resample": 100}, "n_resample: unexpected keyword of {}; did you mean 'n_resamples'"),
     ],
 )
 def test_unknown_words_are_answered_with_those_of_the_function(words: dict[str, Any], text: str) -> None:
     y, models = two_models()
     with pytest.raises(cal.UnknownArgumentError, match=text.format("compare")):
-        cal.compare(y, models, **words)
+        call(cal.compare, y, models, **words)
     with pytest.raises(cal.UnknownArgumentError, match=text.format("interval")):
-        cal.interval(y, models["a"], metric="brier", **words)
+        call(cal.interval, y, models["a"], metric="brier", **words)
 
 
 def close_models(n: int, seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -136,11 +136,28 @@ def test_few_groups_are_said_with_what_was_measured() -> None:
     p = rng.random(160)
     y = (rng.random(160) < p).astype(int)
     words: dict[str, Any] = {"metric": "brier", "cluster": True, "n_resamples": 199, "rng": 0}
-    few = cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 8, **words)
+    few = call(
+        cal.compare,
+        {
+            "a": cal.Predictions(y, p, groups=np.arange(160) % 8),
+            "b": cal.Predictions(y, p**2, groups=np.arange(160) % 8),
+        },
+        **words,
+    )
     assert "only 8 groups" in few.note
     assert "11% with 8" in few.note
     assert "only 8 groups" in few._repr_html_()
-    assert cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 40, **words).note == ""
+    assert (
+        call(
+            cal.compare,
+            {
+                "a": cal.Predictions(y, p, groups=np.arange(160) % 40),
+                "b": cal.Predictions(y, p**2, groups=np.arange(160) % 40),
+            },
+            **words,
+        ).note
+        == ""
+    )
 
 
 @pytest.mark.parametrize(("level", "least"), [(0.9, 9), (0.95, 19), (0.99, 99)])
@@ -175,7 +192,7 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
     options |= {"groups": rng.integers(0, 30, n)} if "cluster" in more else {}
 
     def found() -> list[dict[str, Any]]:
-        return [cal.compare(y, models, metric=m, n_resamples=30, rng=2, **options).to_dict() for m in ("nll", "brier", "ece", "smece")]  # fmt: skip
+        return [call(cal.compare, y, models, metric=m, n_resamples=30, rng=2, **options).to_dict() for m in ("nll", "brier", "ece", "smece")]  # fmt: skip
 
     short = found()
     monkeypatch.setattr(comparison, "resampled_values", one_by_one)

@@ -17,6 +17,7 @@ from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.inference.metric_tests import DEFAULT_TESTS, effective_terms, few_events
 from calibrant.metrics.cumulative import distributions
 from calibrant.views.view import View
+from tests.calling import call
 
 # Scores next to 0 and 1 are what is tried here.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -70,7 +71,7 @@ def test_rare_events_are_simulated_for_several_classes(metric: str) -> None:
     data = drawn(np.random.default_rng(3).dirichlet([99.5, 0.25, 0.25], 600), 6)
     lens = {} if cal.catalogue[metric].lens == "canonical" else {"lens": "class:1"}
     try:
-        found = cal.assess(*data, metric=metric, n_resamples=19, rng=0, **lens)
+        found = call(cal.assess, *data, metric=metric, n_resamples=19, rng=0, **lens)
     except UndefinedMetricError:  # one outcome alone has no line
         assert metric.startswith("cox")
         return
@@ -109,7 +110,9 @@ def test_tied_scores_need_more_steps() -> None:
         found.null_distribution
     )
     assert found.null_distribution.endswith(", below 400")
-    counted = cal.assess([0, 1] * 200, np.repeat(tied[::10], 2), metric="ecce_r", counts=np.full(400, 5), rng=0)
+    counted = cal.assess(
+        cal.Predictions([0, 1] * 200, np.repeat(tied[::10], 2), counts=np.full(400, 5)), metric="ecce_r", rng=0
+    )
     assert counted.method == "consistency"
     assert cal.assess(*drawn(np.linspace(0.01, 0.99, 200), 3), metric="ecce_r").method == "series"
 
@@ -167,7 +170,8 @@ def test_a_rare_label_that_decides_is_simulated() -> None:
 
 def rejections(metric: str, sample: Any, runs: int, **words: Any) -> int:
     return sum(
-        cal.assess(*drawn(sample(np.random.default_rng(seed)), seed), metric=metric, rng=seed, **words).pvalue <= 0.05
+        call(cal.assess, *drawn(sample(np.random.default_rng(seed)), seed), metric=metric, rng=seed, **words).pvalue
+        <= 0.05
         for seed in range(runs)
     )
 
@@ -210,7 +214,7 @@ def test_hosmer_and_lemeshow_of_wide_logits() -> None:
     p = raw / raw.sum(axis=1, keepdims=True)
     y, _ = drawn(p.astype(np.float64), 2)
     for lens in ("classwise", *(f"class:{c}" for c in range(5))):
-        assert cal.hosmer_lemeshow(y, p, lens=lens, classes=range(5)) < 100
+        assert cal.hosmer_lemeshow(cal.Predictions(y, p, classes=range(5)), lens=lens) < 100
 
 
 @pytest.mark.deep
@@ -277,11 +281,14 @@ def test_few_rows_with_weights_are_enumerated(metric: str) -> None:
 @pytest.mark.parametrize("metric", ["ece", "ecce_mad", "spiegelhalter_z", "brier", "hosmer_lemeshow"])
 def test_counts_are_enumerated_as_the_rows_that_they_are(metric: str) -> None:
     y, p, counts = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.7, 0.4]), np.array([3, 2, 1, 2])
-    one = cal.assess(y, p, metric=metric, counts=counts)
+    one = cal.assess(cal.Predictions(y, p, counts=counts), metric=metric)
     other = cal.assess(np.repeat(y, counts), np.repeat(p, counts), metric=metric)
     assert (one.method, one.n, one.null_distribution) == ("enumeration", 8, other.null_distribution)
     assert_allclose(one.pvalue, other.pvalue)
-    assert cal.assess(y, p, metric="ece", counts=100 * counts, n_resamples=19, rng=0).method == "consistency"
+    assert (
+        cal.assess(cal.Predictions(y, p, counts=100 * counts), metric="ece", n_resamples=19, rng=0).method
+        == "consistency"
+    )
 
 
 # Functions beside assess.
@@ -304,17 +311,22 @@ def test_the_belt_simulates_where_events_are_few() -> None:
 
 def test_the_multinomial_test_simulates_where_labels_are_few() -> None:
     data = drawn(np.random.default_rng(3).dirichlet([99.5, 0.25, 0.25], 600), 6)
-    found = hosmer_lemeshow_multinomial(*data, classes=range(3), n_resamples=99, rng=0)
+    found = hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), n_resamples=99, rng=0)
     assert found.method == "consistency"
-    assert hosmer_lemeshow_multinomial(*data, classes=range(3), method="chi_square").method == "chi_square"
-    fitted = hosmer_lemeshow_multinomial(*data, classes=range(3), fitted_here=True)
+    assert (
+        hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), method="chi_square").method
+        == "chi_square"
+    )
+    fitted = hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), fitted_here=True)
     assert fitted.method == "chi_square"
     assert "approximate" in fitted.null_distribution
     with pytest.raises(ArgumentError, match="method: 'consistency' does not apply to fitted models; use 'chi_square'"):
-        hosmer_lemeshow_multinomial(*data, classes=range(3), fitted_here=True, method="consistency")
+        hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), fitted_here=True, method="consistency")
     sure = np.array([[1.0, 0, 0], [0, 1.0, 0]] * 20)
-    assert hosmer_lemeshow_multinomial([0, 1] * 20, sure, classes=range(3), bins=2, rng=0).pvalue == 1
-    assert hosmer_lemeshow_multinomial([0, 1] * 19 + [0, 2], sure, classes=range(3), bins=2).pvalue == 0
+    assert hosmer_lemeshow_multinomial(cal.Predictions([0, 1] * 20, sure, classes=range(3)), bins=2, rng=0).pvalue == 1
+    assert (
+        hosmer_lemeshow_multinomial(cal.Predictions([0, 1] * 19 + [0, 2], sure, classes=range(3)), bins=2).pvalue == 0
+    )
 
 
 def test_simulated_labels_keep_the_level_of_the_multinomial_test() -> None:
@@ -323,7 +335,7 @@ def test_simulated_labels_keep_the_level_of_the_multinomial_test() -> None:
     rejected = 0
     for seed in range(100):
         data = drawn(np.random.default_rng(seed).dirichlet([0.5] * 3, 200), seed)
-        rejected += hosmer_lemeshow_multinomial(*data, method="consistency", rng=seed, **words).pvalue <= 0.1
+        rejected += call(hosmer_lemeshow_multinomial, *data, method="consistency", rng=seed, **words).pvalue <= 0.1
     assert 2 <= rejected <= 21  # 99.9% of binomial(100, 0.1)
 
 

@@ -16,6 +16,7 @@ from calibrant.inference.intervals import _jackknife, bca_levels, quantiles
 from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.metrics.bin.debiased import t_cal_null_deviation
 from calibrant.views.view import View
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -71,7 +72,7 @@ def test_normal_intervals_are_standard_errors() -> None:
     resampled = cal.interval(y, p, metric="brier", method="percentile", rng=0, n_resamples=2000)
     assert (resampled.low, resampled.high) == pytest.approx((found.low, found.high), abs=0.004)
     counts = np.arange(500) % 3
-    counted = cal.interval(y, p, metric="brier", counts=counts)
+    counted = cal.interval(cal.Predictions(y, p, counts=counts), metric="brier")
     written = cal.interval(np.repeat(y, counts), np.repeat(p, counts), metric="brier")
     assert (counted.low, counted.high) == pytest.approx((written.low, written.high), abs=1e-12)
 
@@ -102,7 +103,9 @@ def test_whole_groups_are_drawn_together() -> None:
     twice = np.concatenate([y, y]), np.concatenate([p, p])
     groups = np.tile(np.arange(60), 2)
     single = cal.interval(y, p, metric="esce", rng=0, n_resamples=1000, exact=True)
-    clustered = cal.interval(*twice, metric="esce", cluster=True, groups=groups, rng=0, n_resamples=1000)
+    clustered = cal.interval(
+        cal.Predictions(*twice, groups=groups), metric="esce", cluster=True, rng=0, n_resamples=1000
+    )
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
@@ -147,10 +150,10 @@ def test_levels_that_cannot_be_corrected(seed: int) -> None:
     """In 50 bins nearly every resample (seed 5) or every one (seed 0) has more error than the rows."""
     calm = cal.make_calibrated(1000, rng=seed)
     words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
-    corrected = cal.interval(calm.y_true, calm.y_prob, method="bca", **words)
+    corrected = call(cal.interval, calm.y_true, calm.y_prob, method="bca", **words)
     assert "nearly all bootstrap replicates lie on one side" in corrected.note
     assert "so the interval is too high" in corrected.note
-    plain = cal.interval(calm.y_true, calm.y_prob, method="percentile", **words)
+    plain = call(cal.interval, calm.y_true, calm.y_prob, method="percentile", **words)
     assert (corrected.low, corrected.high) == (plain.low, plain.high)
 
 
@@ -230,7 +233,7 @@ def test_bad_arguments_are_named() -> None:
         ),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
-            cal.interval(*B, metric="ece", **words)  # type: ignore[arg-type]
+            call(cal.interval, *B, metric="ece", **words)  # type: ignore[arg-type]
 
 
 def test_models_are_compared_on_the_same_rows() -> None:
@@ -314,13 +317,13 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
     problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass (features|groups for one partition)"
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.interval(label, score, **words)
+        call(cal.interval, label, score, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.compare(label, {"one": score, "two": score / 2}, **words)
+        call(cal.compare, label, {"one": score, "two": score / 2}, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.assess(label, score, fixed_design=False, **words)
+        call(cal.assess, label, score, fixed_design=False, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
-        cal.assess(label, score, counts=np.full(60, 2), **words)
+        call(cal.assess, label, score, counts=np.full(60, 2), **words)
 
 
 def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes() -> None:
@@ -328,11 +331,11 @@ def test_a_value_for_each_row_stays_with_rows_that_are_only_given_other_outcomes
     score, near = rng.random(80), rng.random(80)
     label = (rng.random(80) < score).astype(int)
     words: dict[str, Any] = {"metric": "piece", "rng": 0, "n_resamples": 99}
-    found = cal.assess(label, score, proximity=near, **words)
+    found = call(cal.assess, label, score, proximity=near, **words)
     assert found.statistic == cal.piece(label, score, proximity=near)
     weight = np.r_[np.zeros(5), np.ones(80)]
     longer = [np.r_[values[:5], values] for values in (label, score, near)]
-    again = cal.assess(longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
+    again = call(cal.assess, longer[0], longer[1], sample_weight=weight, proximity=longer[2], **words)
     assert again.statistic == found.statistic
     assert again.pvalue == pytest.approx(found.pvalue, abs=0.15)
     draws = [cal.piece(np.random.default_rng(b).random(80) < score, score, proximity=near) for b in range(99)]
@@ -345,11 +348,11 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     probs = rng.dirichlet([1, 1, 1], 100)
     label = np.array([rng.choice(3, p=row) for row in probs])
     words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "n_resamples": 200}
-    found = cal.interval(label, probs, **words)
+    found = call(cal.interval, label, probs, **words)
     assert found.method == "corrected"
-    assert found == cal.interval(label, probs, method="corrected", **words)
+    assert found == call(cal.interval, label, probs, method="corrected", **words)
     with pytest.raises(cal.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"):
-        cal.interval(label, probs, method="asymptotic", **words)
+        call(cal.interval, label, probs, method="asymptotic", **words)
 
 
 def test_an_infinite_end_is_text_for_json_and_a_number_in_a_frame() -> None:
@@ -375,9 +378,9 @@ def test_debiased_errors_are_lifted_too() -> None:
     d = cal.make_miscalibrated(400, warp=cal.simulate.temperature(1.5), distribution=(2, 2), rng=1000)
     words: dict[str, Any] = {"rng": 0, "n_resamples": 200}
     for metric in ("ece_db", "ce2_db", "drmsce"):
-        found = cal.interval(d.y_true, d.y_prob, metric=metric, method="percentile", **words)
+        found = call(cal.interval, d.y_true, d.y_prob, metric=metric, method="percentile", **words)
         assert "so the interval is too high" in found.note
-        corrected = cal.interval(d.y_true, d.y_prob, metric=metric, **words)
+        corrected = call(cal.interval, d.y_true, d.y_prob, metric=metric, **words)
         assert corrected.method == "corrected"
         assert corrected.low <= found.low
         assert corrected.high < found.high
@@ -395,7 +398,7 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
     assert cal.calibration_in_the_large.rows(y, p).tolist() == gap.tolist()
     assert cal.calibration_in_the_large.is_row_mean
     weight = np.arange(400) % 4
-    counted = cal.interval(y, p, metric="calibration_in_the_large", counts=weight)
+    counted = cal.interval(cal.Predictions(y, p, counts=weight), metric="calibration_in_the_large")
     repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
     assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
     assert counted.method == "gamma"
@@ -406,10 +409,10 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
 def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     y, p = predictions(400)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
-    assert cal.interval(y, p, **words).method == "wald"
-    assert cal.interval(y, p, method="bootstrap", **words).method == "percentile"
+    assert call(cal.interval, y, p, **words).method == "wald"
+    assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
     with pytest.raises(cal.ArgumentError, match="is not one with these options"):
-        cal.interval(y, p, method="normal", **words)
+        call(cal.interval, y, p, method="normal", **words)
     with pytest.raises(
         cal.UndefinedMetricError,
         match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",
@@ -530,7 +533,7 @@ def test_gamma_limits_know_weights_counts_and_classes(k: int) -> None:
     label = np.array([rng.choice(k, p=row) for row in probs])
     counts = rng.integers(0, 4, 400)
     for metric in ("brier", "nll", "ecd", "spherical"):
-        counted = cal.interval(label, probs, metric=metric, counts=counts)
+        counted = cal.interval(cal.Predictions(label, probs, counts=counts), metric=metric)
         written = cal.interval(np.repeat(label, counts), np.repeat(probs, counts, axis=0), metric=metric)
         assert (counted.low, counted.high) == pytest.approx((written.low, written.high), rel=1e-9)
         assert counted.method == "gamma"

@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BoundaryScoresWarning, CalibrantError
+from tests.calling import call
 
 DATA = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4)
 Y, P = np.asarray(DATA.y_true), np.asarray(DATA.y_prob)
@@ -93,13 +94,13 @@ def test_the_reference_changes_neither_calibration_in_the_large_nor_the_full_mod
 
 def test_names_counts_and_weights() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    named = cal.multinomial_recalibration(names[Y], P, classes=list(names), reference="borderline")
+    named = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)), reference="borderline")
     assert named.reference == "borderline"
     assert named.classes == ("benign", "invasive", "metastatic")
     np.testing.assert_array_equal(named.full.slopes, FOUND.full.slopes)
     counts = 1 + np.arange(len(Y)) % 3
     repeated = np.repeat(np.arange(len(Y)), counts)
-    one = cal.multinomial_recalibration(Y, P, counts=counts)
+    one = cal.multinomial_recalibration(cal.Predictions(Y, P, counts=counts))
     two = cal.multinomial_recalibration(Y[repeated], P[repeated])
     np.testing.assert_allclose(one.own.slopes, two.own.slopes, rtol=1e-8)
     np.testing.assert_allclose(one.full.slope_errors, two.full.slope_errors, rtol=1e-8)
@@ -167,7 +168,6 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
         ((Y, P), {"reference": 7}, "reference"),
         ((Y, P), {"edge": "trim"}, "edge: must be"),
         ((Y, P), {"level": 95}, "level: must lie"),
-        ((Y, P), {"ref": 1}, "reference"),
         ((P, P), {"soft": True}, "one hard label"),
         (([0, 1, 0], P[:3]), {}, "class 2 does not occur"),
         (([0, 1, 0], [0.2, 0.7, 0.4]), {"input": "confidence"}, "one hard label"),
@@ -175,7 +175,7 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
 )
 def test_errors(arguments: Any, keywords: Any, words: str) -> None:
     with pytest.raises(CalibrantError, match=words):
-        cal.multinomial_recalibration(*arguments, **keywords)
+        call(cal.multinomial_recalibration, *arguments, **keywords)
 
 
 def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
@@ -229,7 +229,7 @@ def test_only_certain_predictions(edge: Any) -> None:
 
 def test_the_first_class_is_the_reference_by_default() -> None:
     names = np.array(["benign", "borderline", "invasive", "metastatic"])
-    found = cal.multinomial_recalibration(names[Y], P, classes=list(names))
+    found = cal.multinomial_recalibration(cal.Predictions(names[Y], P, classes=list(names)))
     assert found.reference == "benign"
     assert found.own.intercepts.tolist() == cal.multinomial_recalibration(Y, P, reference=0).own.intercepts.tolist()
     assert found.notes == ()

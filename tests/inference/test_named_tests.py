@@ -24,6 +24,7 @@ from calibrant.inference.pairs import bootstrap_sums
 from calibrant.inference.replicates import Replicates
 from calibrant.inference.seeds import generator
 from calibrant.metrics.registry import OWN_TESTS
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -33,7 +34,7 @@ D = ([0, 1, 1, 0, 2, 1, 2, 2], np.array(D_PROBS) / 10)
 
 
 def assessed(data: Any, metric: str, method: str, **options: Any) -> Any:
-    return cal.assess(*data, metric=metric, method=method, **{"rng": 0, **options})
+    return call(cal.assess, *data, metric=metric, method=method, **{"rng": 0, **options})
 
 
 def close(value: float, printed: str) -> None:
@@ -167,28 +168,29 @@ def test_belt_against_a_general_optimiser() -> None:
 )
 def test_grades(n: int, k: int, score: float, binomial: str, jeffreys: str) -> None:
     y, p, grade = [1] * k + [0] * (n - k), [score] * n, ["g"] * n
-    exact = grade_tests(y, p, grades=grade)["g"]
+    exact = grade_tests(cal.Predictions(y, p, groups=grade))["g"]
     close(exact.pvalue, binomial)
-    close(grade_tests(y, p, grades=grade, method="jeffreys")["g"].pvalue, jeffreys)
+    close(grade_tests(cal.Predictions(y, p, groups=grade), method="jeffreys")["g"].pvalue, jeffreys)
     assert (exact.rows, exact.events) == (n, k)
     assert_allclose(exact.pvalue, stats.binomtest(k, n, score, "greater").pvalue)
     assert_allclose(
-        grade_tests(y, p, grades=grade, alternative="less")["g"].pvalue, stats.binomtest(k, n, score, "less").pvalue
+        grade_tests(cal.Predictions(y, p, groups=grade), alternative="less")["g"].pvalue,
+        stats.binomtest(k, n, score, "less").pvalue,
     )
 
 
 def test_grades_table() -> None:
     y, p = sample(300, 4)
     names = np.array(["A", "B", "C"])[np.digitize(p, [0.3, 0.7])]
-    by_name = grade_tests(y, p, grades=names)
+    by_name = grade_tests(cal.Predictions(y, p, groups=names))
     by_band = grade_tests(y, p, edges=[0, 0.3, 0.7, 1], method="binomial")
     assert [t.pvalue for t in by_name.grades] == [t.pvalue for t in by_band.grades]
     assert by_band.grades[0].grade == (0.0, 0.3)
     alone = np.sort([t.pvalue for t in by_name.grades])
     holm = np.minimum(1, np.maximum.accumulate(alone * [3, 2, 1]))
     assert_allclose(np.sort([t.adjusted for t in by_name.grades]), holm)
-    weighed = grade_tests(y, p, grades=names, counts=np.full(300, 2))
-    doubled = grade_tests(np.tile(y, 2), np.tile(p, 2), grades=np.tile(names, 2))
+    weighed = grade_tests(cal.Predictions(y, p, counts=np.full(300, 2), groups=names))
+    doubled = grade_tests(cal.Predictions(np.tile(y, 2), np.tile(p, 2), groups=np.tile(names, 2)))
     assert_allclose([t.pvalue for t in weighed.grades], [t.pvalue for t in doubled.grades], rtol=1e-9)
     assert grade_tests(cal.Predictions(y, p, groups=names)).grades == by_name.grades
     assert by_name.to_dict()["grades"][1]["grade"] == "B"
@@ -200,7 +202,7 @@ def test_grades_lights_and_empty_bands() -> None:
     assert [t.light for t in found.grades] == ["", "green", ""]
     assert math.isnan(found.grades[0].pvalue)
     assert found.grades[1].adjusted == found.grades[1].pvalue
-    strict = grade_tests([1] * 5 + [0] * 195, [0.01] * 200, grades=["x"] * 200, rates={"x": 0.005})
+    strict = grade_tests(cal.Predictions([1] * 5 + [0] * 195, [0.01] * 200, groups=["x"] * 200), rates={"x": 0.005})
     assert strict["x"].light == "red"
     assert strict["x"].score == 0.005
     assert strict.rejected == ("x",)
@@ -220,7 +222,7 @@ def test_multinomial_hosmer_lemeshow() -> None:
     y, p = vectors(500, 1)
     weight = np.random.default_rng(0).integers(0, 3, 500)
     assert_allclose(
-        hosmer_lemeshow_multinomial(y, p, counts=weight).statistic,
+        hosmer_lemeshow_multinomial(cal.Predictions(y, p, counts=weight)).statistic,
         hosmer_lemeshow_multinomial(np.repeat(y, weight), np.repeat(p, weight, axis=0)).statistic,
     )
 
@@ -301,7 +303,7 @@ def test_defaults() -> None:
         assert OWN_TESTS[metric]
     y, p = sample(40, 0)
     assert cal.assess(y, p, metric="t_cal", n_resamples=19, rng=0).method == "consistency"
-    assert cal.assess(y, p, metric="mcm", groups=y * 0, n_resamples=19, rng=0).method == "consistency"
+    assert cal.assess(cal.Predictions(y, p, groups=y * 0), metric="mcm", n_resamples=19, rng=0).method == "consistency"
     assert cal.assess(*sample(400, 0), metric="cox_slope").method == "profile"
 
 
@@ -410,12 +412,12 @@ def test_the_logit_shift_has_its_own_sign() -> None:
     p = rng.random(400) * 0.96 + 0.02
     y = (rng.random(400) < 1 / (1 + (1 - p) / p * math.exp(-0.6))).astype(int)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "rng": 0}
-    assert cal.assess(y, p, form="logit", alternative="greater", **words).pvalue < 0.001
-    assert cal.assess(y, p, form="logit", alternative="less", **words).pvalue > 0.999
-    assert cal.assess(y, p, alternative="less", **words).pvalue < 0.001
+    assert call(cal.assess, y, p, form="logit", alternative="greater", **words).pvalue < 0.001
+    assert call(cal.assess, y, p, form="logit", alternative="less", **words).pvalue > 0.999
+    assert call(cal.assess, y, p, alternative="less", **words).pvalue < 0.001
     for side in ("greater", "less", "two-sided"):
-        asymptotic = cal.assess(y, p, form="logit", alternative=side, **words)
-        drawn = cal.assess(y, p, form="logit", alternative=side, method="consistency", **words)
+        asymptotic = call(cal.assess, y, p, form="logit", alternative=side, **words)
+        drawn = call(cal.assess, y, p, form="logit", alternative=side, method="consistency", **words)
         assert asymptotic.pvalue == pytest.approx(drawn.pvalue, abs=0.005)
 
 
@@ -439,15 +441,15 @@ def test_few_expected_events_are_drawn(binning: str) -> None:
     p = rng.beta(1, 11, 60)
     y = (rng.random(60) < p).astype(int)
     words: dict[str, Any] = {"metric": "hosmer_lemeshow", "binning": binning, "rng": 0}
-    found = cal.assess(y, p, **words)
+    found = call(cal.assess, y, p, **words)
     assert found.method == "consistency"
     assert "'chi_square' is not used: the sum of p(1 - p) is" in found.null_distribution
-    assert found.pvalue == cal.assess(y, p, method="consistency", **words).pvalue
-    rough = cal.assess(y, p, method="chi_square", **words)
+    assert found.pvalue == call(cal.assess, y, p, method="consistency", **words).pvalue
+    rough = call(cal.assess, y, p, method="chi_square", **words)
     assert rough.method == "chi_square"
     assert "approximate" in rough.null_distribution
     y, p = sample(2000, 1)
-    plain = cal.assess(y, p, **words)
+    plain = call(cal.assess, y, p, **words)
     assert (plain.method, plain.null_distribution) == ("chi_square", "chi-square with 10 degrees of freedom")
     impossible = cal.assess([0, 1] * 20 + [1], [0.0, 1.0] * 20 + [0.0], metric="hosmer_lemeshow")
     assert (impossible.method, impossible.pvalue) == ("chi_square", 0)
@@ -603,7 +605,7 @@ def test_deviation_by_enumeration() -> None:
     for options in ({}, {"sample_weight": weight}, {"unbiased": True}, {"sample_weight": weight, "unbiased": True}):
         values, chance = [], []
         for y in itertools.product((0, 1), repeat=6):
-            values.append(cal.t_cal(list(y), p, bins=2, **options))
+            values.append(call(cal.t_cal, list(y), p, bins=2, **options))
             chance.append(np.prod(np.where(y, p, 1 - p)))
         exact = math.sqrt(np.dot(chance, np.square(values)))
         found = assessed(([0, 1, 0, 1, 1, 0], p), "t_cal", "normal", bins=2, **options)
@@ -621,11 +623,11 @@ def test_dyadic_levels_are_the_metric(kind: str) -> None:
         "importance": {"sample_weight": rng.random(60) + 0.1},
         "unbiased": {"unbiased": True},
     }[kind]
-    view = cal.t_cal.views(y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
+    view = call(cal.t_cal.views, y, p, **{w: v for w, v in words.items() if w != "unbiased"})[0].as_vector()
     bins = Dyadic(view, view.raw_probs, kind == "unbiased")
     values = bins.values((view.weights * (view.labels == 1))[bins.order])
     for level, value in enumerate(values[:10], 1):
-        assert_allclose(value, cal.t_cal(y, p, bins=2**level, **words), atol=1e-13)
+        assert_allclose(value, call(cal.t_cal, y, p, bins=2**level, **words), atol=1e-13)
 
 
 def test_number_of_levels() -> None:
@@ -826,9 +828,9 @@ def test_importance_is_refused(metric: str, method: str) -> None:
 
 def test_importance_is_refused_by_functions() -> None:
     weight = {"sample_weight": np.arange(1.0, 11.0)}
-    for call in (giviti_test, hosmer_lemeshow_multinomial):
+    for test in (giviti_test, hosmer_lemeshow_multinomial):
         with pytest.raises(WeightsNotSupportedError):
-            call(*B, **weight)
+            test(*B, **weight)
     with pytest.raises(WeightsNotSupportedError):
         grade_tests(*B, edges=[0, 1], **weight)
 

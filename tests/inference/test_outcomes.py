@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 SCORES = [[0.2, 0.35, 0.7, 0.9], [0.2, 0.35, 0.5, 0.9]]
 LABELS = [0, 1, 1, 1]
@@ -43,13 +44,13 @@ def test_metrics_of_the_true_class_are_not_enumerated() -> None:
         cal.ArgumentError,
         match="method: 'enumeration' requires one score per row, and a metric that does not depend on the class; use 'consistency'",
     ):
-        cal.assess(y, p, method="enumeration", **words)
-    own, wanted = cal.wsmcs(y, p, classes=[0, 1, 2]), 0.0
+        call(cal.assess, y, p, method="enumeration", **words)
+    own, wanted = cal.wsmcs(cal.Predictions(y, p, classes=[0, 1, 2])), 0.0
     for labels in itertools.product(range(3), repeat=4):
         chance = float(np.prod([row[label] for row, label in zip(p, labels, strict=True)]))
-        wanted += chance * (cal.wsmcs(labels, p, classes=[0, 1, 2]) >= own - 1e-12)
+        wanted += chance * (cal.wsmcs(cal.Predictions(labels, p, classes=[0, 1, 2])) >= own - 1e-12)
     assert wanted == pytest.approx(0.838, abs=5e-4)
-    assert cal.assess(y, p, rng=0, n_resamples=2000, **words).pvalue == pytest.approx(wanted, abs=0.04)
+    assert call(cal.assess, y, p, rng=0, n_resamples=2000, **words).pvalue == pytest.approx(wanted, abs=0.04)
 
 
 def underconfident(k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +96,7 @@ def test_monotone_functions_of_a_score_have_its_p_value(first: str, second: dict
     p = rng.random(300)
     y = (rng.random(300) < 0.8 * p + 0.1).astype(int)
     words: dict[str, Any] = {"rng": 0, "n_resamples": 199, "method": "consistency"}
-    assert cal.assess(y, p, **second, **words).pvalue == cal.assess(y, p, metric=first, **words).pvalue
+    assert call(cal.assess, y, p, **second, **words).pvalue == call(cal.assess, y, p, metric=first, **words).pvalue
 
 
 LABEL, SURE = cal.select.label(1), cal.select.output(low=0.7)
@@ -136,7 +137,7 @@ def test_the_remedy_of_pws_is_no_default() -> None:
 @pytest.mark.parametrize("test", [cal.giviti_test, cal.sequential_test, cal.grade_tests])
 def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
     data = cal.make_calibrated(200, rng=0)
-    words = {"grades": np.arange(200) % 4} if test is cal.grade_tests else {}
+    words = {"edges": [0.0, 0.5, 1.0]} if test is cal.grade_tests else {}
     with pytest.raises(
         cal.errors.ArgumentError,
         match=r"where: label in \[1\] selects rows by their labels, which then do not follow the predicted probabilities; select by prediction or score instead",

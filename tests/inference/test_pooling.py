@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, CalibrantError, ShapeError, UndefinedMetricError, UnknownArgumentError
+from calibrant.errors import ArgumentError, CalibrantError, ShapeError, UndefinedMetricError
 
 SLOPES, ERRORS = [0.82, 1.05, 0.64, 0.91, 1.12], [0.10, 0.12, 0.09, 0.15, 0.11]
 RNG = np.random.default_rng(5)
@@ -178,7 +178,6 @@ def test_text_json_and_names() -> None:
         ((SLOPES, ERRORS), {"method": "fixed", "interval": "hartung_knapp"}, ArgumentError, "random effects"),
         ((SLOPES, ERRORS), {"method": "fixed", "prediction_df": "k-2"}, ArgumentError, "no prediction interval"),
         ((SLOPES, ERRORS), {"transform": "log"}, ArgumentError, "transform"),
-        ((SLOPES, ERRORS), {"weights": [1]}, UnknownArgumentError, "weights"),
     ],
 )
 def test_errors(arguments: Any, keywords: Any, error: type[CalibrantError], words: str) -> None:

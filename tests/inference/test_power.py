@@ -358,11 +358,9 @@ def test_bad_arguments_are_named() -> None:
     for words in wrong:
         with pytest.raises(cal.errors.ArgumentError):
             power("ecce_mad", **{"n": 100, **words})
-    with pytest.raises(cal.errors.UnknownArgumentError, match="power or ecce_mad"):
+    with pytest.raises(cal.errors.UnknownArgumentError, match="unexpected keyword of power"):
         power("ecce_mad", 100, deviation=0.1, bins=3)
-    with pytest.raises(
-        cal.errors.UnknownArgumentError, match="n: unexpected keyword of sample_size or ece; sample_size or"
-    ):
+    with pytest.raises(cal.errors.UnknownArgumentError, match="n: unexpected keyword of sample_size; "):
         sample_size("ece", deviation=0.1, n=100)
     with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'power'"):
         sample_size("ece", deviation=0.1, pwer=0.9)

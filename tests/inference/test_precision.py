@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, UndefinedMetricError, UnknownArgumentError
+from calibrant.errors import ArgumentError, UndefinedMetricError
 
 Z = 1.959963984540054
 
@@ -213,11 +213,6 @@ def test_messages(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         cal.precision_sample_size(**given)
     assert message in str(caught.value)
-
-
-def test_unknown_keywords_are_named() -> None:
-    with pytest.raises(UnknownArgumentError, match="cstatistic: unexpected keyword of precision_sample_size"):
-        cal.precision_sample_size((2, 8), cstatistic=0.7)  # type: ignore[call-arg]
 
 
 def test_number_of_rows_is_checked() -> None:

@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.inference import metric_tests
 from calibrant.inference.pvalues import compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from calibrant.inference.significance import _min_p
+from tests.calling import call
 
 Floats = Any
 
@@ -162,7 +163,7 @@ def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, 
             drawn = cal.make_miscalibrated(150, warp=cal.simulate.temperature(temperature), rng=3)
             score = np.clip(drawn.y_prob**shift, 0.001, 0.999)
             words: dict[str, Any] = {"metric": metric, "alternative": alternative, "rng": 0, "n_resamples": 399}
-            found = cal.assess(drawn.y_true, score, method="consistency", **words)
+            found = call(cal.assess, drawn.y_true, score, method="consistency", **words)
             assert (found.lower_critical_value is None) == (alternative != "two-sided")
             assert beyond(found) == found.rejected
             rejected.append(found.rejected)
@@ -191,7 +192,7 @@ def test_thresholds_of_normal_laws_have_a_p_value_of_alpha(
     rejected, limits = [], set()
     for power in (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0):
         y = (rng.random(200) < p**power).astype(int)
-        found = cal.assess(y, p, metric=metric, method="normal", alternative=alternative, **words, **weight)
+        found = call(cal.assess, y, p, metric=metric, method="normal", alternative=alternative, **words, **weight)
         assert beyond(found) == found.rejected
         rejected.append(found.rejected)
         limits.add((found.lower_critical_value, found.critical_value))
@@ -251,8 +252,8 @@ def test_both_thresholds_are_said() -> None:
 def test_an_error_has_no_values_below_its_ideal() -> None:
     drawn = cal.make_calibrated(300, rng=2)
     words: dict[str, Any] = {"metric": "ece", "rng": 0, "n_resamples": 99}
-    both = cal.assess(drawn.y_true, drawn.y_prob, alternative="two-sided", **words)
-    one = cal.assess(drawn.y_true, drawn.y_prob, **words)
+    both = call(cal.assess, drawn.y_true, drawn.y_prob, alternative="two-sided", **words)
+    one = call(cal.assess, drawn.y_true, drawn.y_prob, **words)
     assert both.lower_critical_value is None
     assert (both.critical_value, both.pvalue) == (one.critical_value, one.pvalue)
 
@@ -263,7 +264,7 @@ def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
     assert (both.lower_critical_value, both.critical_value) == (pytest.approx(0.25), np.inf)
     assert "a value below 0.2500 would be significant" in both.verdict
     words: dict[str, Any] = {"metric": "expected_observed_ratio", "method": "consistency", "rng": 0}
-    drawn = cal.assess([0] * 5, [0.05] * 5, n_resamples=29, **words)
+    drawn = call(cal.assess, [0] * 5, [0.05] * 5, n_resamples=29, **words)
     assert (drawn.lower_critical_value, drawn.critical_value) == (-np.inf, np.inf)
     assert "would be significant" not in drawn.verdict
     assert drawn.to_dict()["lower_critical_value"] == "-inf"

@@ -18,6 +18,7 @@ from calibrant.inference.resampling import PredictionSampler
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
+from tests.calling import call
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -40,9 +41,9 @@ def counted() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, Any]) -> None:
     y, p, counts, groups = counted()
     draws: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200, "rng": 5, **words}
-    found = cal.interval(y, p, counts=counts, groups=groups, **draws)
+    found = call(cal.interval, y, p, counts=counts, groups=groups, **draws)
     y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
-    written = cal.interval(y, p, groups=groups, **draws)
+    written = call(cal.interval, y, p, groups=groups, **draws)
     assert found.sample is not None
     assert found.sample.tolist() == written.sample.tolist()  # type: ignore[union-attr]
     assert (found.low, found.high, found.n, found.note) == (written.low, written.high, written.n, written.note)
@@ -52,9 +53,18 @@ def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, 
 def test_counts_are_repeated_rows_when_models_are_compared() -> None:
     y, p, counts, groups = counted()
     words: dict[str, Any] = {"n_resamples": 200, "rng": 1, "cluster": True}
-    found = cal.compare(y, {"a": p, "b": p**2}, counts=counts, groups=groups, **words)
+    found = call(
+        cal.compare,
+        {
+            "a": cal.Predictions(y, p, counts=counts, groups=groups),
+            "b": cal.Predictions(y, p**2, counts=counts, groups=groups),
+        },
+        **words,
+    )
     y, p, groups = (np.repeat(values, counts) for values in (y, p, groups))
-    assert found == cal.compare(y, {"a": p, "b": p**2}, groups=groups, **words)
+    assert found == call(
+        cal.compare, {"a": cal.Predictions(y, p, groups=groups), "b": cal.Predictions(y, p**2, groups=groups)}, **words
+    )
     assert found.n == counts.sum()
 
 
@@ -63,16 +73,18 @@ def test_one_group_cannot_be_drawn_again() -> None:
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.interval(y, p, metric="brier", groups=[1] * 40, cluster=True)
+        cal.interval(cal.Predictions(y, p, groups=[1] * 40), metric="brier", cluster=True)
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.compare(y, {"a": p, "b": p}, groups=[1] * 40, cluster=True)
+        cal.compare(
+            {"a": cal.Predictions(y, p, groups=[1] * 40), "b": cal.Predictions(y, p, groups=[1] * 40)}, cluster=True
+        )
     groups = np.repeat([1, 2], 20)
     with pytest.raises(
         cal.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
     ):
-        cal.interval(y, p, metric="brier", groups=groups, where=groups == 2, cluster=True)
+        cal.interval(cal.Predictions(y, p, groups=groups), metric="brier", where=groups == 2, cluster=True)
     with pytest.raises(cal.GroupError, match="groups: are required for cluster resampling; pass groups"):
         cal.compare(y, {"a": p, "b": p}, cluster=True)
 
@@ -82,8 +94,8 @@ def test_few_groups_carry_a_note(groups: int, few: bool) -> None:
     y, p, _, _ = counted()
     words: dict[str, Any] = {"groups": np.arange(60) % groups, "cluster": True, "rng": 0, "n_resamples": 200}
     text = f"only {groups} groups: with few groups intervals are too short"
-    assert (text in cal.interval(y, p, metric="brier", **words).note) is few
-    compared = cal.compare(y, {"a": p, "b": p**2}, **words)
+    assert (text in call(cal.interval, y, p, metric="brier", **words).note) is few
+    compared = call(cal.compare, y, {"a": p, "b": p**2}, **words)
     assert compared.note.startswith(text) is few
     assert (f"note: {text}" in repr(compared)) is few
     assert compared.to_dict()["note"] == compared.note
@@ -148,15 +160,15 @@ def test_what_is_measured_one_by_one() -> None:
 def test_resamples_of_pairs_are_the_same_for_any_number_of_workers_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = vectors(300, 3)
     words: dict[str, Any] = {"metric": "skce_uq", "rng": 2, "n_resamples": 200}
-    found = cal.interval(y, p, **words)
-    again = cal.interval(y, p, workers=3, **words)
+    found = call(cal.interval, y, p, **words)
+    again = call(cal.interval, y, p, workers=3, **words)
     assert found.sample is not None
     assert again.sample is not None
     assert found == again
     assert found.sample.tolist() == again.sample.tolist()
     monkeypatch.setattr("calibrant.inference.pair_resampling.COUNT_ENTRIES", 1000)
     monkeypatch.setattr("calibrant.inference.pair_resampling.TILE", 64)
-    small = cal.interval(y, p, **words)
+    small = call(cal.interval, y, p, **words)
     np.testing.assert_allclose(small.sample, found.sample, rtol=0, atol=1e-14)  # type: ignore[arg-type]
 
 
@@ -222,11 +234,11 @@ def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: p
     p = rng.random((rows, 3))
     y = (rng.random((rows, 3)) < p).astype(int)
     words: dict[str, Any] = {"metric": "skce_uq", "multilabel": True, "n_resamples": 20, "rng": 0}
-    found = cal.assess(y, p, **words)
+    found = call(cal.assess, y, p, **words)
     assert len(asked) == 3  # once for each label
     assert found.null is not None
     monkeypatch.setattr(pairs, "_KNOWN", Forgetful())
-    again = cal.assess(y, p, **words)
+    again = call(cal.assess, y, p, **words)
     assert len(asked) == 3 + 3 * 21
     assert again.null is not None
     assert again.null.tobytes() == found.null.tobytes()

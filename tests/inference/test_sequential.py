@@ -22,6 +22,7 @@ from calibrant.inference.e_values import (
 )
 from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemeshow, sequential_test
 from calibrant.views.view import VectorView
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 
@@ -303,8 +304,8 @@ def test_what_has_no_order_is_refused() -> None:
     for weights in ({"sample_weight": [1, 2, 1, 1]}, {"counts": [1, 2, 1, 1]}):
         for test in (safe_hosmer_lemeshow, sequential_test, pit_test):
             with pytest.raises(cal.errors.WeightsNotSupportedError):
-                test(y, p, **weights)
-    assert sequential_test(y, p, counts=[1, 1, 1, 1]).value == sequential_test(y, p).value
+                call(test, y, p, **weights)
+    assert sequential_test(cal.Predictions(y, p, counts=[1, 1, 1, 1])).value == sequential_test(y, p).value
     with pytest.raises(
         cal.errors.ArgumentError,
         match="y_true: sequential_test requires the order of the rows, which a sketch does not keep; pass the rows instead of a sketch",
@@ -315,17 +316,15 @@ def test_what_has_no_order_is_refused() -> None:
 def test_bad_arguments_are_named() -> None:
     y, p = A
     with pytest.raises(cal.errors.UndefinedMetricError, match="soft"):
-        sequential_test([0.2, 0.5, 0.5, 1.0], p, soft=True)
+        sequential_test(cal.Predictions([0.2, 0.5, 0.5, 1.0], p, soft=True))
     rows = np.full((4, 3), 1 / 3)
     with pytest.raises(cal.errors.LensError):
         sequential_test([0, 1, 2, 0], rows, lens="classwise")
     with pytest.raises(cal.errors.LensError):
         sequential_test([0, 1, 2, 0], rows, lens="canonical")
-    with pytest.raises(cal.errors.UnknownArgumentError):
-        sequential_test(y, p, bin=3)
     for words in ({"alpha": 0}, {"alpha": 1.5}, {"splits": 0}):
         with pytest.raises(cal.errors.ArgumentError):
-            safe_hosmer_lemeshow(y, p, **words)
+            call(safe_hosmer_lemeshow, y, p, **words)
     with pytest.raises(cal.errors.ArgumentError):
         sequential_test(y, p, bins=0)
     assert sequential_test([0, 1, 2, 0], rows).lens == "top_label"

@@ -61,16 +61,18 @@ def test_order_and_splits_change_no_bit() -> None:
 def test_counts_are_repeated_rows() -> None:
     y, p = rows(2000)
     counts = np.random.default_rng(0).integers(0, 6, 2000)
-    assert cal.Sketch.of(y, p, counts=counts) == cal.Sketch.of(np.repeat(y, counts), np.repeat(p, counts))
+    assert cal.Sketch.of(cal.Predictions(y, p, counts=counts)) == cal.Sketch.of(
+        np.repeat(y, counts), np.repeat(p, counts)
+    )
     large = np.full(2000, 2**20)
-    sketch = cal.Sketch.of(y, p, counts=large)
+    sketch = cal.Sketch.of(cal.Predictions(y, p, counts=large))
     assert sketch.n == 2000 * 2**20
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
     with pytest.raises(
         cal.WeightError,
         match=r"counts: counts must not add up to more than 2\*\*53 rows; got 9\.0072e\+18; pass sample_weight where only ratios matter",
     ):
-        cal.Sketch.of(y, p, counts=np.full(2000, 2**52))
+        cal.Sketch.of(cal.Predictions(y, p, counts=np.full(2000, 2**52)))
 
 
 @pytest.mark.parametrize("metric", SCORED, ids=lambda m: m.id)

@@ -148,8 +148,8 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
 
 def test_metrics_of_groups_use_the_combinations() -> None:
     crossed = FRAME.contract + FRAME.senior.astype(str)
-    several = cal.fece(FRAME, label="y", prob="p", groups=["contract", "senior"])
-    assert several == cal.fece(FRAME.y, FRAME.p, groups=crossed)
+    several = cal.fece(cal.Predictions(FRAME, label="y", prob="p", groups=["contract", "senior"]))
+    assert several == cal.fece(cal.Predictions(FRAME.y, FRAME.p, groups=crossed))
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_metrics_of_groups_use_the_combinations() -> None:
 )
 def test_bad_groups_are_named(by: str, message: str) -> None:
     with pytest.raises(cal.CalibrantError) as caught:
-        cal.evaluate(FRAME, label="y", prob="p", by=by, metrics="brier")
-    assert str(caught.value).startswith("by: ")
+        cal.evaluate(cal.Predictions(FRAME, label="y", prob="p", groups=by), metrics="brier")
+    assert str(caught.value).startswith("groups: ")
     assert message in str(caught.value)
 
 

@@ -51,21 +51,21 @@ def test_rows_that_sum_to_one_are_no_logits(classes: int, dtype: Any) -> None:
         ProbabilitiesAsLogitsWarning,
         match=r"these values look like probabilities \(every row is non-negative and sums to 1, or every entry lies in \[0, 1\] and fits the labels better that way\); as logits they pass through a softmax or sigmoid once more; drop input='logit', or .*output=lambda p: p\.log\(\)",
     ):
-        cal.ece(y, probs.astype(dtype), input="logit")
+        cal.ece(cal.Predictions(y, probs.astype(dtype), input="logit"))
     for metric in (cal.nll, cal.brier):
         with pytest.warns(ProbabilitiesAsLogitsWarning):
-            metric(y[:5], probs[:5].astype(dtype), input="logit")
-    assert cal.ece(y, np.log(probs + 1e-9), input="logit") < 0.2
+            metric(cal.Predictions(y[:5], probs[:5].astype(dtype), input="logit"))
+    assert cal.ece(cal.Predictions(y, np.log(probs + 1e-9), input="logit")) < 0.2
 
 
 def test_one_column_of_probabilities_as_logits() -> None:
     y, p = two()
     with pytest.warns(ProbabilitiesAsLogitsWarning):
-        cal.ece(y, p, input="logit")
+        cal.ece(cal.Predictions(y, p, input="logit"))
     with pytest.warns(ProbabilitiesAsLogitsWarning):
-        cal.ece(y, np.column_stack([np.zeros(len(p)), p]), input="logit")
+        cal.ece(cal.Predictions(y, np.column_stack([np.zeros(len(p)), p]), input="logit"))
     with pytest.warns(ProbabilitiesAsLogitsWarning):
-        cal.ece(np.column_stack([y, y]), np.column_stack([p, p]), input="logit", multilabel=True)
+        cal.ece(cal.Predictions(np.column_stack([y, y]), np.column_stack([p, p]), input="logit", multilabel=True))
     with pytest.warns(ProbabilitiesAsLogitsWarning):
         cal.TemperatureScaling(input="logit").fit(np.column_stack([1 - p, p]), y)
 
@@ -75,9 +75,9 @@ def test_logits_that_happen_to_be_small_are_left_alone(seed: int) -> None:
     with no_warning():
         rng = np.random.default_rng(seed)
         z = np.clip(rng.normal(0.5, 0.15, 300), 0, 1)  # a model that knows little, at a base rate of 62%
-        cal.ece((rng.random(300) < 1 / (1 + np.exp(-z))).astype(int), z, input="logit")
-        cal.ece([0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]], input="logit")
-        cal.nll(rng.integers(0, 3, 50), rng.random((50, 3)), input="logit")
+        cal.ece(cal.Predictions((rng.random(300) < 1 / (1 + np.exp(-z))).astype(int), z, input="logit"))
+        cal.ece(cal.Predictions([0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]], input="logit"))
+        cal.nll(cal.Predictions(rng.integers(0, 3, 50), rng.random((50, 3)), input="logit"))
 
 
 def test_hard_predictions() -> None:
@@ -111,7 +111,7 @@ def test_reversed_classes() -> None:
             ReversedClassesWarning,
             match=r"y_prob: accuracy is 1[79]\.\d% at a mean confidence of 81\.7%, so the classes look reversed; check which class each column belongs to or pass pos_label",
         ):
-            cal.ece(*arguments, **words)
+            cal.Predictions(*arguments, **words)
     labels, probs = several(4, sharp=0.1)
     with pytest.warns(
         ReversedClassesWarning,
@@ -139,7 +139,7 @@ def test_data_in_order_are_left_alone(seed: int) -> None:
             cal.ece(*several(classes, 803, 0.3, seed))
             cal.ece(rng.integers(0, classes, 300), rng.dirichlet(np.full(classes, 0.1), 300))
         cal.ece([0, 1, 0], [1.0, 0.0, 0.0])  # made by hand
-        cal.ece([1, 0, 1] * 20, [1.0, 1.0, 1.0] * 20, input="confidence")
+        cal.ece(cal.Predictions([1, 0, 1] * 20, [1.0, 1.0, 1.0] * 20, input="confidence"))
 
 
 @pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept", "sbct", "ls_ece", "fott_platt", "fott_beta"])
@@ -196,7 +196,9 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
         lambda: cal.calibration_curve(y, single, bins=10),
         lambda: cal.reliability(y, single, bins=10),
         lambda: cal.ece(
-            y, np.column_stack([1 - single, single]).astype(np.float32), bins=10, lens="classwise", sum_tolerance=1e-2
+            cal.Predictions(y, np.column_stack([1 - single, single]).astype(np.float32), sum_tolerance=1e-2),
+            bins=10,
+            lens="classwise",
         ),
     ):
         with pytest.warns(

@@ -99,7 +99,7 @@ def test_every_form_of_the_file_gives_the_same(tmp_path: Path) -> None:
     split = [write(tmp_path, records[:1], "samples_one_2026-01-01T00-00-00.jsonl")]
     split += [write(tmp_path, records[1:], "samples_two_2026-01-01T00-00-00.jsonl")]
     for many in (split, str(tmp_path / "samples_[ot]*_2026-01*.jsonl")):
-        result = cal.evaluate(cal.read_lm_harness(many), metrics=["brier"], by="groups")
+        result = cal.evaluate(cal.read_lm_harness(many), metrics=["brier"])
         assert set(result.groups) == {"one", "two"}
 
 

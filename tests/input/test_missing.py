@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -97,7 +96,7 @@ def test_all_arguments_lose_the_same_rows() -> None:
     # Masks and arrays that come later have one entry for each row of the input.
     mask = rng.random(n) < 0.5
     mine = frame[mask].dropna()
-    assert cal.ece(found, where=mask) == cal.ece(mine, label="y", prob="p", sample_weight="w")
+    assert cal.ece(found, where=mask) == cal.ece(cal.Predictions(mine, label="y", prob="p", sample_weight="w"))
 
 
 def test_models_stay_paired() -> None:
@@ -107,7 +106,11 @@ def test_models_stay_paired() -> None:
     one, other = p.copy(), p**1.3
     one[3:9], other[7:15] = NAN, NAN
     both = ~(np.isnan(one) | np.isnan(other))
-    found = cal.compare(y, {"one": one, "other": other}, missing="drop", rng=0, n_resamples=50)
+    found = cal.compare(
+        {"one": cal.Predictions(y, one, missing="drop"), "other": cal.Predictions(y, other, missing="drop")},
+        rng=0,
+        n_resamples=50,
+    )
     expected = cal.compare(y[both], {"one": one[both], "other": other[both]}, rng=0, n_resamples=50)
     assert (found.values, found.differences, found.n) == (expected.values, expected.differences, 388)
     assert found.to_dict()["missing_values"] == {
@@ -116,7 +119,7 @@ def test_models_stay_paired() -> None:
         "missing": {"y_prob": 6, "y_prob of other": 8},
     }
     assert "12 of 400 rows dropped" in repr(found)
-    drawn = cal.reliability_diagram(y, {"one": one, "other": other}["one"], missing="drop")
+    drawn = cal.reliability_diagram(cal.Predictions(y, {"one": one, "other": other}["one"], missing="drop"))
     assert drawn.to_dict()["missing_values"]["dropped"] == 6
 
 
@@ -126,43 +129,28 @@ def test_results_state_what_was_dropped() -> None:
     y = (rng.random(200) < p).astype(float)
     y[3], p[7] = NAN, NAN
     for call in (
-        lambda **more: cal.evaluate(y, p, metrics=["ece"], **more),
-        lambda **more: cal.assess(y, p, **more),
-        lambda **more: cal.interval(y, p, metric="brier", **more),
-        lambda **more: cal.choose_threshold(y, p, accuracy=0.8, **more),
-        lambda **more: cal.recalibrate(y, p, method="platt", **more),
-        lambda **more: cal.calibration_curve(y, p, **more),
+        lambda held: cal.evaluate(held, metrics=["ece"]),
+        lambda held: cal.assess(held),
+        lambda held: cal.interval(held, metric="brier"),
+        lambda held: cal.choose_threshold(held, accuracy=0.8),
+        lambda held: cal.recalibrate(held, method="platt"),
+        lambda held: cal.calibration_curve(held),
     ):
-        found = call(missing="drop")
+        found = call(cal.Predictions(y, p, missing="drop"))
         assert isinstance(found, Result)
         assert found.to_dict()["missing_values"]["dropped"] == 2
         assert "2 of 200 rows dropped because of missing values (y_true 1, y_prob 1)" in repr(found)
     held = cal.Predictions(y, p, missing="drop")
     assert "2 of 200 rows dropped" in repr(cal.assess(held))
     assert "missing_values" not in cal.assess([0, 1, 1, 0], [0.2, 0.7, 0.8, 0.1], rng=0).to_dict()
-    page = cal.report(y, p, metrics=["brier"], recalibration=False, missing="drop")
+    page = cal.report(cal.Predictions(y, p, missing="drop"), metrics=["brier"], recalibration=False)
     assert page.text("md").count("2 of 200 rows dropped because of missing values (y_true 1, y_prob 1)") == 2
-    assert cal.Sketches.of(y, p, missing="drop").dropped.n == 2
-
-
-def test_every_function_that_reads_predictions_knows_the_keyword() -> None:
-    known = [name for name in dir(cal) if "sum_tolerance" in _parameters(getattr(cal, name))]
-    assert len(known) > 100
-    # Those without labels return one entry for each row.
-    without = {name for name in known if "missing" not in _parameters(getattr(cal, name))}
-    assert {name for name in without if "y_true" in _parameters(getattr(cal, name))} == set()
-
-
-def _parameters(function: Any) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
+    assert cal.Sketches.of(cal.Predictions(y, p, missing="drop")).dropped.n == 2
 
 
 def test_what_is_not_missing() -> None:
     with pytest.raises(cal.ProbabilityError, match="got inf in row 3"):  # the row of the input
-        cal.ece([0, 1, 0, 1], [0.1, NAN, 0.3, np.inf], missing="drop")
+        cal.ece(cal.Predictions([0, 1, 0, 1], [0.1, NAN, 0.3, np.inf], missing="drop"))
     # A text that names a class is a label, and so is one of two labels.
     labels, probs = ["NA", "EU", "NA", "EU"], [[0.7, 0.3], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]]
     assert cal.Predictions(labels, probs, classes=["NA", "EU"], missing="drop").dropped is None
@@ -188,12 +176,12 @@ def test_errors_that_remain() -> None:
     with pytest.raises(
         cal.InputError, match=r"y_true: all 2 rows have missing values \(y_true 1, y_prob 1\), so none is left"
     ):
-        cal.ece([0, None], [NAN, 0.3], missing="drop")
+        cal.ece(cal.Predictions([0, None], [NAN, 0.3], missing="drop"))
     with pytest.raises(cal.ArgumentError, match="missing: must be 'raise' or 'drop'; got 'omit'"):
-        cal.ece(Y, P, missing="omit")
+        cal.ece(cal.Predictions(Y, P, missing="omit"))
     with pytest.raises(cal.ShapeError, match="has 3 rows"):
-        cal.ece([0, 1, NAN, 1], [0.1, NAN, 0.3], missing="drop")
+        cal.ece(cal.Predictions([0, 1, NAN, 1], [0.1, NAN, 0.3], missing="drop"))
     with pytest.raises(cal.CalibrantError, match=r"scores: missing value in row 1; drop or fill these rows"):
         cal.PlattScaling().fit([0.1, NAN, 0.7], [0, 1, 1])
-    with pytest.raises(cal.CalibrantError, match="cannot be combined with Predictions"):
-        cal.ece(cal.Predictions(Y, P), missing="drop")
+    with pytest.raises(cal.CalibrantError, match="got Predictions"):
+        cal.Predictions(cal.Predictions(Y, P), P, missing="drop")

@@ -132,8 +132,8 @@ def test_logits_become_probabilities_and_are_kept() -> None:
 
 
 def test_the_loss_of_an_extreme_logit_is_not_infinite() -> None:
-    assert cal.nll([1, 0], [-800.0, 800.0], input="logit") == pytest.approx(800, rel=1e-14)
-    assert cal.nll([1], [[800.0, 0.0]], input="logit") == pytest.approx(800, rel=1e-14)
+    assert cal.nll(cal.Predictions([1, 0], [-800.0, 800.0], input="logit")) == pytest.approx(800, rel=1e-14)
+    assert cal.nll(cal.Predictions([1], [[800.0, 0.0]], input="logit")) == pytest.approx(800, rel=1e-14)
     assert cal.nll([1], [0.0]) == math.inf
 
 
@@ -263,8 +263,8 @@ def test_frames_are_read_by_column(frame: Any) -> None:
     assert given.features[:, 0].tolist() == [1, 2, 3, 4]
     expected = cal.ece(Y3, P3, sample_weight=[1, 2, 3, 4])
     listed = {"label": "truth", "prob": ["p_a", "p_b", "p_c"], "classes": ["a", "b", "c"], "sample_weight": "w"}
-    assert cal.ece(table, **listed) == expected
-    assert cal.ece(table, **{**listed, "sample_weight": [1, 2, 3, 4]}) == expected
+    assert cal.ece(cal.Predictions(table, **listed)) == expected
+    assert cal.ece(cal.Predictions(table, **{**listed, "sample_weight": [1, 2, 3, 4]})) == expected
 
 
 @pytest.mark.parametrize(
@@ -287,9 +287,9 @@ def test_probabilities_in_every_container(probs: Any) -> None:
 def test_predictions_stand_wherever_labels_and_probabilities_do() -> None:
     given = Predictions(Y3, P3, counts=[1, 2, 3, 4])
     for metric in (cal.ece, cal.brier, cal.cwce, cal.gece, cal.vce):
-        assert metric(given) == metric(Y3, P3, counts=[1, 2, 3, 4])
+        assert metric(given) == metric(cal.Predictions(Y3, P3, counts=[1, 2, 3, 4]))
     assert cal.calibration_curve(given).rate.tolist() == pytest.approx(
-        cal.calibration_curve(Y3, P3, counts=[1, 2, 3, 4]).rate.tolist(), nan_ok=True
+        cal.calibration_curve(cal.Predictions(Y3, P3, counts=[1, 2, 3, 4])).rate.tolist(), nan_ok=True
     )
 
 
@@ -357,7 +357,7 @@ def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
         cal.LabelError,
         match=r"y_true: labels must be among the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?",
     ):
-        cal.ece(frame, label="label", prob=["cat", "dog"])
+        cal.ece(cal.Predictions(frame, label="label", prob=["cat", "dog"]))
     with pytest.raises(cal.LabelError, match="y_true: text labels require the names of the classes; got"):
         Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
 
@@ -485,7 +485,7 @@ def test_a_frame_tells_the_positive_class_by_the_names_of_its_columns(library: s
 @pytest.mark.parametrize("names", [("p_1", "p_0"), ("p_0", "p_1"), ("prob_1", "prob_0")])
 def test_numbered_columns_of_two_classes_are_read_by_their_numbers(names: tuple[str, str]) -> None:
     frame = pd.DataFrame({"y": EVENT, **{name: RISK if name.endswith("1") else 1 - RISK for name in names}})
-    assert cal.esce(frame, label="y", prob=list(names)) == cal.esce(EVENT, RISK)
+    assert cal.esce(cal.Predictions(frame, label="y", prob=list(names))) == cal.esce(EVENT, RISK)
     assert cal.esce(EVENT, frame[list(names)]) == cal.esce(EVENT, RISK)
     fitted = cal.PlattScaling().fit(np.tile(RISK, 4), np.tile(EVENT, 4))
     rows = pd.concat([frame] * 4, ignore_index=True)
@@ -498,7 +498,9 @@ def test_numbered_columns_of_several_classes_are_read_by_their_numbers() -> None
     probs, labels = rng.dirichlet(np.ones(4), 60), np.arange(60) % 4
     frame = pd.DataFrame({f"p_{k}": probs[:, k] for k in (2, 0, 3, 1)})
     assert cal.nll(labels, frame) == pytest.approx(cal.nll(labels, probs), rel=1e-12)
-    assert cal.nll(frame.assign(y=labels), label="y", prob="p_*") == pytest.approx(cal.nll(labels, probs), rel=1e-12)
+    assert cal.nll(cal.Predictions(frame.assign(y=labels), label="y", prob="p_*")) == pytest.approx(
+        cal.nll(labels, probs), rel=1e-12
+    )
     left = cal.VectorScaling().fit(frame, labels).predict_proba(frame.iloc[:9])
     right = cal.VectorScaling().fit(probs, labels).predict_proba(probs[:9])
     np.testing.assert_allclose(left, right, atol=1e-9)
@@ -558,7 +560,7 @@ def test_ordered_categories_name_the_columns_of_an_array() -> None:
     assert cal.Predictions(labels, rows).classes == ("a", "b", "c")
     labels = pandas.Categorical(["low", "mid", "high"], categories=["low", "mid", "high"], ordered=True)
     with pytest.raises(
-        LabelError, match=r"use classes=\['low', 'mid', 'high'\] if they have the order of the categories"
+        LabelError, match=r"pass classes=\['low', 'mid', 'high'\] if they have the order of the categories"
     ):
         cal.Predictions(labels, rows)
 

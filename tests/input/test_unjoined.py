@@ -27,15 +27,15 @@ def unjoined(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 def test_joined_rows_have_the_values_of_the_predictions() -> None:
     label, score, group, key = unjoined()
     for joined in (
-        cal.join_events(label, score, groups=group),
-        cal.join_events(label, score, groups=group, keys=key),
         cal.join_events(cal.Predictions(label, score, groups=group)),
-        cal.join_events(np.where(label == 1, "click", "none"), score, groups=group, pos_label="click"),
+        cal.join_events(cal.Predictions(label, score, groups=group), keys=key),
+        cal.join_events(cal.Predictions(label, score, groups=group)),
+        cal.join_events(cal.Predictions(np.where(label == 1, "click", "none"), score, groups=group, pos_label="click")),
     ):
         assert joined.n == 300
         for metric in (cal.ece, cal.ece_em, cal.brier, cal.expected_observed_ratio, cal.smece):
             assert metric(joined) == pytest.approx(metric(EVENT, SCORE), rel=1e-12)
-        assert cal.pce(joined) == pytest.approx(cal.pce(EVENT, SCORE, groups=GROUP), rel=1e-12)
+        assert cal.pce(joined) == pytest.approx(cal.pce(cal.Predictions(EVENT, SCORE, groups=GROUP)), rel=1e-12)
     # The rate of each bin is events over predictions; of the unjoined rows it would be events over rows.
     table = cal.calibration_curve(cal.join_events(label, score), bins=3).table
     place = np.clip(np.ceil(score * 3), 1, 3)
@@ -70,7 +70,7 @@ def test_errors_of_joining() -> None:
     with pytest.raises(InputTypeError, match="unjoined rows have one event with hard labels; got multiclass"):
         cal.join_events([0, 1], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     with pytest.raises(InputTypeError, match="counts: are not supported"):
-        cal.join_events([0, 1], [0.2, 0.2], counts=[1, 2])
+        cal.join_events(cal.Predictions([0, 1], [0.2, 0.2], counts=[1, 2]))
     assert cal.join_events([0, 0], [0.2, 0.3]).n == 2
 
 
@@ -91,7 +91,7 @@ def test_groups_of_several_columns() -> None:
         return fitted.predict_proba(score + 0.01, groups=groups)[:, 1]
 
     calls: list[Any] = [
-        lambda groups: cal.pce(label, score, groups=groups),
+        lambda groups: cal.pce(cal.Predictions(label, score, groups=groups)),
         lambda groups: cal.horizon_outcomes(time, event, horizon=4, groups=groups).weight,
         lambda groups: cal.assess_gaussian(errors, np.zeros((n, 2)), np.eye(2), groups=groups).pvalue,
         calibrated,
@@ -106,21 +106,18 @@ def test_groups_of_several_columns() -> None:
     with pytest.raises(GroupError, match="groups: clusters require one grouping; got 2: sex, site; name one of them"):
         cal.internal_validation(LogisticRegression(), errors, label, groups=several, n_resamples=20)
     with pytest.raises(ShapeError, match=r"got shape \(2, 300\); pass a dict of columns"):
-        cal.pce(label, score, groups=[sex, site])
+        cal.pce(cal.Predictions(label, score, groups=[sex, site]))
     fitted = cal.GroupCalibration(cal.PlattScaling()).fit(score, label, groups=several)
     with pytest.raises(GroupError, match="groups must be among those fitted; got 'a, 9' in row 0"):
         fitted.predict_proba(score[:1], groups={"sex": ["a"], "site": [9]})
 
 
-def test_keys_may_be_a_column_and_rows_are_counted_as_given() -> None:
+def test_keys_belong_to_rows_of_a_frame_and_rows_are_counted_as_given() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"label": [0, 0, 1], "prob": [0.2, 0.2, 0.2], "id": ["a", "b", "a"]})
-    assert cal.join_events(frame, label="label", prob="prob", keys="id").labels.tolist() == [0, 1]
-    with pytest.raises(cal.InputError, match=r"keys: .*'idd'"):
-        cal.join_events(frame, label="label", prob="prob", keys="idd")
-    with pytest.raises(
-        cal.UnknownArgumentError, match="key: unexpected keyword of join_events; join_events accepts keys, label"
-    ):
-        cal.join_events([0, 1], [0.2, 0.2], key=[1, 1])
+    held = cal.Predictions(frame, label="label", prob="prob")
+    assert cal.join_events(held, keys=frame["id"]).labels.tolist() == [0, 1]
+    with pytest.raises(cal.InputTypeError, match="cannot be combined with Predictions"):
+        cal.join_events(held, sample_weight=[1, 1, 1])
     with pytest.raises(cal.InputError, match="such as that of row 3"):  # row 0 has no weight
         cal.join_events([0, 0, 1, 1], [0.9, 0.2, 0.2, 0.9], sample_weight=[0, 1, 1, 1])

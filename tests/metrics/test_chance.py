@@ -108,7 +108,7 @@ def test_what_it_does_not_accept() -> None:
     with pytest.raises(WeightsNotSupportedError, match="sample_weight"):
         cal.gece_db([0, 1], [0.2, 0.7], sample_weight=[1, 2])
     with pytest.raises(UndefinedMetricError, match="soft"):
-        cal.gece_db([0.5, 1], [0.2, 0.7], soft=True)
+        cal.gece_db(cal.Predictions([0.5, 1], [0.2, 0.7], soft=True))
     with pytest.raises(ArgumentError, match="distance: must be one of 'tv', 'l1'; got 'l2'"):
         cal.gece_db([0, 1], [0.2, 0.7], distance="l2")
     with pytest.raises(ArgumentError, match="bins: 'sweep' chooses bins by the labels"):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -51,7 +52,7 @@ def problem(seed: int, classes: int = 2, n: int = 60) -> tuple[np.ndarray, np.nd
 
 @pytest.mark.parametrize(("data", "options", "written"), CHECKED)
 def test_checked_values(data: Any, options: dict[str, Any], written: tuple[str, ...]) -> None:
-    found = cal.decompose(*data, **options)
+    found = call(cal.decompose, *data, **options)
     for term, text in zip(TERMS, written, strict=True):
         digits = len(text.partition(".")[2])
         assert getattr(found, term) == pytest.approx(float(text), abs=0.51 * 10.0**-digits if digits > 8 else 1e-14)
@@ -95,10 +96,10 @@ def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
 def test_terms_add_up_and_are_not_negative(score: str, options: dict[str, Any], kind: str | None, classes: int) -> None:
     data = problem(3, classes)
     weights = weights_of(kind, 60)
-    found = cal.decompose(*data, score=score, **options, **weights)
+    found = call(cal.decompose, *data, score=score, **options, **weights)
     assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
     lens = options.get("lens") or ("canonical" if options in ({}, {"method": "murphy"}) else "auto")
-    assert found.total == pytest.approx(cal.catalogue[score](*data, lens=lens, **weights), abs=1e-12)
+    assert found.total == pytest.approx(call(cal.catalogue[score], *data, lens=lens, **weights), abs=1e-12)
     assert found.miscalibration >= 0
     assert found.discrimination >= 0
     assert "bins" in options or "binning" in options or "k-d tree" in found.note or found.within == 0
@@ -108,7 +109,7 @@ def test_terms_add_up_and_are_not_negative(score: str, options: dict[str, Any], 
 @pytest.mark.parametrize("kind", WEIGHTS)
 def test_one_forecast_for_all_has_no_resolution(score: str, kind: str | None) -> None:
     labels = problem(5)[0]
-    found = cal.decompose(labels, np.full(60, 0.3), score=score, **weights_of(kind, 60))
+    found = call(cal.decompose, labels, np.full(60, 0.3), score=score, **weights_of(kind, 60))
     assert found.resolution == pytest.approx(0, abs=1e-15)
     mean = np.average(labels, weights=next(iter(weights_of(kind, 60).values()), None))
     expected = {
@@ -139,9 +140,9 @@ def test_reliability_is_the_squared_calibration_error(binning: Any, kind: str | 
     rows = rng.dirichlet(np.ones(4), 300)
     data = rng.integers(0, 4, 300), rows
     options: dict[str, Any] = {"bins": 10, "binning": binning, "lens": lens, **weights_of(kind, 300)}
-    found = cal.decompose(*data, **options)
-    assert found.reliability == pytest.approx(cal.rmsce(*data, **options) ** 2, abs=1e-14)
-    assert found.value == pytest.approx(cal.smbs(*data, **options), abs=1e-14)
+    found = call(cal.decompose, *data, **options)
+    assert found.reliability == pytest.approx(call(cal.rmsce, *data, **options) ** 2, abs=1e-14)
+    assert found.value == pytest.approx(call(cal.smbs, *data, **options), abs=1e-14)
 
 
 def test_rows_with_the_same_forecast_are_grouped_whatever_their_dtype() -> None:
@@ -160,9 +161,9 @@ def test_counts_are_repeated_rows_and_scaling_changes_nothing() -> None:
     counts = np.random.default_rng(2).integers(0, 4, 60)
     repeated = np.repeat(labels, counts), np.repeat(scores, counts)
     for options in ({"method": "murphy"}, {"bins": 4}, {"method": "corp"}, {"method": "corp", "score": "nll"}):
-        once = cal.decompose(labels, scores, counts=counts, **options)
-        assert once.to_dict() == pytest.approx(cal.decompose(*repeated, **options).to_dict(), abs=1e-13)
-        real = cal.decompose(labels, scores, sample_weight=counts * 0.37, **options)
+        once = call(cal.decompose, labels, scores, counts=counts, **options)
+        assert once.to_dict() == pytest.approx(call(cal.decompose, *repeated, **options).to_dict(), abs=1e-13)
+        real = call(cal.decompose, labels, scores, sample_weight=counts * 0.37, **options)
         assert real.to_dict() == pytest.approx(once.to_dict(), abs=1e-13)
 
 
@@ -173,9 +174,11 @@ def test_rates_of_0_and_1_stay_exact_under_real_weights() -> None:
     scores = np.sort(rng.random(400)).round(2)
     labels = (scores > 0.5).astype(int)
     for options in ({"method": "murphy"}, {"method": "corp"}, {"bins": 4}):
-        found = cal.decompose(labels, scores, score="nll", sample_weight=weight, **options)
+        found = call(cal.decompose, labels, scores, score="nll", sample_weight=weight, **options)
         assert found.resolution == pytest.approx(found.uncertainty, abs=1e-15)
-    one_sided = cal.decompose(np.ones(400, int), scores + 0.001, score="nll", sample_weight=weight, clip=True)
+    one_sided = cal.decompose(
+        cal.Predictions(np.ones(400, int), scores + 0.001, clip=True, sample_weight=weight), score="nll"
+    )
     assert (one_sided.uncertainty, one_sided.resolution) == (0, 0)
 
 
@@ -207,7 +210,7 @@ def test_murphy_against_exact_sums(seed: int) -> None:
     rows = probs if classes > 2 else np.column_stack([1 - probs, probs])
     counts = np.random.default_rng(seed).integers(0, 4, 25)
     expected = murphy_exactly(labels.tolist(), rows.tolist(), [Fraction(int(count)) for count in counts])
-    found = cal.decompose(labels, probs, counts=counts, scale="sum", method="murphy")
+    found = cal.decompose(cal.Predictions(labels, probs, counts=counts), scale="sum", method="murphy")
     assert [getattr(found, term) for term in TERMS] == pytest.approx([float(part) for part in expected], abs=1e-14)
 
 
@@ -238,7 +241,7 @@ def test_corp_against_every_monotone_fit(seed: int) -> None:
     labels = rng.integers(0, 2, 14)
     counts = rng.integers(1, 4, 14)
     fit, stated, base = isotonic_by_trying(scores.tolist(), labels.tolist(), [Fraction(int(c)) for c in counts])
-    found = cal.decompose(labels, scores, method="corp", counts=counts)
+    found = cal.decompose(cal.Predictions(labels, scores, counts=counts), method="corp")
     expected = [float(stated - fit), float(base - fit), float(base)]
     assert [getattr(found, term) for term in TERMS] == pytest.approx(expected, abs=1e-14)
 
@@ -264,28 +267,30 @@ def test_soft_labels_where_the_score_takes_them() -> None:
     soft, scores = rng.integers(0, 5, 40) / 4, rng.integers(1, 6, 40) / 6
     for score in ("brier", "nll"):
         for options in ({}, {"method": "corp"}, {"bins": 3}):
-            found = cal.decompose(soft, scores, score=score, soft=True, **options)
+            found = call(cal.decompose, soft, scores, soft=True, score=score, **options)
             assert sum_of(found) == pytest.approx(found.value, abs=1e-12)
-            assert found.total == pytest.approx(cal.catalogue[score](soft, scores, soft=True), abs=1e-12)
+            assert found.total == pytest.approx(
+                cal.catalogue[score](cal.Predictions(soft, scores, soft=True)), abs=1e-12
+            )
             assert min(found.reliability, found.resolution) >= 0
     # The log score is linear in the label: shares are fractional rows.
     split = np.repeat([0, 1], 40), np.tile(scores, 2)
     weight = np.concatenate([1 - soft, soft])
     for options in ({}, {"method": "corp"}):
-        whole = cal.decompose(*split, score="nll", sample_weight=weight, **options).to_dict()
-        assert cal.decompose(soft, scores, score="nll", soft=True, **options).to_dict() == pytest.approx(
+        whole = call(cal.decompose, *split, score="nll", sample_weight=weight, **options).to_dict()
+        assert call(cal.decompose, soft, scores, soft=True, score="nll", **options).to_dict() == pytest.approx(
             whole, abs=1e-13
         )
     with pytest.raises(
         cal.UndefinedMetricError,
         match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
     ):
-        cal.decompose(soft, scores, score="ranked_probability", soft=True)
+        cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
 
 
 def test_an_infinite_score_is_all_miscalibration() -> None:
     for options in ({}, {"method": "corp"}):
-        found = cal.decompose([0, 1, 1], [0.2, 0.0, 0.9], score="nll", **options)
+        found = call(cal.decompose, [0, 1, 1], [0.2, 0.0, 0.9], score="nll", **options)
         assert found.value == found.miscalibration == math.inf
         assert math.isfinite(found.discrimination + found.uncertainty)
         assert json.loads(json.dumps(found.to_dict()))["value"] == "inf"
@@ -310,8 +315,8 @@ def test_a_score_that_has_no_least_value_has_no_parts() -> None:
 
 
 def test_logits_keep_what_probabilities_lose() -> None:
-    found = cal.decompose([1, 0, 1], [-800.0, 1.0, 2.0], score="nll", input="logit")
-    assert found.value == pytest.approx(cal.nll([1, 0, 1], [-800.0, 1.0, 2.0], input="logit"))
+    found = cal.decompose(cal.Predictions([1, 0, 1], [-800.0, 1.0, 2.0], input="logit"), score="nll")
+    assert found.value == pytest.approx(cal.nll(cal.Predictions([1, 0, 1], [-800.0, 1.0, 2.0], input="logit")))
     assert math.isfinite(found.reliability)
 
 
@@ -329,7 +334,7 @@ def test_forms_of_input_agree() -> None:
     assert cal.decompose(labels, scores, where=keep) == cal.decompose(labels[keep], scores[keep])
     metric = cal.decompose(labels, scores, score=cal.nll, base=2)
     assert metric.value == pytest.approx(cal.nll(labels, scores) / math.log(2))
-    confident = cal.decompose(labels, scores, input="confidence", method="corp")
+    confident = cal.decompose(cal.Predictions(labels, scores, input="confidence"), method="corp")
     assert (confident.lens, confident.value) == ("top_label", pytest.approx(cal.brier(labels, scores)))
 
 
@@ -390,8 +395,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (cal.ArgumentError, "bins: is required with the binning 'equal_mass'; for example 15", {"binning": "equal_mass"}),
     (cal.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
     (cal.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
-    (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose or brier; use bins", {"n_bins": 5}),
-    (cal.UnknownArgumentError, "combine: unexpected keyword of decompose or brier", {"combine": "mean"}),
+    (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose; use bins", {"n_bins": 5}),
     (
         cal.LensError,
         "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
@@ -414,18 +418,18 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("error", "message", "options"), BAD, ids=lambda value: str(value)[:60])
 def test_bad_options_are_named(error: type[Exception], message: str, options: dict[str, Any]) -> None:
     with pytest.raises(error, match=message):
-        cal.decompose(*M3, **options)
+        call(cal.decompose, *M3, **options)
 
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(cal.ProbabilityError, match="row 1"):
         cal.decompose([0, 1], [0.5, 1.5])
     with pytest.raises(cal.LensError, match="class:NAME"):
-        cal.decompose([[0, 1]], [[0.2, 0.9]], multilabel=True)
+        cal.decompose(cal.Predictions([[0, 1]], [[0.2, 0.9]], multilabel=True))
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
     with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
         cal.decompose(view, lens="top_label")
-    for more in ({"where": [True, False]}, {"counts": [1, 1]}):
+    for more in ({"where": [True, False]}, {"sample_weight": [1, 1]}):
         with pytest.raises(
             cal.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
         ):
@@ -459,7 +463,7 @@ def test_the_default_is_not_fooled_by_forecasts_that_differ() -> None:
         (np.where(labels, "yes", "no"), scores, {"pos_label": "yes"}),
     ]
     for y, p, words in forms:
-        found = cal.decompose(y, p, **words)
+        found = call(cal.decompose, y, p, **words)
         assert (found.method, found.lens, found.note) == ("corp", "binary", "")
         assert [getattr(found, term) for term in TERMS] == pytest.approx([getattr(corp, term) for term in TERMS])
     murphy = cal.decompose(labels, scores, method="murphy")
@@ -476,18 +480,18 @@ def test_by_default_whole_rows_are_decomposed_over_cells_where_they_differ(class
     labels = (probs.cumsum(axis=1) > rng.random((1201, 1))).argmax(axis=1)
     weights = weights_of(kind, 1201)
     for score in ("brier", "nll"):
-        found = cal.decompose(labels, probs, score=score, **weights)
-        whole = cal.catalogue[score](labels, probs, **weights)
+        found = call(cal.decompose, labels, probs, score=score, **weights)
+        whole = call(cal.catalogue[score], labels, probs, **weights)
         assert (found.method, found.lens) == ("murphy", "canonical")
         assert "of a k-d tree" in found.note
         assert found.total == pytest.approx(whole, abs=1e-12)
         assert found.reliability < whole / 5  # these are calibrated, and their cells small
-        again = cal.decompose(labels, probs, score=score, binning=cal.KDTree(), **weights)
+        again = call(cal.decompose, labels, probs, score=score, binning=cal.KDTree(), **weights)
         assert again.reliability == found.reliability
     repeated = (labels[:20], probs[:20]) if kind is None else (labels, np.repeat(probs[:20], 61, axis=0)[:1201])
     if kind == "counts":
         weights = {"counts": np.full(1201, 3)}
-    found = cal.decompose(*repeated, **({} if kind is None else weights))
+    found = call(cal.decompose, *repeated, **{} if kind is None else weights)
     assert (found.note == "") == (kind is not None)
 
 

@@ -57,7 +57,7 @@ def test_stored_values_are_those_of_the_catalogue() -> None:
 def test_pydoc_shows_the_docstring_of_the_metric() -> None:
     shown = pydoc.plain(pydoc.render_doc(cal.ece))
     assert "ece(y_true, y_prob=None, *, bins=15" in shown
-    assert "sample_weight : array-like of shape (N,) or str, optional" in shown
+    assert "sample_weight : array-like of shape (N,), optional" in shown
 
 
 def test_the_class_has_its_own_docstring_and_signature() -> None:

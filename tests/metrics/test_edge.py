@@ -47,9 +47,14 @@ def test_drop_is_the_value_of_the_other_rows(metric: str) -> None:
         assert (found.pvalue, found.n) == (pytest.approx(plain.pvalue, rel=1e-12), 394)
     weights = 1.0 + np.arange(400) % 3
     groups = np.arange(400) // 4
-    found = cal.interval(y, p, method="sandwich", sample_weight=weights, groups=groups, cluster=True, **words)
+    found = cal.interval(
+        cal.Predictions(y, p, groups=groups, sample_weight=weights), method="sandwich", cluster=True, **words
+    )
     plain = cal.interval(
-        y[6:], p[6:], metric=metric, method="sandwich", sample_weight=weights[6:], groups=groups[6:], cluster=True
+        cal.Predictions(y[6:], p[6:], groups=groups[6:], sample_weight=weights[6:]),
+        metric=metric,
+        method="sandwich",
+        cluster=True,
     )
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
 

@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features, squared_mean
+from tests.calling import call
 
 # A population of six kinds of rows: (feature 0, feature 1, share, score, probability of the event). Scores of 1/4 and 3/4 are
 # shared by kinds of different probability, and 1/2 is miscalibrated.
@@ -55,7 +56,7 @@ def test_estimates_are_unbiased_for_a_known_population(deep: bool) -> None:
     found = []
     for _ in range(400 if deep else 40):
         y, p, x = rows(1500, rng)
-        result = cal.grouping_loss(y, p, features=x, n_resamples=0, rng=rng)
+        result = cal.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=0, rng=rng)
         assert result.value == pytest.approx(result.calibration + result.grouping + result.irreducible, abs=1e-15)
         assert result.induced == 0
         assert result.bins == 3
@@ -183,7 +184,9 @@ def test_the_level_holds_without_grouping_loss(design: str, bins: int | None, de
     rejected = 0
     for number in range(repeats):
         y, p, x = without_grouping(design, 600, rng)
-        rejected += cal.grouping_loss(y, p, features=x, bins=bins, n_resamples=19, rng=number).pvalue <= 0.1
+        rejected += (
+            cal.grouping_loss(cal.Predictions(y, p, features=x), bins=bins, n_resamples=19, rng=number).pvalue <= 0.1
+        )
     assert abs(rejected - 0.1 * repeats) <= 4 * np.sqrt(0.09 * repeats)
 
 
@@ -194,7 +197,7 @@ def test_the_lower_limit_is_at_most_the_loss(design: str, deep: bool) -> None:
     above = 0
     for number in range(repeats):
         y, p, x = without_grouping(design, 500, rng)
-        above += cal.grouping_loss(y, p, features=x, level=0.8, n_resamples=50, rng=number).low > 0
+        above += cal.grouping_loss(cal.Predictions(y, p, features=x), level=0.8, n_resamples=50, rng=number).low > 0
     assert above <= 0.1 * repeats + 4 * np.sqrt(0.09 * repeats)
 
 
@@ -203,7 +206,7 @@ def test_a_grouping_loss_is_found_and_covered(deep: bool) -> None:
     rng = np.random.default_rng(9)
     for number in range(repeats):
         y, p, x = rows(800, rng)
-        result = cal.grouping_loss(y, p, features=x, level=0.9, n_resamples=100, rng=number)
+        result = cal.grouping_loss(cal.Predictions(y, p, features=x), level=0.9, n_resamples=100, rng=number)
         covered += result.low <= truth <= result.high
         power += result.pvalue <= 0.05
     assert power >= 0.8 * repeats
@@ -215,10 +218,10 @@ def test_more_features_than_the_model_uses_show_a_grouping_loss_that_recalibrati
     x = rng.normal(size=(3000, 5))
     y = rng.random(3000) < 1 / (1 + np.exp(-x[:, 0] - 1.5 * np.sign(x[:, 1])))
     p = 1 / (1 + np.exp(-x[:, 0]))
-    plain = cal.grouping_loss(y, p, features=x, n_resamples=99)
+    plain = cal.grouping_loss(cal.Predictions(y, p, features=x), n_resamples=99)
     assert plain.pvalue == 0.01
     assert plain.grouping > 0.03
-    steeper = cal.grouping_loss(y, p**2 / (p**2 + (1 - p) ** 2), features=x, n_resamples=0)
+    steeper = cal.grouping_loss(cal.Predictions(y, p**2 / (p**2 + (1 - p) ** 2), features=x), n_resamples=0)
     assert steeper.grouping == pytest.approx(plain.grouping, abs=1e-3)
     assert steeper.calibration > plain.calibration + 0.01
 
@@ -229,24 +232,37 @@ class TestInput:
     y, p, x = rows(307, np.random.default_rng(2))
 
     def test_frames_and_monotone_features_give_the_same(self) -> None:
-        expected = cal.grouping_loss(self.y, self.p, features=self.x, n_resamples=19)
+        expected = cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=19)
         frame = pd.DataFrame({"label": self.y, "p": self.p, "a": self.x[:, 0], "b": self.x[:, 1]})
-        assert cal.grouping_loss(frame, label="label", prob="p", features=["a", "b"], n_resamples=19) == expected
-        given = cal.grouping_loss(self.y, self.p, features=frame[["a", "b"]], n_resamples=19)
+        assert (
+            cal.grouping_loss(cal.Predictions(frame, label="label", prob="p", features=["a", "b"]), n_resamples=19)
+            == expected
+        )
+        given = cal.grouping_loss(cal.Predictions(self.y, self.p, features=frame[["a", "b"]]), n_resamples=19)
         assert given == expected
         # Thresholds lie between two values, so that a monotone transformation changes none of the regions.
-        assert cal.grouping_loss(self.y, self.p, features=np.exp(self.x), n_resamples=19) == expected
+        assert cal.grouping_loss(cal.Predictions(self.y, self.p, features=np.exp(self.x)), n_resamples=19) == expected
         named = np.array(["no", "yes"])[self.y]
-        assert cal.grouping_loss(named, self.p, features=self.x, pos_label="yes", n_resamples=19) == expected
+        assert (
+            cal.grouping_loss(cal.Predictions(named, self.p, features=self.x, pos_label="yes"), n_resamples=19)
+            == expected
+        )
 
     def test_counts_are_copies_and_weights_have_no_unit(self) -> None:
         counts = np.random.default_rng(0).integers(0, 4, 307)
         repeated = np.repeat(np.arange(307), counts)
-        expected = cal.grouping_loss(self.y[repeated], self.p[repeated], features=self.x[repeated], n_resamples=9)
-        assert cal.grouping_loss(self.y, self.p, features=self.x, counts=counts, n_resamples=9) == expected
+        expected = cal.grouping_loss(
+            cal.Predictions(self.y[repeated], self.p[repeated], features=self.x[repeated]), n_resamples=9
+        )
+        assert (
+            cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x, counts=counts), n_resamples=9)
+            == expected
+        )
         weight = np.random.default_rng(0).gamma(2, size=307)
-        first = cal.grouping_loss(self.y, self.p, features=self.x, sample_weight=weight, n_resamples=0)
-        second = cal.grouping_loss(self.y, self.p, features=self.x, sample_weight=8 * weight, n_resamples=0)
+        first = cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x, sample_weight=weight), n_resamples=0)
+        second = cal.grouping_loss(
+            cal.Predictions(self.y, self.p, features=self.x, sample_weight=8 * weight), n_resamples=0
+        )
         assert first.grouping == pytest.approx(second.grouping, abs=1e-14)
 
     def test_lenses_with_one_event(self) -> None:
@@ -255,35 +271,41 @@ class TestInput:
         y = rng.integers(0, 4, 401)
         x = rng.normal(size=401)
         for lens in ("top_label", "class:2", "ordinal:1"):
-            result = cal.grouping_loss(y, probs, features=x, lens=lens, n_resamples=9)
+            result = cal.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens, n_resamples=9)
             assert (result.lens, result.value) == (lens, pytest.approx(cal.brier(y, probs, lens=lens)))
-        assert cal.grouping_loss(y, probs, features=x, n_resamples=0).lens == "top_label"
+        assert cal.grouping_loss(cal.Predictions(y, probs, features=x), n_resamples=0).lens == "top_label"
         for lens, remedy in (("classwise", "class:NAME"), ("ordinal", "ordinal:NAME"), ("canonical", "class:NAME")):
             with pytest.raises(
                 cal.LensError, match=f"one event is decomposed at a time; use 'top_label' or '{remedy}'"
             ):
-                cal.grouping_loss(y, probs, features=x, lens=lens)
+                cal.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens)
 
     @pytest.mark.parametrize("features", [np.zeros((307, 2)), np.zeros((307, 0))])
     def test_constant_features_explain_nothing(self, features: Any) -> None:
-        result = cal.grouping_loss(self.y, self.p, features=features, n_resamples=9)
+        result = cal.grouping_loss(cal.Predictions(self.y, self.p, features=features), n_resamples=9)
         assert (result.explained, result.pvalue, result.lower_bound) == (pytest.approx(0, abs=1e-15), 1, 0)
         assert "no bin could be divided into regions: the features are constant" in str(result)
 
     def test_extreme_scores_and_labels(self) -> None:
         with pytest.warns(cal.errors.HardPredictionsWarning):
-            one = cal.grouping_loss(np.ones(50, int), np.ones(50), features=np.arange(50), n_resamples=9)
+            one = cal.grouping_loss(
+                cal.Predictions(np.ones(50, int), np.ones(50), features=np.arange(50)), n_resamples=9
+            )
         assert (one.value, one.calibration, one.grouping, one.irreducible, one.pvalue) == (0, 0, 0, 0, 1)
         assert one.note == "no bin could be divided into regions: all outcomes are equal"
-        whole = cal.grouping_loss(np.ones(50, int), np.linspace(0.1, 0.9, 50), features=np.arange(50), n_resamples=400)
+        whole = cal.grouping_loss(
+            cal.Predictions(np.ones(50, int), np.linspace(0.1, 0.9, 50), features=np.arange(50)), n_resamples=400
+        )
         assert np.isnan([whole.low, whole.high]).all()
         assert whole.note.endswith("all outcomes are equal")
         with pytest.raises(
             cal.UndefinedMetricError,
             match=r"grouping_loss: requires at least 40 rows with 2 folds, .*; got 4; use more",
         ):
-            cal.grouping_loss([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4])
-        few = cal.grouping_loss([0, 1] * 20, np.linspace(0, 1, 40), features=np.arange(40) % 7, n_resamples=9)
+            cal.grouping_loss(cal.Predictions([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4]))
+        few = cal.grouping_loss(
+            cal.Predictions([0, 1] * 20, np.linspace(0, 1, 40), features=np.arange(40) % 7), n_resamples=9
+        )
         assert few.value == pytest.approx(few.calibration + few.grouping + few.irreducible, abs=1e-15)
         assert few.note.endswith("too few rows per bin, or features that are constant within bins")
 
@@ -293,16 +315,20 @@ class TestInput:
         p, x = rng.random(300).round(decimals), rng.integers(0, 3, (300, 2))
         y, weight = (rng.random(300) < p).astype(int), rng.integers(1, 3, 300) / 2
         for extra in ({}, {"sample_weight": weight}, {"counts": (2 * weight).astype(int)}):
-            expected = cal.grouping_loss(y, p, features=x, n_resamples=200, **extra)
+            expected = call(cal.grouping_loss, y, p, features=x, n_resamples=200, **extra)
             for seed in range(3):
                 at = np.random.default_rng(seed).permutation(300)
                 moved = {keyword: values[at] for keyword, values in extra.items()}
-                assert cal.grouping_loss(y[at], p[at], features=x[at], n_resamples=200, **moved) == expected
-        one, other = (cal.grouping_loss(y, p, features=x, bins=2, n_resamples=0, rng=seed) for seed in range(2))
+                assert call(cal.grouping_loss, y[at], p[at], features=x[at], n_resamples=200, **moved) == expected
+        one, other = (
+            cal.grouping_loss(cal.Predictions(y, p, features=x), bins=2, n_resamples=0, rng=seed) for seed in range(2)
+        )
         assert one.explained != other.explained
 
     def test_the_same_seed_gives_the_same_result(self) -> None:
-        first, again = (cal.grouping_loss(self.y, self.p, features=self.x, n_resamples=9, rng=3) for _ in range(2))
+        first, again = (
+            cal.grouping_loss(cal.Predictions(self.y, self.p, features=self.x), n_resamples=9, rng=3) for _ in range(2)
+        )
         assert first == again
         assert np.isnan([first.low, first.high]).all()
         text = str(first)
@@ -313,7 +339,11 @@ class TestInput:
     @pytest.mark.parametrize(
         ("keywords", "error", "message"),
         [
-            ({}, cal.InputTypeError, "features: required by grouping_loss; pass features"),
+            (
+                {},
+                cal.InputTypeError,
+                r"features: required by grouping_loss; pass Predictions\(\.\.\., features=\.\.\.\)",
+            ),
             ({"features": np.arange(3)}, cal.ShapeError, "features: expected 307 rows"),
             ({"features": np.full(307, np.nan)}, cal.InputError, "features: 307 missing values"),
             ({"features": ["a"] * 307}, cal.InputTypeError, "features: expected numbers"),
@@ -327,15 +357,15 @@ class TestInput:
             ({"features": np.arange(307), "level": 95}, cal.ArgumentError, "level: must lie between 0 and 1; got 95"),
             ({"features": np.arange(307), "rng": "x"}, cal.ArgumentError, "rng: must be None"),
             ({"features": np.arange(307), "bins": 0}, cal.ArgumentError, "bins: "),
-            ({"features": np.arange(307), "region": 3}, cal.UnknownArgumentError, "did you mean 'regions'"),
+            ({"features": np.arange(307), "region": 3}, TypeError, "unexpected keyword argument 'region'"),
         ],
     )
     def test_messages(self, keywords: dict[str, Any], error: type[Exception], message: str) -> None:
         with pytest.raises(error, match=message):
-            cal.grouping_loss(self.y, self.p, **keywords)
+            call(cal.grouping_loss, self.y, self.p, **keywords)
 
     def test_soft_labels_and_sketches_raise(self) -> None:
         with pytest.raises(cal.UndefinedMetricError, match="is not defined for soft labels"):
-            cal.grouping_loss(np.full(307, 0.5), self.p, features=self.x, soft=True)
+            cal.grouping_loss(cal.Predictions(np.full(307, 0.5), self.p, features=self.x, soft=True))
         with pytest.raises(cal.InputTypeError, match="expected rows, got a sketch"):
-            cal.grouping_loss(cal.Sketch.of(self.y, self.p), features=self.x)
+            cal.grouping_loss(cal.Sketch.of(self.y, self.p))

@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, CalibrantError, ShapeError
 from calibrant.metrics.matrix_learning import LearnedMatrix, learn_matrix
+from tests.calling import call
 
 
 def problem(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,20 +128,23 @@ def test_rows_classes_and_names_may_change_their_order() -> None:
     rows, order = np.random.default_rng(2).permutation(40), np.array([2, 0, 3, 1])
     names = np.array(["a", "b", "c", "d"])
     again = learn_matrix(
-        names[labels[rows]], probs[rows][:, order], ratings=ratings[rows], classes=names[order].tolist()
+        cal.Predictions(names[labels[rows]], probs[rows][:, order], classes=names[order].tolist()),
+        ratings=ratings[rows],
     )
     np.testing.assert_allclose(again.matrix, found.matrix[np.ix_(order, order)], atol=1e-9)
     assert again.classes == ("c", "a", "d", "b")
     counts = np.arange(40) % 3
     repeated = np.repeat(np.arange(40), counts)
-    one = learn_matrix(labels, probs, ratings=ratings, counts=counts).matrix
+    one = learn_matrix(cal.Predictions(labels, probs, counts=counts), ratings=ratings).matrix
     other = learn_matrix(labels[repeated], probs[repeated], ratings=ratings[repeated]).matrix
     np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 def test_the_result_shows_its_classes() -> None:
     labels, probs, _ = problem(20, 3, 5)
-    found = learn_matrix(np.array(["x", "y", "z"])[labels], probs, ratings=np.ones(20), classes=["x", "y", "z"])
+    found = learn_matrix(
+        cal.Predictions(np.array(["x", "y", "z"])[labels], probs, classes=["x", "y", "z"]), ratings=np.ones(20)
+    )
     assert isinstance(found, LearnedMatrix)
     assert repr(found).startswith("Matrix of 3 classes from 20 ratings; variance of the ratings explained: -\nclass")
     assert list(found.to_frame().columns) == ["class", "x", "y", "z"]
@@ -167,12 +171,11 @@ LABELS, PROBS, _ = problem(4, 3, 0)
         ({"worse": [(0, 1), (2, 2)]}, ArgumentError, "worse: pair 1 compares row 2 with itself; leave it out"),
         ({"worse": [(0, 1)], "counts": [1, 2, 1, 1]}, ArgumentError, "worse: cannot be combined with weights of rows"),
         ({"ratings": [1] * 4, "shrinkage": 0}, ArgumentError, "shrinkage: must be a positive finite number; got 0"),
-        ({"ratings": [1] * 4, "lambda_": 1}, CalibrantError, "lambda_: unexpected keyword"),
     ],
 )  # fmt: skip
 def test_what_is_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        learn_matrix(LABELS, PROBS, **words)
+        call(learn_matrix, LABELS, PROBS, **words)
 
 
 def test_feedback_on_equal_errors_is_refused() -> None:

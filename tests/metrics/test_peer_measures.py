@@ -12,6 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError
 from calibrant.metrics.bin.resampled_norm import mean_norm
+from tests.calling import call
 
 
 def several(seed: int = 0, n: int = 211, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -35,21 +36,23 @@ def test_top_label_error_by_predicted_class(k: int) -> None:
     predicted = p.argmax(axis=1)
     weights = np.linspace(0.5, 2, len(y))
     for weight in ({}, {"sample_weight": weights}):
-        found = cal.tl_ece(y, p, **more, **weight)
-        assert found == pytest.approx(cal.pce(y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12)
-        assert found >= cal.ece(y, p, lens="top_label", **more, **weight) - 1e-15
+        found = call(cal.tl_ece, y, p, **more, **weight)
+        assert found == pytest.approx(
+            call(cal.pce, y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12
+        )
+        assert found >= call(cal.ece, y, p, lens="top_label", **more, **weight) - 1e-15
         each = [
-            cal.ece(y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
+            call(cal.ece, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
             for c in np.unique(predicted)
         ]
-        assert cal.tl_ece(y, p, average="macro", **more, **weight) == pytest.approx(np.mean(each), rel=1e-12)
-        assert cal.tl_ece(y, p, norm=math.inf, **more, **weight) >= max(each) - 1e-12
+        assert call(cal.tl_ece, y, p, average="macro", **more, **weight) == pytest.approx(np.mean(each), rel=1e-12)
+        assert call(cal.tl_ece, y, p, norm=math.inf, **more, **weight) >= max(each) - 1e-12
     # Bins of equal mass are made inside each predicted class.
     each = [
-        cal.ece_em(y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), bins=3, **more)
+        call(cal.ece_em, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), bins=3, **more)
         for c in np.unique(predicted)
     ]
-    found = cal.tl_ece(y, p, binning="equal_mass", bins=3, average="macro", **more)
+    found = call(cal.tl_ece, y, p, binning="equal_mass", bins=3, average="macro", **more)
     assert found == pytest.approx(np.mean(each), rel=1e-12)
 
 
@@ -59,7 +62,7 @@ def test_a_predicted_class_is_required() -> None:
         with pytest.raises(
             LensError, match=r"lens: tl_ece requires the predicted class of each row, which .* does not keep; drop lens"
         ):
-            cal.tl_ece(y, p, lens=lens, **names(4))
+            call(cal.tl_ece, y, p, lens=lens, **names(4))
     assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
 
 
@@ -77,10 +80,10 @@ def test_accuracy_mean_confidence_and_their_difference() -> None:
     for k in (2, 4, 100):
         y, p = several(k, k=k)
         right = p.argmax(axis=1) == [int(name[1:]) for name in y]
-        assert cal.accuracy(y, p, **names(k)) == right.mean()
-        assert cal.mean_confidence(y, p, **names(k)) == pytest.approx(p.max(axis=1).mean(), rel=1e-14)
-        difference = cal.mean_confidence(y, p, **names(k)) - cal.accuracy(y, p, **names(k))
-        assert cal.esce(y, p, lens="top_label", **names(k)) == pytest.approx(difference, abs=1e-14)
+        assert call(cal.accuracy, y, p, **names(k)) == right.mean()
+        assert call(cal.mean_confidence, y, p, **names(k)) == pytest.approx(p.max(axis=1).mean(), rel=1e-14)
+        difference = call(cal.mean_confidence, y, p, **names(k)) - call(cal.accuracy, y, p, **names(k))
+        assert call(cal.esce, y, p, lens="top_label", **names(k)) == pytest.approx(difference, abs=1e-14)
     y, p = [0, 1, 1, 0, 1], [0.2, 0.4, 0.8, 0.5, 0.9]
     assert cal.accuracy(y, p) == 0.8  # 0.4 is wrong; 0.5 predicts the first class
     assert cal.accuracy(y, p, lens="binary") == 0.6
@@ -191,10 +194,15 @@ def test_the_interval_of_the_accuracy_is_binomial() -> None:
         y, p = np.repeat([1, 0], [right, n - right]), np.full(n, 0.8)
         exact = binomtest(right, n).proportion_ci()
         for own in ({}, {"counts": np.ones(n, int)}, {"sample_weight": np.full(n, 0.1)}):
-            found = cal.interval(y, p, metric="accuracy", **own)
+            found = call(cal.interval, y, p, metric="accuracy", **own)
             assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-12)
             assert found.method == "exact"
             assert "too short" not in found.note
     with pytest.raises(ArgumentError, match="'exact' requires independent rows"):
-        cal.interval(y, p, metric="accuracy", method="exact", groups=[0, 1], cluster=True)
-    assert cal.interval([1] * 40, [0.8] * 40, metric="accuracy", groups=[*range(20)] * 2, cluster=True, rng=0).high == 1
+        cal.interval(cal.Predictions(y, p, groups=[0, 1]), metric="accuracy", method="exact", cluster=True)
+    assert (
+        cal.interval(
+            cal.Predictions([1] * 40, [0.8] * 40, groups=[*range(20)] * 2), metric="accuracy", cluster=True, rng=0
+        ).high
+        == 1
+    )

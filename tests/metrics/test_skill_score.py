@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -46,7 +47,7 @@ def weights_of(kind: str | None, n: int, seed: int = 1) -> dict[str, Any]:
     ],
 )
 def test_skill(data: Any, options: dict[str, Any], value: float) -> None:
-    assert cal.skill_score(*data, **options) == pytest.approx(value, abs=2e-10)
+    assert call(cal.skill_score, *data, **options) == pytest.approx(value, abs=2e-10)
 
 
 def test_skill_of_a_score_whose_best_value_is_not_0() -> None:
@@ -66,13 +67,13 @@ def test_skill_compares_the_same_rows(kind: str | None, options: dict[str, Any])
     part = {word: value[keep] for word, value in weights.items()}
     share = np.bincount(labels[keep], next(iter(part.values()), None), 3)
     reference = np.tile(share / share.sum(), (keep.sum(), 1))
-    ours = cal.brier(labels[keep], rows[keep], **part, **options)
-    theirs = cal.brier(labels[keep], reference, **part, **options)
+    ours = call(cal.brier, labels[keep], rows[keep], **part, **options)
+    theirs = call(cal.brier, labels[keep], reference, **part, **options)
     expected = 1 - ours / theirs
-    assert cal.skill_score(labels, rows, where=keep, **weights, **options) == pytest.approx(expected, abs=1e-12)
+    assert call(cal.skill_score, labels, rows, where=keep, **weights, **options) == pytest.approx(expected, abs=1e-12)
     whole = np.tile(share / share.sum(), (60, 1))
     for given in (whole, share / share.sum()):
-        found = cal.skill_score(labels, rows, where=keep, reference=given, **weights, **options)
+        found = call(cal.skill_score, labels, rows, where=keep, reference=given, **weights, **options)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -108,12 +109,14 @@ def test_skill_of_every_kind_of_predictions() -> None:
         (cal.Predictions(labels, two).take(slice(None)), None, {"reference": [1 - rate, rate]}),
     ]
     for first, second, options in forms:
-        assert cal.skill_score(first, second, **options) == pytest.approx(expected, abs=1e-12), options
+        assert call(cal.skill_score, first, second, **options) == pytest.approx(expected, abs=1e-12), options
     many = rng.dirichlet(np.ones(3), 60)
     soft = rng.dirichlet(np.ones(3), 60)
     constant = np.tile(soft.mean(axis=0), (60, 1))
-    found = cal.skill_score(soft, many, soft=True)
-    assert found == pytest.approx(1 - cal.brier(soft, many, soft=True) / cal.brier(soft, constant, soft=True))
+    found = cal.skill_score(cal.Predictions(soft, many, soft=True))
+    assert found == pytest.approx(
+        1 - cal.brier(cal.Predictions(soft, many, soft=True)) / cal.brier(cal.Predictions(soft, constant, soft=True))
+    )
     vector = cal.views.VectorView(many, labels, None)
     assert cal.skill_score(vector) == pytest.approx(cal.skill_score(labels, many))
 
@@ -123,11 +126,15 @@ def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
     labels, scores = problem(23)
     frame = pd.DataFrame({"y": labels, "p": scores, "old": scores[::-1]})
     expected = cal.skill_score(labels, scores, reference=scores[::-1])
-    assert cal.skill_score(frame, label="y", prob="p", reference="old") == pytest.approx(expected)
+    assert cal.skill_score(cal.Predictions(frame, label="y", prob="p"), reference=frame["old"]) == pytest.approx(
+        expected
+    )
     counts = np.arange(60) % 2
     keep = counts > 0
     dropped = cal.skill_score(labels[keep], scores[keep], reference=scores[::-1][keep])
-    assert cal.skill_score(labels, scores, reference=scores[::-1], counts=counts) == pytest.approx(dropped)
+    assert cal.skill_score(cal.Predictions(labels, scores, counts=counts), reference=scores[::-1]) == pytest.approx(
+        dropped
+    )
 
 
 def test_infinite_and_perfect_references() -> None:
@@ -178,7 +185,7 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
     (
         cal.UnknownArgumentError,
-        r"refernce: unexpected keyword of skill_score or brier; did you mean 'reference'\?",
+        r"refernce: unexpected keyword of skill_score; did you mean 'reference'\?",
         T1,
         {"refernce": 0.5},
     ),
@@ -188,11 +195,11 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(("error", "message", "data", "options"), BAD_SKILL, ids=lambda value: str(value)[:50])
 def test_bad_references_are_named(error: type[Exception], message: str, data: Any, options: dict[str, Any]) -> None:
     with pytest.raises(error, match=message):
-        cal.skill_score(*data, **options)
+        call(cal.skill_score, *data, **options)
 
 
 def test_a_view_takes_nothing_beside_it() -> None:
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
     for more in ({"where": [True, False]}, {"counts": [1, 1]}, {"reference": 0.5}):
         with pytest.raises(cal.InputTypeError):
-            cal.skill_score(view, **more)
+            call(cal.skill_score, view, **more)

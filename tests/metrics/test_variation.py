@@ -12,6 +12,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.metrics.bin.variation import MEASURES, SimulatedVariation
+from tests.calling import call
 
 from ..oracles.vector_definitions import VARIATIONS
 
@@ -105,13 +106,13 @@ def test_functions_of_a_vector(k: int) -> None:
     named = {"variation": "freeman_variation_ratio", "bins": 7}
     own = {"variation": largest_missing, "bins": 7}
     weight = rng.random(43)
-    assert cal.vce(y, p, **own, sample_weight=weight) == cal.vce(y, p, **named, sample_weight=weight)
+    assert call(cal.vce, y, p, **own, sample_weight=weight) == call(cal.vce, y, p, **named, sample_weight=weight)
     assert cal.vce(y, p, variation=lambda q: q[0]) == cal.vce(y, p, variation="confidence")
-    assert cal.vce_db(y, p, **own) == cal.vce_db(y, p, **named)
-    found = [cal.assess(y, p, metric="vce", rng=0, n_resamples=19, **options).pvalue for options in (named, own)]
+    assert call(cal.vce_db, y, p, **own) == call(cal.vce_db, y, p, **named)
+    found = [call(cal.assess, y, p, metric="vce", rng=0, n_resamples=19, **options).pvalue for options in (named, own)]
     assert found[0] == found[1]
-    drawn = cal.variation_diagram(y, p, **own)
-    assert (drawn.variation, drawn.vce) == ("largest_missing", cal.vce(y, p, **named))
+    drawn = call(cal.variation_diagram, y, p, **own)
+    assert (drawn.variation, drawn.vce) == ("largest_missing", call(cal.vce, y, p, **named))
     pytest.importorskip("matplotlib")
     assert drawn.plot().get_xlabel() == "predicted largest_missing"
 
@@ -176,8 +177,8 @@ def test_value_does_not_depend_on_the_order_of_rows_or_classes() -> None:
     p = rows(rng, 61, 4, "eighths")
     y, counts = labels(rng, p), rng.integers(1, 4, 61)
     order, classes = rng.permutation(61), rng.permutation(4)
-    expected = cal.vce_db(y, p, counts=counts)
-    assert cal.vce_db(y[order], p[order], counts=counts[order]) == expected
+    expected = cal.vce_db(cal.Predictions(y, p, counts=counts))
+    assert cal.vce_db(cal.Predictions(y[order], p[order], counts=counts[order])) == expected
     assert cal.vce_db(np.repeat(y, counts), np.repeat(p, counts, axis=0)) == pytest.approx(expected, rel=1e-12)
     smooth = rows(rng, 61, 4)
     assert cal.vce_db(np.argsort(classes)[y], smooth[:, classes]) == pytest.approx(cal.vce_db(y, smooth), rel=1e-12)
@@ -193,7 +194,7 @@ def test_simulated_ranks_give_the_null_distribution_of_simulated_labels(metric: 
     """Against the metric evaluated on simulated labels, the slow way."""
     rng = np.random.default_rng(7)
     p = rows(rng, 23, 4, "eighths")
-    fast = cal.assess(labels(rng, p), p, metric=metric, n_resamples=200, rng=1, **options).null
+    fast = call(cal.assess, labels(rng, p), p, metric=metric, n_resamples=200, rng=1, **options).null
     slow = [getattr(cal, metric)(labels(rng, p), p, **options) for _ in range(200)]
     assert stats.ks_2samp(fast, slow).pvalue > 1e-3
 
@@ -230,8 +231,8 @@ def test_weighted_rows_and_named_classes_are_assessed() -> None:
     p = rows(rng, 40, 4)
     y = np.array(["ant", "bee", "cat", "dog"])[labels(rng, p)]
     for weights in ({"sample_weight": rng.random(40)}, {"counts": rng.integers(1, 5, 40)}):
-        found = cal.assess(
-            y, p, metric="vce_db", rng=0, classes=["ant", "bee", "cat", "dog"], n_resamples=99, **weights
+        found = call(
+            cal.assess, y, p, classes=["ant", "bee", "cat", "dog"], metric="vce_db", rng=0, n_resamples=99, **weights
         )
         assert 0 < found.pvalue <= 1
         assert found.method == "consistency"

@@ -79,7 +79,7 @@ def test_doc_and_atc_errors_are_those_of_simulation() -> None:
 
 def test_counts_are_repeated_rows() -> None:
     wide = cal.Sketch.of(LABELS * 3, P * 3)
-    counted = cal.Sketch.of(LABELS, P, counts=[3] * 8)
+    counted = cal.Sketch.of(cal.Predictions(LABELS, P, counts=[3] * 8))
     for method in ("doc", "atc"):
         a, b = (estimate_accuracy(WINDOW, reference=r, method=method) for r in (wide, counted))
         assert a == b

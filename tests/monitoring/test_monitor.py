@@ -257,7 +257,7 @@ def test_bounds_hold_whatever_the_missing_labels_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["ignore", "negative"])
 def test_after_the_horizon_a_window_is_judged_anyway(tmp_path: Path, missing: str) -> None:
-    monitor = make(tmp_path, horizon="2d", missing=missing)
+    monitor = make(cal.Predictions(tmp_path, missing=missing), horizon="2d")
     send(monitor, slice(0, 120), np.where(YES == 1, 1.0, np.nan))
     assert monitor.advance("2026-01-07T23:59").tested == ()
     assert monitor.advance("2026-01-08").tested == ("2026-01-05",)
@@ -369,7 +369,7 @@ def test_the_interval_of_the_gap_of_one_row() -> None:
 
 
 def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
-    monitor = make(tmp_path, drift_alpha=0.01, groups=["a", "b"])
+    monitor = make(cal.Predictions(tmp_path, groups=["a", "b"]), drift_alpha=0.01)
     rng = np.random.default_rng(0)
     groups = np.where(np.arange(200) % 2, "a", "b")
     calm = monitor.update(None, rng.beta(2, 2, 200), when="2026-02-01", ids=range(200), groups=groups)
@@ -392,7 +392,7 @@ def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
 
 
 def test_a_group_is_one_however_a_file_spells_it(tmp_path: Path) -> None:
-    monitor = make(tmp_path, groups=[1, 2, "b", True])
+    monitor = make(cal.Predictions(tmp_path, groups=[1, 2, "b", True]))
     spellings: list[tuple[list[Any], list[Any]]] = [
         ([1.0, 1.0, 2.0], [1, 1, 2]),
         (["b", "b", "TRUE"], ["b", "b", True]),
@@ -497,7 +497,7 @@ def test_confidences_and_sketches_as_reference(tmp_path: Path) -> None:
     p = cal.Predictions(TRUTH, np.maximum(REFERENCE, 0.5), input="confidence")
     monitor = Monitor.create(tmp_path / "w.db", reference=cal.Sketches.of(p), **QUICK)
     monitor.update(YES[:50], SCORE[:50], when="2026-01-01", ids=range(50))
-    assert monitor.sketch("2026-01-01") == cal.Sketch.of(YES[:50], SCORE[:50], input="confidence")
+    assert monitor.sketch("2026-01-01") == cal.Sketch.of(cal.Predictions(YES[:50], SCORE[:50], input="confidence"))
     assert monitor.settings.lens == "top_label"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .cases import OPTIONS, draw_case
 
@@ -49,7 +50,7 @@ def test_a_tiny_gap_is_seen_under_weights_and_equal_mass(weights: str | None) ->
     exact = math.fsum(np.concatenate([scores, -labels.astype(float)])) / len(labels)
     given = {} if weights is None else {weights: np.full(len(labels), 3)}
     for binning in ("equal_width", "equal_mass"):
-        assert abs(cal.esce(labels, scores, binning=binning, **given) - exact) <= 1e-14
+        assert abs(call(cal.esce, labels, scores, binning=binning, **given) - exact) <= 1e-14
 
 
 @pytest.mark.parametrize("unit", [0.1, 1 / 3, 1e-300, 7.0, 1e300])
@@ -60,8 +61,8 @@ def test_the_unit_of_weights_moves_no_bin(metric: cal.metrics.Metric, unit: floa
     options = {"binning": "equal_mass", "bins": 15} if metric.id in ("vce", "mce") else {}
     options |= {"min_size": 2} if metric.id == "gece" else {}
     whole = rng.integers(1, 4, 60).astype(float)
-    expected = metric(labels, rows, sample_weight=whole, **options)
-    assert metric(labels, rows, sample_weight=whole * unit, **options) == pytest.approx(expected, abs=1e-12)
+    expected = call(metric, labels, rows, sample_weight=whole, **options)
+    assert call(metric, labels, rows, sample_weight=whole * unit, **options) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("unit", [0.1, 1 / 3, 0.7, 1.1])
@@ -109,7 +110,7 @@ def test_smallest_bins_are_counted_in_rows_under_importance() -> None:
         assert cal.mce(labels, scores, bins=2, min_count=2, sample_weight=weights) == pytest.approx(0.25)
         with pytest.raises(cal.UndefinedMetricError):
             cal.mce(labels, scores, bins=2, min_count=3, sample_weight=weights)
-    assert cal.mce(labels, scores, bins=2, min_count=3, counts=[1, 1, 5]) == pytest.approx(0.9)
+    assert cal.mce(cal.Predictions(labels, scores, counts=[1, 1, 5]), bins=2, min_count=3) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .test_checked_values import DATA, EM, INF, M3, T1, T2, T3, readable
 
@@ -270,8 +271,8 @@ def test_ranks_of_topk_ece() -> None:
 @pytest.mark.parametrize("form", [{}, {"floor": 1e-6}])
 def test_even_forecasts(form: dict[str, Any]) -> None:
     labels = [0, 1, 1, 0, 1]
-    assert cal.nses(labels, [0.5] * 5, **form) == pytest.approx(1, abs=1e-12)
-    assert cal.dawid_sebastiani(labels, [0.5] * 5, **form) == pytest.approx(-0.3862943611, abs=0.5e-10)
+    assert call(cal.nses, labels, [0.5] * 5, **form) == pytest.approx(1, abs=1e-12)
+    assert call(cal.dawid_sebastiani, labels, [0.5] * 5, **form) == pytest.approx(-0.3862943611, abs=0.5e-10)
     with pytest.raises(cal.UndefinedMetricError):
         cal.spiegelhalter_z(labels, [0.5] * 5)
 
@@ -302,14 +303,14 @@ def test_sure_forecasts() -> None:
 
 
 def test_a_group_without_events() -> None:
-    relative = cal.fece([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"], relative=True)
+    relative = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True)
     assert relative == math.inf
-    eased = cal.fece([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"], relative=True, eps=0.5)
+    eased = cal.fece(cal.Predictions([0, 1, 0], [0.2, 0.7, 0.1], groups=["a", "a", "b"]), relative=True, eps=0.5)
     assert eased == pytest.approx((2 * 0.1 / 1.5 + 1 * 0.1 / 0.5) / 3, abs=1e-12)
     for scale in (0.3, 10):
         weight = scale * np.array([1, 2, 3])
         words: dict[str, Any] = {"groups": ["a", "a", "b"], "relative": True, "eps": 0.5, "sample_weight": weight}
-        assert cal.fece([0, 1, 0], [0.2, 0.7, 0.1], **words) == pytest.approx(0.1917293233, abs=1e-10)
+        assert call(cal.fece, [0, 1, 0], [0.2, 0.7, 0.1], **words) == pytest.approx(0.1917293233, abs=1e-10)
 
 
 def test_soft_bins_without_a_largest_gap() -> None:
@@ -331,8 +332,8 @@ def test_proximity_does_not_depend_on_the_scale_of_features(scale: float) -> Non
     rng = np.random.default_rng(5)
     features, scores = rng.normal(size=(60, 2)), rng.random(60)
     labels = rng.integers(0, 2, 60)
-    expected = cal.piece(labels, scores, features=features)
-    assert cal.piece(labels, scores, features=scale * features) == pytest.approx(expected, abs=1e-12)
+    expected = cal.piece(cal.Predictions(labels, scores, features=features))
+    assert cal.piece(cal.Predictions(labels, scores, features=scale * features)) == pytest.approx(expected, abs=1e-12)
     assert expected > cal.ece(labels, scores, bins=10, binning=EM) + 0.01
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 mp.mp.dps = 60
 
@@ -65,7 +66,7 @@ def test_metrics_of_rows_keep_the_digits_of_the_complement(metric: str, form: st
     scores, words = forms()[form]
     for rows in (np.ones(len(Y), bool), Z > 0, np.abs(Z) > 36, np.arange(len(Y)) == 0, np.arange(len(Y)) == 5):
         for weight in (np.ones(len(Y)), W):
-            found = cal.catalogue[metric](Y[rows], scores[rows], sample_weight=weight[rows], **words)
+            found = call(cal.catalogue[metric], Y[rows], scores[rows], sample_weight=weight[rows], **words)
             near = 1e-12 if metric != "brier" else 2  # its squares vanish beside 1 whatever the last digits
             assert found == pytest.approx(mean(metric, rows, weight), rel=near, abs=0), rows
 
@@ -74,7 +75,7 @@ def test_metrics_of_rows_keep_the_digits_of_the_complement(metric: str, form: st
 @pytest.mark.parametrize("lens", ["binary", "class:0", "class:1", "pair:1,0", "top_label", "rank:1"])
 def test_every_lens_keeps_them(form: str, lens: str) -> None:
     scores, words = forms()[form]
-    view = cal.nses.views(Y, scores, lens=lens, **words)[0]
+    view = call(cal.nses.views, Y, scores, lens=lens, **words)[0]
     for number, (q, p) in enumerate(exact()):
         score, rest = {"binary": (p, q), "class:1": (p, q), "class:0": (q, p), "pair:1,0": (q, p)}.get(
             lens, (max(p, q), min(p, q))
@@ -108,15 +109,17 @@ def test_spiegelhalter_sees_a_sure_mistake_from_either_side(form: str) -> None:
             for (q, p), label, s in zip(np.array(exact(), object)[sure], y, y, strict=True)
         )
         spread = sum(p * q * (q - p) ** 2 for q, p in np.array(exact(), object)[sure])
-        found = cal.spiegelhalter_z(y, scores[sure], **words)
+        found = call(cal.spiegelhalter_z, y, scores[sure], **words)
         assert found == pytest.approx(float(top / mp.sqrt(spread)), rel=1e-9, abs=0)
 
 
 def test_the_shift_of_log_odds_moves_scores_that_round_to_one() -> None:
     z = np.concatenate([np.full(50, 40.0), np.linspace(-3, 3, 51)])
     y = np.concatenate([np.r_[np.ones(49, int), 0], (np.arange(51) % 3 == 0).astype(int)])
-    shift = cal.calibration_in_the_large(y, z, input="logit", form="logit")
-    assert shift == pytest.approx(cal.calibration_in_the_large(1 - y, -z, input="logit", form="logit") * -1, rel=1e-9)
+    shift = cal.calibration_in_the_large(cal.Predictions(y, z, input="logit"), form="logit")
+    assert shift == pytest.approx(
+        cal.calibration_in_the_large(cal.Predictions(1 - y, -z, input="logit"), form="logit") * -1, rel=1e-9
+    )
     moved = 1 / (1 + np.exp(-(z + shift)))
     assert moved.sum() == pytest.approx(y.sum(), rel=1e-12)
 
@@ -156,18 +159,18 @@ def test_several_classes(metric: str, as_logits: bool) -> None:
         )
     )
     words: dict[str, Any] = {"input": "logit"} if as_logits else {}
-    found = cal.catalogue[metric](y[: len(rows)], given, **words)
+    found = call(cal.catalogue[metric], y[: len(rows)], given, **words)
     assert found == pytest.approx(float(total / len(rows)), rel=1e-12)
 
 
 def test_columns_that_are_rounded_are_not_trusted_beyond_their_digits() -> None:
     p = np.array([[0.901, 0.1], [0.05, 0.95]])
-    found = cal.nses([1, 1], p, sum_tolerance=1e-2)
+    found = cal.nses(cal.Predictions([1, 1], p, sum_tolerance=1e-2))
     assert found == pytest.approx(np.mean([np.mean([0.901 / (1 - 0.901), 0.9 / 0.1]), 0.05 / 0.95]))
 
 
 def test_true_against_rest_needs_the_complement_too() -> None:
     q, p = exact()[0]
     for scores, words in forms().values():
-        found = cal.ecd(Y[:1], scores[:1], multiclass="true_vs_rest", **words)
+        found = call(cal.ecd, Y[:1], scores[:1], multiclass="true_vs_rest", **words)
         assert found == pytest.approx(float(-q * (mp.log(p) - mp.log(q))), rel=1e-12, abs=0)

@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.metrics.cumulative.distributions import bridge_survival, maximum_survival, range_survival
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -96,20 +97,22 @@ def test_cumulative_metrics_are_their_definitions(seed: int) -> None:
     rows = as_rows(y, p, words)
     points = path(rows)
     close = {"rel": 1e-12, "abs": 1e-13}
-    assert cal.ecce_mad(y, p, **words) == pytest.approx(float(max(map(abs, points))), **close)
-    assert cal.ecce_r(y, p, **words) == pytest.approx(float(max(points) - min(points)), **close)
+    assert call(cal.ecce_mad, y, p, **words) == pytest.approx(float(max(map(abs, points))), **close)
+    assert call(cal.ecce_r, y, p, **words) == pytest.approx(float(max(points) - min(points)), **close)
     for power, metric in ((1, cal.ecce_mean_abs), (2, cal.ecce_l2)):
-        assert metric(y, p, **words) == pytest.approx(float(mean_along(rows, power, "counts" in words)), **close)
+        assert call(metric, y, p, **words) == pytest.approx(float(mean_along(rows, power, "counts" in words)), **close)
     importance = "sample_weight" in words
     mean, bridge = bridge_statistics(rows, importance)
-    assert cal.bbt(y, p, form="mean", **words) == pytest.approx(mean, rel=1e-11, abs=1e-13)
-    assert cal.bbt(y, p, form="bridge", **words) == pytest.approx(bridge, rel=1e-11, abs=1e-13)
+    assert call(cal.bbt, y, p, form="mean", **words) == pytest.approx(mean, rel=1e-11, abs=1e-13)
+    assert call(cal.bbt, y, p, form="bridge", **words) == pytest.approx(bridge, rel=1e-11, abs=1e-13)
     chances = math.erfc(mean / math.sqrt(2)) * bridge_survival(bridge)
-    assert cal.bbt(y, p, **words) == pytest.approx(-2 * math.log(chances), rel=1e-9, abs=1e-11)
+    assert call(cal.bbt, y, p, **words) == pytest.approx(-2 * math.log(chances), rel=1e-9, abs=1e-11)
     parts = [rows, *([row for row, g in zip(rows, groups, strict=True) if g == code] for code in set(groups.tolist()))]
     ratios = [float(max(path(part)) - min(path(part))) / scale(part, importance) for part in parts]
-    assert cal.mcm(y, p, groups=groups, scale="sigma", **words) == pytest.approx(max(ratios), rel=1e-11)
-    assert cal.mcm(y, p, groups=groups, **words) == pytest.approx(max(ratios) * scale(rows, importance), rel=1e-11)
+    assert call(cal.mcm, y, p, groups=groups, scale="sigma", **words) == pytest.approx(max(ratios), rel=1e-11)
+    assert call(cal.mcm, y, p, groups=groups, **words) == pytest.approx(
+        max(ratios) * scale(rows, importance), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -160,7 +163,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("id", "data", "words", "expected"), CHECKED, ids=[f"{c[0]} {c[2]}" for c in CHECKED])
 def test_checked_values(id: str, data: tuple[list[int], list], words: dict[str, object], expected: float) -> None:
-    assert cal.catalogue[id](*data, **words) == pytest.approx(expected, abs=5e-10)
+    assert call(cal.catalogue[id], *data, **words) == pytest.approx(expected, abs=5e-10)
 
 
 def test_identities() -> None:
@@ -176,8 +179,8 @@ def test_identities() -> None:
         assert spread == cal.cce(y, p)
         assert cal.ecce_mean_abs(y, p) <= mad + 1e-15
         assert cal.ecce_mean_abs(y, p) ** 2 <= cal.ecce_l2(y, p) + 1e-15 <= mad**2 + 1e-14
-        assert cal.mcm(y, p, groups=np.zeros(30)) == pytest.approx(spread, rel=1e-12)
-        assert cal.mcm(y, p, groups=np.arange(30) % 3) >= spread - 1e-15
+        assert cal.mcm(cal.Predictions(y, p, groups=np.zeros(30))) == pytest.approx(spread, rel=1e-12)
+        assert cal.mcm(cal.Predictions(y, p, groups=np.arange(30) % 3)) >= spread - 1e-15
 
 
 @pytest.mark.parametrize("x", [0.3, 0.5, 0.8, 0.999, 1.0, 1.2, 1.499, 1.5, 2.0, 3.0, 5.0, 8.0])

@@ -219,7 +219,7 @@ def test_what_separation_leaves_is_the_rates_seen() -> None:
 def test_firth_is_shrunk_and_vanishes() -> None:
     assert abs(cal.cox_slope(Y_B, P_B, penalty="firth")) < abs(cal.cox_slope(Y_B, P_B))
     counts = np.full(10, 10**7)
-    firth = cal.cox_slope(Y_B, P_B, penalty="firth", counts=counts)
+    firth = cal.cox_slope(cal.Predictions(Y_B, P_B, counts=counts), penalty="firth")
     assert firth == pytest.approx(cal.cox_slope(Y_B, P_B), abs=1e-6)
 
 
@@ -289,7 +289,9 @@ def test_the_number_of_knots_is_chosen() -> None:
         coarse = np.round(p, 2)
         counts = rng.integers(0, 4, 6000)
         repeated = np.repeat(np.arange(6000), counts)
-        assert metric(y, coarse, counts=counts) == pytest.approx(metric(y[repeated], coarse[repeated]), abs=1e-12)
+        assert metric(cal.Predictions(y, coarse, counts=counts)) == pytest.approx(
+            metric(y[repeated], coarse[repeated]), abs=1e-12
+        )
     straight = (rng.random(6000) < 0.2 + 0.6 * p).astype(int)
     assert cal.fott_pl(straight, p) == pytest.approx(cal.fott_pl(straight, p, knots=0), abs=1e-3)
 
@@ -308,7 +310,7 @@ def test_knots_are_checked() -> None:
     with pytest.raises(cal.ArgumentError, match="pieces"):
         cal.fott_iop(Y_B, P_B, pieces=0)
     with pytest.raises(cal.WeightsNotSupportedError):
-        cal.pws(Y_B, P_B, covariance="HAC", counts=[2] * 10)
+        cal.pws(cal.Predictions(Y_B, P_B, counts=[2] * 10), covariance="HAC")
 
 
 def test_one_piece_is_temperature_scaling() -> None:
@@ -366,7 +368,7 @@ def test_many_rows_are_the_same_as_their_groups() -> None:
     for name in ("cox_slope", "sbct", "pws", "fott_pl", "fott_pl3", "fott_platt", "fott_beta", "fott_spline"):
         metric = getattr(cal, name)
         kept = counts > 0
-        wanted = metric(np.repeat([1, 0], 200)[kept], np.tile(score, 2)[kept], counts=counts[kept])
+        wanted = metric(cal.Predictions(np.repeat([1, 0], 200)[kept], np.tile(score, 2)[kept], counts=counts[kept]))
         assert metric(y, p) == pytest.approx(wanted, rel=1e-10), name
 
 

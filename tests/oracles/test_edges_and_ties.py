@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from . import definitions, vector_definitions
 
@@ -44,11 +45,11 @@ def test_scores_on_and_beside_every_edge(bins: int, dtype: Any, closed: Any, wei
     labels = np.arange(len(scores)) % 2
     expected = exact_rows(scores, edges, closed)
     for rule in (cal.EqualWidth(bins, closed=closed), cal.Edges(tuple(edges), closed=closed)):
-        found = cal.calibration_curve(labels, scores, binning=rule, **weights)
+        found = call(cal.calibration_curve, labels, scores, binning=rule, **weights)
         assert found.table.rows.tolist() == expected
     # The metrics that put whole rows into bins of one number cut it in the same places.
     columns = np.column_stack([1 - scores, scores]).astype(dtype)
-    error = cal.gece(labels, columns, lens="binary", bins=bins, binning=cal.EqualWidth(closed=closed), **weights)
+    error = call(cal.gece, labels, columns, lens="binary", bins=bins, binning=cal.EqualWidth(closed=closed), **weights)
     assert error == pytest.approx(
         float(definitions.ece(labels.tolist(), scores.tolist(), bins=bins, closed=closed)), abs=1e-12
     )

@@ -16,6 +16,7 @@ from calibrant.metrics.kernel import embeddings
 from calibrant.metrics.kernel import pairs as _pairs
 from calibrant.util import blocks
 from calibrant.views.resolve import views_of
+from tests.calling import call
 
 from . import embedding_definitions as slow
 
@@ -62,7 +63,7 @@ def draw(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_published_values(data: Any, options: dict[str, Any], printed: tuple[str, ...]) -> None:
     for metric, text in zip((cal.skce_b, cal.skce_uq, cal.skce_ul), printed, strict=True):
         digits = len(text.partition(".")[2])
-        assert metric(*data, **options) == pytest.approx(float(text), abs=0.5 * 10**-digits)
+        assert call(metric, *data, **options) == pytest.approx(float(text), abs=0.5 * 10**-digits)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,9 @@ def test_exact_values_of_two_sure_forecasts(labels: list[int], unbiased: float, 
     """The exact tests of the reference package: a gaussian kernel of width 1."""
     options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 1}
     for p in ([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0]):
-        assert cal.skce_uq(labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
-        assert cal.skce_ul(labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
-        assert cal.skce_b(labels, p, **options) == pytest.approx(biased, abs=1e-15)
+        assert call(cal.skce_uq, labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
+        assert call(cal.skce_ul, labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
+        assert call(cal.skce_b, labels, p, **options) == pytest.approx(biased, abs=1e-15)
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -85,8 +86,8 @@ def test_biased_is_unbiased_and_the_diagonal(k: int, options: dict[str, Any]) ->
     rows = np.column_stack([1 - p, p]) if k == 2 else p
     own = np.square(np.eye(k)[y] - rows).sum(axis=1)
     n = len(y)
-    expected = (n - 1) / n * cal.skce_uq(y, p, **options) + own.sum() / n**2
-    assert cal.skce_b(y, p, **options) == pytest.approx(expected, abs=1e-14)
+    expected = (n - 1) / n * call(cal.skce_uq, y, p, **options) + own.sum() / n**2
+    assert call(cal.skce_b, y, p, **options) == pytest.approx(expected, abs=1e-14)
     # Rows that are right by chance: k (1{y = y'} - p_y' - p'_y + <p, p'>) is the same product.
     assert own == pytest.approx(1 - 2 * rows[np.arange(n), y] + np.square(rows).sum(axis=1), abs=1e-14)
 
@@ -105,8 +106,8 @@ def test_a_wide_kernel_sees_the_mean_residual() -> None:
     y, p = draw(300, 4)
     mean = (np.eye(4)[y] - p).mean(axis=0)
     for options in ({}, {"kernel": "gaussian"}):
-        assert cal.skce_b(y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean), rel=1e-7)
-        assert cal.ucme(y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean) / 4, rel=1e-7)
+        assert call(cal.skce_b, y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean), rel=1e-7)
+        assert call(cal.ucme, y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean) / 4, rel=1e-7)
 
 
 def test_two_classes_are_twice_the_product_of_residuals() -> None:
@@ -167,10 +168,10 @@ def test_many_rows_have_no_order(k: int) -> None:
     options: dict[Any, dict[str, Any]] = {cal.ckce: {"landmarks": 50, "normalize": True}}
     for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
         words = options.get(metric, {"normalize": True})
-        wanted = metric(y, p, **words)
-        assert metric(y[order], p[order], **words) == pytest.approx(wanted, abs=1e-12)
+        wanted = call(metric, y, p, **words)
+        assert call(metric, y[order], p[order], **words) == pytest.approx(wanted, abs=1e-12)
         if k > 2:
-            assert metric(np.argsort(classes)[y], p[:, classes], **words) == pytest.approx(wanted, abs=1e-12)
+            assert call(metric, np.argsort(classes)[y], p[:, classes], **words) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_many_counts_are_repeated_rows() -> None:
@@ -178,7 +179,7 @@ def test_many_counts_are_repeated_rows() -> None:
     counts = np.random.default_rng(2).integers(0, 9, 400)
     for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
         repeated = metric(np.repeat(y, counts), np.repeat(p, counts, axis=0))
-        assert metric(y, p, counts=counts) == pytest.approx(repeated, abs=1e-12)
+        assert metric(cal.Predictions(y, p, counts=counts)) == pytest.approx(repeated, abs=1e-12)
 
 
 def test_equal_importance_of_many_rows_is_none() -> None:
@@ -186,7 +187,7 @@ def test_equal_importance_of_many_rows_is_none() -> None:
     for scale in (0.1, 1e-300, 7e5):
         words = {"sample_weight": np.full(2000, scale)}
         assert median_width(y, p, **words) == median_width(y, p)
-        assert cal.skce_uq(y, p, **words) == pytest.approx(cal.skce_uq(y, p), abs=1e-13)
+        assert call(cal.skce_uq, y, p, **words) == pytest.approx(cal.skce_uq(y, p), abs=1e-13)
 
 
 def test_the_median_may_be_zero() -> None:
@@ -223,7 +224,7 @@ def test_parts_are_blocks_of_an_order_of_their_own(monkeypatch: pytest.MonkeyPat
         exact = metric(y, p, exact=True)
         assert metric(y, p) != exact
         assert metric(y, p) == pytest.approx(exact, abs=0.003)
-        assert metric(y, p, counts=np.full(1200, 2)) == pytest.approx(
+        assert metric(cal.Predictions(y, p, counts=np.full(1200, 2))) == pytest.approx(
             metric(np.repeat(y, 2), np.repeat(p, 2, axis=0)), abs=1e-12
         )
 
@@ -395,10 +396,12 @@ def test_shares_are_mixtures_of_labels(k: int) -> None:
     shares[0, :2] = 0.5
     for metric in (cal.skce_uq, cal.skce_ul):
         both = [metric(np.append(c, y[1:]), p) for c in (0, 1)]
-        assert metric(shares, p, soft=True) == pytest.approx(sum(both) / 2, abs=1e-15)
+        assert metric(cal.Predictions(shares, p, soft=True)) == pytest.approx(sum(both) / 2, abs=1e-15)
     residual = shares - (np.column_stack([1 - p, p]) if k == 2 else p)
     mean = residual.mean(axis=0)
-    assert cal.skce_b(shares, p, soft=True, bandwidth=1e9) == pytest.approx(float(mean @ mean), abs=1e-8)
+    assert cal.skce_b(cal.Predictions(shares, p, soft=True), bandwidth=1e9) == pytest.approx(
+        float(mean @ mean), abs=1e-8
+    )
 
 
 @pytest.mark.parametrize(
@@ -419,7 +422,7 @@ def test_shares_are_mixtures_of_labels(k: int) -> None:
 )
 def test_bad_options_are_refused(metric: Any, options: dict[str, Any], argument: str) -> None:
     with pytest.raises(cal.ArgumentError) as caught:
-        metric(*C, **options)
+        call(metric, *C, **options)
     assert caught.value.argument == argument
 
 
@@ -431,7 +434,7 @@ def test_one_row_has_no_pairs() -> None:
         cal.skce_uq([1, 0], [0.2, 0.4], sample_weight=[1.0, 0.0])
     with pytest.raises(cal.UndefinedMetricError):
         cal.skce_ul(*C, block=5)
-    assert cal.skce_uq([1], [0.2], counts=[2]) == pytest.approx(2 * 0.64)
+    assert cal.skce_uq(cal.Predictions([1], [0.2], counts=[2])) == pytest.approx(2 * 0.64)
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
     assert cal.ucme([1], [0.2]) == pytest.approx(0.64)
     assert cal.ckce([1], [0.2], ridge=1) == pytest.approx(2 * 0.64 / 4)
@@ -442,8 +445,10 @@ def test_the_gaussian_kernel_is_what_it_says() -> None:
     options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 0.3}
     near = np.exp(-np.square(p[:, None] - p[None]).sum(axis=2) / (2 * 0.3**2))
     residual = np.eye(4)[y] - p
-    assert cal.skce_b(y, p, **options) == pytest.approx((near * (residual @ residual.T)).mean(), abs=1e-15)
-    assert cal.skce_b(y, p, **options) == pytest.approx(slow.skce_b(y.tolist(), p.tolist(), **options), abs=1e-15)
+    assert call(cal.skce_b, y, p, **options) == pytest.approx((near * (residual @ residual.T)).mean(), abs=1e-15)
+    assert call(cal.skce_b, y, p, **options) == pytest.approx(
+        call(slow.skce_b, y.tolist(), p.tolist(), **options), abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 57, 300])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .counts_of_bins import debiased_sum, dyadic, null_variance, partition
 from .test_checked_values import T1, T2
@@ -49,8 +50,10 @@ def within_noise(value: float, draws: np.ndarray) -> bool:
 def test_random_shifts(width: float, rng: np.random.Generator) -> None:
     y, p, w = problem(rng)
     draws = shifted_errors(y, p, w, width, rng.uniform(0, width, DRAWS))
-    assert within_noise(cal.rice(y, p, width=width, counts=w), draws)
-    assert not within_noise(cal.rice(y, p, width=width, counts=w) + 10 * draws.std() / math.sqrt(DRAWS) + 1e-9, draws)
+    assert within_noise(cal.rice(cal.Predictions(y, p, counts=w), width=width), draws)
+    assert not within_noise(
+        cal.rice(cal.Predictions(y, p, counts=w), width=width) + 10 * draws.std() / math.sqrt(DRAWS) + 1e-9, draws
+    )
 
 
 def test_least_over_random_shifts(rng: np.random.Generator) -> None:
@@ -58,23 +61,25 @@ def test_least_over_random_shifts(rng: np.random.Generator) -> None:
     widths = [2.0**-k for k in range(10)]
     draws = [shifted_errors(y, p, w, width, rng.uniform(0, width, 1000)) + width for width in widths]
     best = int(np.argmin([d.mean() for d in draws]))
-    value = cal.sice(y, p, counts=w)
+    value = cal.sice(cal.Predictions(y, p, counts=w))
     noise = max(d.std() for d in draws) / math.sqrt(1000)
     assert abs(value - draws[best].mean()) <= 5 * noise + 1e-12
-    assert value == pytest.approx(min(cal.rice(y, p, width=width, counts=w) + width for width in widths), abs=1e-12)
+    assert value == pytest.approx(
+        min(cal.rice(cal.Predictions(y, p, counts=w), width=width) + width for width in widths), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", ["counts", "sample_weight"])
 def test_rates_drawn_again(kind: str, rng: np.random.Generator) -> None:
     y, p, w = problem(rng)
     words: dict[str, Any] = {kind: w}
-    table = cal.calibration_curve(y, p, bins=5, binning="equal_mass", **words).table
+    table = call(cal.calibration_curve, y, p, bins=5, binning="equal_mass", **words).table
     size = table.weight if kind == "counts" else table.weight**2 / table.square
     deviation = np.sqrt(table.rate * (1 - table.rate) / size)
     rates = table.rate + deviation * rng.normal(size=(DRAWS, len(table)))
     redrawn = (table.share * np.abs(table.mean_score - rates)).sum(axis=1)
-    error = cal.ece(y, p, bins=5, binning="equal_mass", **words)
-    value = cal.ece_db(y, p, bins=5, **words)
+    error = call(cal.ece, y, p, bins=5, binning="equal_mass", **words)
+    value = call(cal.ece_db, y, p, bins=5, **words)
     assert within_noise(2 * error - value, redrawn)
 
 
@@ -110,7 +115,7 @@ def test_null_moments_of_the_debiased_estimator(importance: bool, rng: np.random
         assert square == null_variance(question, importance, cells) / sum(weights) ** 2
         # The public value of one of them, so that it is this estimator whose moments these are.
         y = list(labels)
-        assert cal.t_cal(y, p, bins=bins, **words) == pytest.approx(float(value), abs=1e-12)
+        assert call(cal.t_cal, y, p, bins=bins, **words) == pytest.approx(float(value), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +138,8 @@ def test_dyadic_choice(binning: str, kind: str, rng: np.random.Generator) -> Non
         for score, label, unit in zip(p.tolist(), y.tolist(), weight.tolist(), strict=True)
     ]
     count = dyadic(question, kind == "sample_weight", binning)
-    found = cal.calibration_curve(y, p, bins="tcal", binning=binning, **words).table
-    wanted = cal.calibration_curve(y, p, bins=count, binning=binning, **words).table
+    found = call(cal.calibration_curve, y, p, bins="tcal", binning=binning, **words).table
+    wanted = call(cal.calibration_curve, y, p, bins=count, binning=binning, **words).table
     assert found.edges.tolist() == wanted.edges.tolist()
 
 

@@ -11,6 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant import curves
 from calibrant.inference.belt import giviti_test
+from tests.calling import call
 
 Problem = tuple[np.ndarray, np.ndarray]
 
@@ -55,8 +56,8 @@ def mean_gap(y: np.ndarray, p: np.ndarray) -> float:
 def test_the_other_label_and_its_probability(problem: Problem) -> None:
     y, p = problem
     for metric, options in SYMMETRIC:
-        wanted = metric(y, p, **options)
-        assert metric(1 - y, 1 - p, **options) == pytest.approx(wanted, rel=1e-8, abs=1e-10), (metric.id, options)
+        wanted = call(metric, y, p, **options)
+        assert call(metric, 1 - y, 1 - p, **options) == pytest.approx(wanted, rel=1e-8, abs=1e-10), (metric.id, options)
     assert cal.cox_intercept(1 - y, 1 - p) == pytest.approx(-cal.cox_intercept(y, p), abs=1e-9)
 
 
@@ -91,7 +92,7 @@ def test_features_that_do_not_vary_leave_the_kernel_of_the_scores(k: int) -> Non
     p = probs[:, 1] if k == 2 else probs
     width = 0.1 if k == 2 else 0.1 / math.sqrt(2)
     wanted = cal.skce_uq(y, p, kernel="gaussian", bandwidth=width) / (2 if k == 2 else 1)
-    assert cal.klce(y, p, features=np.ones((80, 2))) == pytest.approx(wanted, rel=1e-10)
+    assert cal.klce(cal.Predictions(y, p, features=np.ones((80, 2)))) == pytest.approx(wanted, rel=1e-10)
 
 
 def test_two_columns_double_every_power(problem: Problem) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .test_identities import binary, many, near, own_bins
 
@@ -77,22 +78,22 @@ def test_order_between_metrics(rng: np.random.Generator) -> None:
     bins = int(rng.integers(1, 15))
     for binning in ("equal_width", EM):
         how: dict[str, Any] = {"bins": bins, "binning": binning}
-        error = cal.ece(y, p, **how)
-        assert abs(cal.esce(y, p, **how)) <= error + EXACT
-        assert error <= cal.ece_lb(y, p, **how) + EXACT
-        assert cal.rbece(y, p, **how) <= cal.mce(y, p, **how) + EXACT
-        assert cal.ece_db(y, p, **how) <= error + EXACT
-        assert cal.ce2_db(y, p, **how) <= cal.rmsce(y, p, **how) ** 2 + EXACT
-        table = cal.calibration_curve(y, p, **how).table
+        error = call(cal.ece, y, p, **how)
+        assert abs(call(cal.esce, y, p, **how)) <= error + EXACT
+        assert error <= call(cal.ece_lb, y, p, **how) + EXACT
+        assert call(cal.rbece, y, p, **how) <= call(cal.mce, y, p, **how) + EXACT
+        assert call(cal.ece_db, y, p, **how) <= error + EXACT
+        assert call(cal.ce2_db, y, p, **how) <= call(cal.rmsce, y, p, **how) ** 2 + EXACT
+        table = call(cal.calibration_curve, y, p, **how).table
         assert cal.cce(y, p) >= np.abs(table.excess).max() / len(y) - EXACT
         features = rng.normal(size=(len(y), 2))
-        assert cal.piece(y, p, features=features, **how) >= error - EXACT
-        assert cal.dce(y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
-        assert cal.dce(y, p, aggregate="mean", **how) == near(error)
+        assert call(cal.piece, y, p, features=features, **how) >= error - EXACT
+        assert call(cal.dce, y, p, bound=True, **how) >= abs(p.mean() - y.mean()) - EXACT
+        assert call(cal.dce, y, p, aggregate="mean", **how) == near(error)
     assert abs(p.mean() - y.mean()) <= cal.cce(y, p) + EXACT
     assert cal.cce(y, p) <= cal.lp_error(y, p) + EXACT
     groups = rng.integers(0, 3, len(y))
-    assert cal.fece(y, p, groups=groups) <= cal.lp_error(y, p) + EXACT
+    assert cal.fece(cal.Predictions(y, p, groups=groups)) <= cal.lp_error(y, p) + EXACT
     assert cal.global_squared_bias(y, p) <= cal.brier(y, p) + EXACT
     least = cal.sice(y, p)
     assert least >= 2.0**-9
@@ -215,31 +216,44 @@ def test_groups_and_features(rng: np.random.Generator) -> None:
     n = len(y)
     groups, feature = rng.integers(0, 3, n), rng.normal(size=n).round(1)
     bins = np.searchsorted(np.arange(1, 6) / 6, p)
-    assert cal.pce(y, p, groups=bins, bins=None) == near(cal.ece(y, p, bins=6))
-    assert cal.pce(y, p, groups=np.zeros(n), bins=6) == near(cal.ece(y, p, bins=6))
-    assert cal.pce(y, p, groups=np.arange(n), bins=None) == near(cal.lp_error(y, p))
-    assert cal.pce(y, p, groups=groups, bins=None) == near(cal.fece(y, p, groups=groups))
-    both = (cal.fece(y, p, groups=groups) + 3 * cal.fece(y, p, groups=bins)) / 4
-    assert cal.pce(y, p, groups=groups, partitions=[bins], partition_weight=[1, 3], bins=None) == near(both)
-    assert cal.fece(y, p, groups=np.zeros(n)) == near(abs(p.mean() - y.mean()))
-    assert cal.vece(y, p, features=p, bins=6) == near(cal.ece_em(y, p, bins=6))
-    assert cal.vece(y, p, features=np.zeros(n)) == near(abs(p.mean() - y.mean()))
-    assert cal.vece(y, p, features=groups, bins=n) == near(cal.fece(y, p, groups=groups))
-    assert cal.mvce(y, p, features=feature) == near(cal.vece(y, p, features=feature))
-    assert cal.mvce(y, p, features=feature, views=4, rng=0) == near(cal.vece(y, p, features=feature))
-    assert cal.piece(y, p, features=feature, proximity=np.ones(n)) == near(cal.ece_em(y, p, bins=10))
+    assert cal.pce(cal.Predictions(y, p, groups=bins), bins=None) == near(cal.ece(y, p, bins=6))
+    assert cal.pce(cal.Predictions(y, p, groups=np.zeros(n)), bins=6) == near(cal.ece(y, p, bins=6))
+    assert cal.pce(cal.Predictions(y, p, groups=np.arange(n)), bins=None) == near(cal.lp_error(y, p))
+    assert cal.pce(cal.Predictions(y, p, groups=groups), bins=None) == near(
+        cal.fece(cal.Predictions(y, p, groups=groups))
+    )
+    both = (cal.fece(cal.Predictions(y, p, groups=groups)) + 3 * cal.fece(cal.Predictions(y, p, groups=bins))) / 4
+    assert cal.pce(cal.Predictions(y, p, groups=groups), partitions=[bins], partition_weight=[1, 3], bins=None) == near(
+        both
+    )
+    assert cal.fece(cal.Predictions(y, p, groups=np.zeros(n))) == near(abs(p.mean() - y.mean()))
+    assert cal.vece(cal.Predictions(y, p, features=p), bins=6) == near(cal.ece_em(y, p, bins=6))
+    assert cal.vece(cal.Predictions(y, p, features=np.zeros(n))) == near(abs(p.mean() - y.mean()))
+    assert cal.vece(cal.Predictions(y, p, features=groups), bins=n) == near(
+        cal.fece(cal.Predictions(y, p, groups=groups))
+    )
+    assert cal.mvce(cal.Predictions(y, p, features=feature)) == near(cal.vece(cal.Predictions(y, p, features=feature)))
+    assert cal.mvce(cal.Predictions(y, p, features=feature), views=4, rng=0) == near(
+        cal.vece(cal.Predictions(y, p, features=feature))
+    )
+    assert cal.piece(cal.Predictions(y, p, features=feature), proximity=np.ones(n)) == near(cal.ece_em(y, p, bins=10))
     close = rng.normal(size=n).round(1)
-    expected = cal.piece(y, p, features=feature, proximity=close)
-    assert cal.piece(y, p, features=feature, proximity=np.exp(3 * close)) == near(expected)
+    expected = cal.piece(cal.Predictions(y, p, features=feature), proximity=close)
+    assert cal.piece(cal.Predictions(y, p, features=feature), proximity=np.exp(3 * close)) == near(expected)
     two = np.column_stack([feature, close])
-    half = (cal.vece(y, p, features=two) + cal.vece(y, p, features=two, feature=1)) / 2
-    assert cal.mvce(y, p, features=two) == near(half)
+    half = (
+        cal.vece(cal.Predictions(y, p, features=two)) + cal.vece(cal.Predictions(y, p, features=two), feature=1)
+    ) / 2
+    assert cal.mvce(cal.Predictions(y, p, features=two)) == near(half)
 
 
 def test_partitions_by_class_columns_are_classwise(rng: np.random.Generator) -> None:
     y, p = many(rng)
     columns = [
-        cal.pce((y == k).astype(int), p[:, k], groups=np.searchsorted(np.arange(1, 9) / 9, p[:, k]), bins=None)
+        cal.pce(
+            cal.Predictions((y == k).astype(int), p[:, k], groups=np.searchsorted(np.arange(1, 9) / 9, p[:, k])),
+            bins=None,
+        )
         for k in range(p.shape[1])
     ]
     assert float(np.mean(columns)) == near(cal.cwce(y, p, bins=9))
@@ -337,10 +351,10 @@ def test_searches_do_not_see_order_scale_or_form_of_weights(how: Any, rng: np.ra
     counts, order = rng.integers(1, 4, 40), rng.permutation(40)
     weight = rng.uniform(0.2, 3, 40)
     for binning in ("equal_width", EM):
-        value = cal.ece(y, p, bins=how, binning=binning, counts=counts)
+        value = cal.ece(cal.Predictions(y, p, counts=counts), bins=how, binning=binning)
         repeated = cal.ece(np.repeat(y, counts), np.repeat(p, counts), bins=how, binning=binning)
         assert value == near(repeated)
-        moved = cal.ece(y[order], p[order], bins=how, binning=binning, counts=counts[order])
+        moved = cal.ece(cal.Predictions(y[order], p[order], counts=counts[order]), bins=how, binning=binning)
         assert moved == near(value)
         weighed = cal.ece(y, p, bins=how, binning=binning, sample_weight=weight)
         assert cal.ece(y, p, bins=how, binning=binning, sample_weight=0.3 * weight) == near(weighed)
@@ -401,5 +415,5 @@ def test_counts_of_neighbours_are_as_good_as_rows(neighbours: int | None) -> Non
         y, p = np.repeat([0, 1], len(score)), np.tile(score, 2)
         rows = np.repeat(np.arange(len(p)), both)
         kept = both > 0
-        found = cal.ece_knn(y[kept], p[kept], counts=both[kept], neighbours=neighbours)
+        found = cal.ece_knn(cal.Predictions(y[kept], p[kept], counts=both[kept]), neighbours=neighbours)
         assert found == pytest.approx(cal.ece_knn(y[rows], p[rows], neighbours=neighbours), abs=1e-14)

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 import calibrant as cal
 from calibrant.metrics.kernel import bandwidths, densities, gaussian, regressions
+from tests.calling import call
 
 from . import density_definitions
 
@@ -78,9 +79,9 @@ def test_checked_values(name: str, data: Any, options: dict[str, Any], printed: 
 
 @pytest.mark.parametrize(("data", "options", "wanted"), GRIDDED)
 def test_checked_values_on_the_grid(data: Any, options: dict[str, Any], wanted: float) -> None:
-    assert abs(cal.skde(*data, **options) - wanted) <= 1e-7
+    assert abs(call(cal.skde, *data, **options) - wanted) <= 1e-7
     # Without sharing scores between grid points the value is the printed one to its last digit.
-    assert abs(float(density_definitions.skde(*data, binned=False, **options)) - wanted) <= 1e-9
+    assert abs(float(call(density_definitions.skde, *data, binned=False, **options)) - wanted) <= 1e-9
 
 
 def widths_seen(data: Any) -> dict[str, float]:
@@ -137,8 +138,8 @@ def test_limits_of_kernel_regression(data: Any) -> None:
 def test_one_score_has_the_mean_outcome_as_its_curve() -> None:
     y, p = [0, 1, 1, 0, 1], [0.3] * 5
     for options in ({}, {"bandwidth": 0.1}, {"bandwidth": "scott"}, {"bandwidth": "loo_cv"}, {"adaptive": True}):
-        assert math.isclose(cal.msce(y, p, **options), 0.09)
-        assert math.isclose(cal.sece(y, p, **options), 0.3)
+        assert math.isclose(call(cal.msce, y, p, **options), 0.09)
+        assert math.isclose(call(cal.sece, y, p, **options), 0.3)
     assert math.isclose(cal.skde(y, p), 0.3)
     assert math.isclose(cal.skde(y, p, norm=2), 0.09)
     assert math.isclose(cal.msce([1], [0.3]), 0.49)
@@ -152,7 +153,7 @@ def test_leave_one_out_needs_others() -> None:
             metric([1], [0.3])
         with pytest.raises(cal.UndefinedMetricError):
             metric([1], [0.3], sample_weight=[3.0])
-        assert metric([1], [0.3], counts=[3]) == metric([1, 1, 1], [0.3, 0.3, 0.3])
+        assert metric(cal.Predictions([1], [0.3], counts=[3])) == metric([1, 1, 1], [0.3, 0.3, 0.3])
     with pytest.raises(cal.UndefinedMetricError):
         cal.msce([1], [0.3], bandwidth="loo_cv")
     with pytest.raises(cal.UndefinedMetricError, match="at least 3 rows"):
@@ -302,4 +303,6 @@ def test_bandwidth_of_many_vectors_ignores_the_order_of_rows_and_classes() -> No
     assert math.isclose(cal.dkde(np.argsort(columns)[y], p[:, columns]), wanted, rel_tol=1e-10)
     counts = rng.integers(1, 3, 700)
     repeated = np.repeat(np.arange(700), counts)
-    assert math.isclose(cal.dkde(y, p, counts=counts), cal.dkde(y[repeated], p[repeated]), rel_tol=1e-12)
+    assert math.isclose(
+        cal.dkde(cal.Predictions(y, p, counts=counts)), cal.dkde(y[repeated], p[repeated]), rel_tol=1e-12
+    )

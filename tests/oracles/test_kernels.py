@@ -15,6 +15,7 @@ from calibrant.binning.parse import bin_table
 from calibrant.sketches import grid
 from calibrant.util import kernels
 from calibrant.views.resolve import views_of
+from tests.calling import call
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 128, 997, 4096)
 FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
@@ -248,7 +249,7 @@ def test_a_check_that_adds_up_reads_rows_once(monkeypatch: pytest.MonkeyPatch) -
     labels, scores = invalid_rows(300)[0]
     weight = np.arange(300.0)
     calls: tuple[dict[str, Any], ...] = ({}, {"bins": 7}, {"sample_weight": weight}, {"where": scores > 0.5})
-    expected = [cal.ece(labels, scores, **keywords) for keywords in calls]
+    expected = [call(cal.ece, labels, scores, **keywords) for keywords in calls]
     asked: list[int] = []
 
     def loop(score: Any, *rest: Any) -> Any:
@@ -257,7 +258,7 @@ def test_a_check_that_adds_up_reads_rows_once(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(kernels, "loaded", {"fill_single_bins": loop})
     with np.errstate(over="ignore"):
-        assert [cal.ece(labels, scores, **keywords) for keywords in calls] == expected
+        assert [call(cal.ece, labels, scores, **keywords) for keywords in calls] == expected
     assert asked == [300, 300, int((scores > 0.5).sum())]
 
 

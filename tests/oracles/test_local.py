@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 import calibrant as cal
 from calibrant.metrics.kernel import neighbours as _neighbours
 from calibrant.metrics.kernel.anchors import anchor_tests, centres_of, neighbours_for_power
+from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -34,7 +35,7 @@ CHECKED: list[tuple[str, Any, dict[str, Any], float, float]] = [
     ("id", "data", "words", "expected", "tolerance"), CHECKED, ids=[f"{c[0]} {list(c[2])}" for c in CHECKED]
 )
 def test_checked_values(id: str, data: Any, words: dict[str, Any], expected: float, tolerance: float) -> None:
-    assert cal.catalogue[id](*data, **words) == pytest.approx(expected, abs=tolerance, rel=0)
+    assert call(cal.catalogue[id], *data, **words) == pytest.approx(expected, abs=tolerance, rel=0)
 
 
 def draw(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +58,7 @@ def test_klce_of_constant_features_is_a_kernel_error_of_the_scores() -> None:
     terms = np.outer(p - y, p - y) * kernel
     expected = (terms.sum() - np.trace(terms)) / (60 * 59)
     for words in ({}, {"bandwidth": 3.0}):
-        assert cal.klce(y, p, features=np.full((60, 2), 7.0), **words) == pytest.approx(expected, abs=1e-15)
+        assert call(cal.klce, y, p, features=np.full((60, 2), 7.0), **words) == pytest.approx(expected, abs=1e-15)
 
 
 def test_klce_of_wide_kernels_is_the_mean_product_of_residuals() -> None:
@@ -65,7 +66,7 @@ def test_klce_of_wide_kernels_is_the_mean_product_of_residuals() -> None:
     gaps = gaps_of(y, p)
     expected = (np.square(gaps.sum(axis=0)).sum() - np.square(gaps).sum()) / (50 * 49)
     features = np.random.default_rng(1).normal(size=(50, 3))
-    wide = cal.klce(y, p, features=features, bandwidth=1e9, score_bandwidth=1e9)
+    wide = cal.klce(cal.Predictions(y, p, features=features), bandwidth=1e9, score_bandwidth=1e9)
     assert wide == pytest.approx(expected, abs=1e-15)
 
 
@@ -76,7 +77,7 @@ def test_klce_in_tiles_is_klce_at_once() -> None:
     kernel = np.exp(-cdist(p, p, "sqeuclidean") / 0.04 - cdist(features, features, "sqeuclidean") / 0.25)
     np.fill_diagonal(kernel, 0)
     expected = float((gaps * (kernel @ gaps)).sum()) / (2500 * 2499)
-    found = cal.klce(y, p, features=features, bandwidth=0.5, score_bandwidth=0.2)
+    found = cal.klce(cal.Predictions(y, p, features=features), bandwidth=0.5, score_bandwidth=0.2)
     assert found == pytest.approx(expected, abs=1e-14)
 
 
@@ -105,7 +106,7 @@ def test_the_median_distance_falls_back_to_the_mean() -> None:
 @pytest.mark.parametrize("bandwidth", ["mean", 0, -1.0, math.inf, None, True])
 def test_klce_refuses_widths(bandwidth: Any) -> None:
     with pytest.raises(cal.ArgumentError, match="bandwidth"):
-        cal.klce(*A, features=X, bandwidth=bandwidth)
+        cal.klce(cal.Predictions(*A, features=X), bandwidth=bandwidth)
 
 
 # ecmmd
@@ -176,8 +177,8 @@ def test_line_and_space_give_the_same_neighbours(columns: int) -> None:
         padded[:, 0] = values
         for neighbours in (1, 3, 20, 70):
             words = {"space": "features", "neighbours": neighbours}
-            line = cal.ecmmd(y, p, features=values, **words)
-            assert cal.ecmmd(y, p, features=padded, **words) == pytest.approx(line, abs=1e-14)
+            line = call(cal.ecmmd, y, p, features=values, **words)
+            assert call(cal.ecmmd, y, p, features=padded, **words) == pytest.approx(line, abs=1e-14)
 
 
 def test_ties_beyond_the_first_search_are_found() -> None:
@@ -193,7 +194,9 @@ def test_ties_beyond_the_first_search_are_found() -> None:
         last = np.sort(distance)[1]
         inner, edge = distance < last - 1e-9, np.abs(distance - last) < 1e-9
         value += gaps[i] * (gaps[inner].sum() + (2 - inner.sum()) * gaps[edge].mean()) / 2 / 33
-    assert cal.ecmmd(y, p, features=features, space="features", neighbours=2) == pytest.approx(value, abs=1e-15)
+    assert cal.ecmmd(cal.Predictions(y, p, features=features), space="features", neighbours=2) == pytest.approx(
+        value, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -210,10 +213,10 @@ def test_a_seed_gives_the_same_draw_in_any_order() -> None:
     counts = np.random.default_rng(6).integers(1, 4, 50)
     order = np.random.default_rng(7).permutation(50)
     words = {"derandomised": False, "rng": 3, "n_draws": 2}
-    value = cal.ecmmd(y, p, counts=counts, **words)
-    assert cal.ecmmd(y[order], p[order], counts=counts[order], **words) == pytest.approx(value, abs=1e-14)
+    value = call(cal.ecmmd, y, p, counts=counts, **words)
+    assert call(cal.ecmmd, y[order], p[order], counts=counts[order], **words) == pytest.approx(value, abs=1e-14)
     rows = np.repeat(np.arange(50), counts)
-    assert cal.ecmmd(y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
+    assert call(cal.ecmmd, y[rows], p[rows], **words) == pytest.approx(value, abs=1e-14)
 
 
 def test_ecmmd_says_what_it_needs() -> None:
@@ -222,7 +225,7 @@ def test_ecmmd_says_what_it_needs() -> None:
     with pytest.raises(cal.UndefinedMetricError, match="ecmmd"):
         cal.ecmmd([1], [0.3])
     with pytest.raises(cal.WeightsNotSupportedError, match="too many"):
-        cal.ecmmd(*A, counts=[10**8, 1, 1, 1])
+        cal.ecmmd(cal.Predictions(*A, counts=[10**8, 1, 1, 1]))
     with pytest.raises(cal.ArgumentError, match="neighbours"):
         cal.ecmmd(*A, neighbours=0)
 
@@ -235,10 +238,10 @@ def test_local_errors_lie_between_rows_and_bins(columns: int) -> None:
     y, p = draw(300)
     features = np.random.default_rng(8).normal(size=(300, columns))
     wide, narrow = {"bandwidth": 1e9, "features": features}, {"bandwidth": 1e-9, "features": features}
-    assert cal.lce(y, p, **wide) == pytest.approx(cal.ece(y, p), abs=1e-8)
-    assert cal.mlce(y, p, **wide) == pytest.approx(cal.mce(y, p), abs=1e-8)
-    assert cal.lce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).mean()), abs=1e-14)
-    assert cal.mlce(y, p, **narrow) == pytest.approx(float(np.abs(p - y).max()), abs=1e-14)
+    assert call(cal.lce, y, p, **wide) == pytest.approx(cal.ece(y, p), abs=1e-8)
+    assert call(cal.mlce, y, p, **wide) == pytest.approx(cal.mce(y, p), abs=1e-8)
+    assert call(cal.lce, y, p, **narrow) == pytest.approx(float(np.abs(p - y).mean()), abs=1e-14)
+    assert call(cal.mlce, y, p, **narrow) == pytest.approx(float(np.abs(p - y).max()), abs=1e-14)
 
 
 @pytest.mark.parametrize("bandwidth", [0.01, 0.5, 20.0])
@@ -248,15 +251,19 @@ def test_one_feature_in_a_pass_is_the_same_in_tiles(bandwidth: float) -> None:
     pair = np.column_stack([feature, np.zeros(4000)])
     for metric in (cal.lce, cal.mlce):
         words = {"bins": 3, "bandwidth": bandwidth, "standardise": False}
-        assert metric(y, p, features=feature, **words) == pytest.approx(metric(y, p, features=pair, **words), abs=1e-12)
+        assert call(metric, y, p, features=feature, **words) == pytest.approx(
+            call(metric, y, p, features=pair, **words), abs=1e-12
+        )
         # A constant feature is dropped, so that one that varies is left.
         words["standardise"] = True
-        assert metric(y, p, features=feature, **words) == pytest.approx(metric(y, p, features=pair, **words), abs=1e-15)
+        assert call(metric, y, p, features=feature, **words) == pytest.approx(
+            call(metric, y, p, features=pair, **words), abs=1e-15
+        )
 
 
 def test_features_that_say_nothing_leave_the_bins() -> None:
     y, p = draw(100)
-    assert cal.lce(y, p, features=np.ones((100, 2))) == pytest.approx(cal.ece(y, p), abs=1e-14)
+    assert cal.lce(cal.Predictions(y, p, features=np.ones((100, 2)))) == pytest.approx(cal.ece(y, p), abs=1e-14)
 
 
 def test_the_scale_of_features_does_not_matter_where_they_are_standardised() -> None:
@@ -264,13 +271,15 @@ def test_the_scale_of_features_does_not_matter_where_they_are_standardised() -> 
     features = np.random.default_rng(10).normal(size=(100, 2))
     scaled = features * [1000, 0.01] + [5, -3]
     for metric in (cal.lce, cal.mlce, cal.klce):
-        assert metric(y, p, features=scaled) == pytest.approx(metric(y, p, features=features), abs=1e-12)
+        assert metric(cal.Predictions(y, p, features=scaled)) == pytest.approx(
+            metric(cal.Predictions(y, p, features=features)), abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("metric", [cal.lce, cal.mlce])
 def test_local_errors_refuse_widths(metric: Any) -> None:
     with pytest.raises(cal.ArgumentError, match="bandwidth"):
-        metric(*A, features=X, bandwidth=0)
+        metric(cal.Predictions(*A, features=X), bandwidth=0)
 
 
 # knn_chi2
@@ -369,4 +378,4 @@ def test_what_cannot_happen_and_does_is_infinitely_unlikely() -> None:
 )
 def test_knn_chi2_refuses_options(words: dict[str, Any]) -> None:
     with pytest.raises(cal.ArgumentError, match=next(iter(words))):
-        cal.knn_chi2(*C, **words)
+        call(cal.knn_chi2, *C, **words)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from tests.calling import call
 
 from .definitions import cut_equal_mass
 
@@ -107,11 +108,11 @@ def test_subpopulations_are_their_definitions(seed: int) -> None:
 
     options: dict[str, Any] = {"features": features, "scale": "sigma", "depth": depth, "min_size": least, **words}
     expected = worst(combined_members(features.tolist(), weights, depth, 3))
-    assert cal.mcm(y, p, **options) == pytest.approx(expected, rel=1e-11)
-    assert cal.mcm(y, p, subpopulations="combinations", **options) == pytest.approx(expected, rel=1e-11)
+    assert call(cal.mcm, y, p, **options) == pytest.approx(expected, rel=1e-11)
+    assert call(cal.mcm, y, p, subpopulations="combinations", **options) == pytest.approx(expected, rel=1e-11)
     columns = [[Fraction(value) for value in column] for column in features.T.tolist()]
     expected = worst(tree_members(columns, weights, units, depth, least))
-    assert cal.mcm(y, p, subpopulations="tree", **options) == pytest.approx(expected, rel=1e-11)
+    assert call(cal.mcm, y, p, subpopulations="tree", **options) == pytest.approx(expected, rel=1e-11)
 
 
 def problem(n: int = 400, columns: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,19 +125,30 @@ def problem(n: int = 400, columns: int = 3) -> tuple[np.ndarray, np.ndarray, np.
 def test_more_subpopulations_never_make_it_smaller(kind: str) -> None:
     y, p, features = problem()
     groups = np.arange(400) % 5
-    values = [cal.mcm(y, p, features=features, subpopulations=kind, depth=depth) for depth in (1, 2, 3)]
+    values = [
+        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind, depth=depth) for depth in (1, 2, 3)
+    ]
     assert cal.ecce_r(y, p) <= values[0] + 1e-15 <= values[1] + 2e-15 <= values[2] + 3e-15
-    both = cal.mcm(y, p, features=features, groups=groups, subpopulations=kind)
-    assert both == max(cal.mcm(y, p, groups=groups), cal.mcm(y, p, features=features, subpopulations=kind))
-    assert cal.mcm(y, p, features=features, min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
-    assert cal.mcm(y, p, features=np.ones(400), subpopulations=kind) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+    both = cal.mcm(cal.Predictions(y, p, features=features, groups=groups), subpopulations=kind)
+    assert both == max(
+        cal.mcm(cal.Predictions(y, p, groups=groups)),
+        cal.mcm(cal.Predictions(y, p, features=features), subpopulations=kind),
+    )
+    assert cal.mcm(cal.Predictions(y, p, features=features), min_size=401) == pytest.approx(cal.ecce_r(y, p), rel=1e-12)
+    assert cal.mcm(cal.Predictions(y, p, features=np.ones(400)), subpopulations=kind) == pytest.approx(
+        cal.ecce_r(y, p), rel=1e-12
+    )
 
 
 def test_groups_decide_alone_unless_features_are_asked_for() -> None:
     y, p, features = problem()
     groups = np.arange(400) % 5
-    assert cal.mcm(y, p, groups=groups, features=features) == cal.mcm(y, p, groups=groups)
-    assert cal.mcm(y, p, features=features) == cal.mcm(y, p, features=features, subpopulations="combinations")
+    assert cal.mcm(cal.Predictions(y, p, groups=groups, features=features)) == cal.mcm(
+        cal.Predictions(y, p, groups=groups)
+    )
+    assert cal.mcm(cal.Predictions(y, p, features=features)) == cal.mcm(
+        cal.Predictions(y, p, features=features), subpopulations="combinations"
+    )
 
 
 def test_an_error_in_a_corner_is_found() -> None:
@@ -148,25 +160,25 @@ def test_an_error_in_a_corner_is_found() -> None:
     fine = (rng.random(20_000) < p).astype(int)
     for kind in ("combinations", "tree"):
         words = {"features": features, "subpopulations": kind, "scale": "sigma", "depth": 3}
-        assert cal.mcm(y, p, **words) > 10
-        assert cal.mcm(fine, p, **words) < 5
+        assert call(cal.mcm, y, p, **words) > 10
+        assert call(cal.mcm, fine, p, **words) < 5
 
 
 def test_a_tree_of_many_rows_goes_as_deep_as_its_rows_allow() -> None:
     y, p, features = problem(3000, 2)
     words = {"features": features, "subpopulations": "tree"}
     # 3000 rows can be halved eight times with ten left: deeper trees are the same.
-    assert cal.mcm(y, p, depth=8, **words) == cal.mcm(y, p, **words)
-    assert cal.mcm(y, p, depth=2, **words) <= cal.mcm(y, p, **words)
+    assert call(cal.mcm, y, p, depth=8, **words) == call(cal.mcm, y, p, **words)
+    assert call(cal.mcm, y, p, depth=2, **words) <= call(cal.mcm, y, p, **words)
 
 
 def test_sure_rows_in_a_subpopulation() -> None:
     y, p, features = problem(60, 1)
     sure = features[:, 0] < np.quantile(features[:, 0], 0.3)
     p = np.where(sure, y, p)
-    assert cal.mcm(y, p, features=sure * 1.0) < math.inf
+    assert cal.mcm(cal.Predictions(y, p, features=sure * 1.0)) < math.inf
     wrong = np.where(sure, 1 - y, y)
-    assert cal.mcm(wrong, p, features=sure * 1.0) == math.inf
+    assert cal.mcm(cal.Predictions(wrong, p, features=sure * 1.0)) == math.inf
 
 
 def test_what_is_missing_is_said() -> None:
@@ -174,7 +186,7 @@ def test_what_is_missing_is_said() -> None:
     with pytest.raises(cal.InputTypeError, match="groups: required by mcm; pass groups or features"):
         cal.mcm(y, p)
     with pytest.raises(cal.InputTypeError, match="features"):
-        cal.mcm(y, p, groups=y, subpopulations="tree")
+        cal.mcm(cal.Predictions(y, p, groups=y), subpopulations="tree")
     for words in ({"depth": 0}, {"cuts": 1}, {"min_size": 0}, {"subpopulations": "forest"}):
         with pytest.raises(cal.ArgumentError, match=next(iter(words))):
-            cal.mcm(y, p, features=features, **words)
+            call(cal.mcm, y, p, features=features, **words)

@@ -57,11 +57,13 @@ def _uncertainty_calibration() -> dict[str, Any]:
         if probs.ndim == 1:
             return cal.ece(labels, probs, binning=binning)
         lens = "top_label" if mode == "top-label" else "classwise"
-        return cal.ece(labels, probs, binning=binning, lens=lens, classes=range(probs.shape[1]), sum_tolerance=0.1)
+        return cal.ece(
+            cal.Predictions(labels, probs, classes=range(probs.shape[1]), sum_tolerance=0.1), binning=binning, lens=lens
+        )
 
     def difference_mean(data: Any) -> float:
         scores, labels = np.asarray(data, float).T
-        return cal.calibration_in_the_large(labels, scores, soft=True)
+        return cal.calibration_in_the_large(cal.Predictions(labels, scores, soft=True))
 
     return {
         "_get_ce": of_scheme,
@@ -89,7 +91,11 @@ def _mapie() -> dict[str, Any]:
                 raise ValueError("y_scores must be 2D")
             if class_labels is None:
                 raise ValueError("class_labels must be provided")
-            return cal.cwce(class_labels, y_scores, binning=binning, classes=range(y_scores.shape[1]), lens="classwise")
+            return cal.cwce(
+                cal.Predictions(class_labels, y_scores, classes=range(y_scores.shape[1])),
+                binning=binning,
+                lens="classwise",
+            )
         return cal.ece(y_true, y_scores.max(axis=1) if y_scores.ndim == 2 else y_scores, binning=binning)
 
     def top_label_ece(
@@ -103,7 +109,9 @@ def _mapie() -> dict[str, Any]:
         y_scores, binning = np.asarray(y_scores), cal.EqualWidth(num_bins - 1, edges="linspace")
         if y_score_arg is None:
             names = range(y_scores.shape[1]) if classes is None else classes
-            return cal.tl_ece(y_true, y_scores, average="macro", binning=binning, classes=names, sum_tolerance=1.0)
+            return cal.tl_ece(
+                cal.Predictions(y_true, y_scores, classes=names, sum_tolerance=1.0), average="macro", binning=binning
+            )
         right = np.asarray(y_true) == y_score_arg
         found = [
             cal.ece(right[y_score_arg == k], y_scores[y_score_arg == k], binning=binning)

@@ -50,7 +50,7 @@ def test_03_half_precision_is_summed_exactly() -> None:
 
 
 def test_04_counts_beyond_single_precision() -> None:
-    value = cal.ece([1, 0], np.array([0.5, 0.5], np.float32), counts=[20_003_080, 19_996_920], bins=1)
+    value = cal.ece(cal.Predictions([1, 0], np.array([0.5, 0.5], np.float32), counts=[20_003_080, 19_996_920]), bins=1)
     assert value == pytest.approx(7.7e-5, rel=1e-10)
 
 
@@ -75,7 +75,7 @@ def test_06_one_entry_above_1_makes_no_logits() -> None:
     ) as caught:
         cal.ece(y, spoiled)
     assert "clip=True" in caught.value.remedy
-    assert cal.ece(y, spoiled, clip=True) == pytest.approx(cal.ece(y, np.where(p == 0.99, 1.0, p)))
+    assert cal.ece(cal.Predictions(y, spoiled, clip=True)) == pytest.approx(cal.ece(y, np.where(p == 0.99, 1.0, p)))
 
 
 def test_06_one_entry_below_0_makes_no_logits() -> None:
@@ -86,7 +86,7 @@ def test_06_one_entry_below_0_makes_no_logits() -> None:
     ) as caught:
         cal.ece([0, 2], p)
     assert "clip=True" in caught.value.remedy
-    assert cal.ece([0, 2], p, clip=True) == pytest.approx(0.4)
+    assert cal.ece(cal.Predictions([0, 2], p, clip=True)) == pytest.approx(0.4)
 
 
 def test_07_batches_are_never_judged_as_logits_on_their_own() -> None:
@@ -94,16 +94,19 @@ def test_07_batches_are_never_judged_as_logits_on_their_own() -> None:
     for rows in (slice(0, 4), slice(0, 2), slice(0, 1)):
         with pytest.raises(cal.ProbabilityError, match="row 0, column 2"):
             cal.brier(y[rows], p[rows])
-    halves = [cal.brier(y[:2], p[:2], clip=True), cal.brier(y[2:], p[2:])]
-    assert cal.brier(y, p, clip=True) == pytest.approx(np.mean(halves), abs=1e-15)
+    halves = [cal.brier(cal.Predictions(y[:2], p[:2], clip=True)), cal.brier(y[2:], p[2:])]
+    assert cal.brier(cal.Predictions(y, p, clip=True)) == pytest.approx(np.mean(halves), abs=1e-15)
 
 
 def test_07_logits_that_look_like_probabilities_stay_logits() -> None:
     y, z = [0, 1, 0, 1], np.array([0.2, 0.9, -3.0, 4.0])
-    halves = [cal.brier(y[:2], z[:2], input="logit"), cal.brier(y[2:], z[2:], input="logit")]
+    halves = [
+        cal.brier(cal.Predictions(y[:2], z[:2], input="logit")),
+        cal.brier(cal.Predictions(y[2:], z[2:], input="logit")),
+    ]
     expected = np.square(1 / (1 + np.exp(-z)) - y).mean()
     assert np.mean(halves) == pytest.approx(expected)
-    assert cal.brier(y, z, input="logit") == pytest.approx(expected)
+    assert cal.brier(cal.Predictions(y, z, input="logit")) == pytest.approx(expected)
 
 
 def test_08_values_are_fractions_not_percent() -> None:

@@ -115,12 +115,12 @@ class TestTorchmetrics:
         assert theirs == pytest.approx(0.369275, abs=1e-6)
         with pytest.raises(cal.ProbabilityError, match="clip=True"):
             cal.ece(y, p, bins=10)
-        assert cal.ece(y, p, bins=10, clip=True) == pytest.approx(0.1)
+        assert cal.ece(cal.Predictions(y, p, clip=True), bins=10) == pytest.approx(0.1)
 
     def test_logits_agree_where_they_are_called_so(self) -> None:
         rng = np.random.default_rng(5)
         logits, y = rng.normal(size=(300, 5)) * 2, rng.integers(0, 5, 300)
-        ours = cal.ece(y, logits, input="logit", binning=LEFT)
+        ours = cal.ece(cal.Predictions(y, logits, input="logit"), binning=LEFT)
         assert torch_multiclass(logits, y) == pytest.approx(ours, abs=1e-6)
         with pytest.raises(cal.ProbabilityError, match="logit"):
             cal.ece(y, logits)
@@ -161,7 +161,7 @@ class TestTorchmetrics:
         p, y = np.array([0.3, 0.6]), np.array([0.2, 0.7])
         with pytest.raises(RuntimeError, match="target"):
             torch_binary(p, y)
-        assert cal.ece(y, p, soft=True) == pytest.approx(0.1)
+        assert cal.ece(cal.Predictions(y, p, soft=True)) == pytest.approx(0.1)
 
     def test_one_class_among_the_labels_is_fine(self) -> None:
         p, y = np.array([0.2, 0.7, 0.9]), np.array([1, 1, 1])
@@ -282,9 +282,9 @@ class TestScikitLearn:
             metrics.log_loss([0, 3], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], labels=[0, 1, 2])
         with pytest.raises(ValueError, match="y_true takes value in"):
             curve([0.2, 0.7], [0.3, 0.6])
-        assert cal.calibration_curve([0.2, 0.7], [0.3, 0.6], soft=True, bins=1, interval=None).rate == pytest.approx(
-            [0.45]
-        )
+        assert cal.calibration_curve(
+            cal.Predictions([0.2, 0.7], [0.3, 0.6], soft=True), bins=1, interval=None
+        ).rate == pytest.approx([0.45])
 
     def test_scores_zero_and_one_are_in_the_outer_bins(self, curve: Any) -> None:
         y, p = [1, 0, 1, 0], [0.0, 0.02, 0.95, 1.0]

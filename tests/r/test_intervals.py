@@ -45,7 +45,7 @@ def errors(*metrics: str) -> Compute:
 def ratio_error(d: Any) -> float:
     """Standard error of the logarithm of the ratio."""
     found = cal.interval(
-        d.y, d.risk, metric="expected_observed_ratio", method="sandwich", groups=d.centre, cluster=True
+        cal.Predictions(d.y, d.risk, groups=d.centre), metric="expected_observed_ratio", method="sandwich", cluster=True
     )
     return float(np.log(found.high / found.low)) / 2 / Z
 

@@ -28,7 +28,7 @@ def fitted(classes: int, reference: int, *, counted: bool = False) -> Any:
     counts = 1 + np.arange(1, len(stage) + 1) % 3 if counted else None
     if classes == 3:
         probs, stage = np.column_stack([probs[:, 0] + probs[:, 1], probs[:, 2:]]), np.maximum(stage - 1, 0)
-    return cal.multinomial_recalibration(stage, probs, reference=reference, counts=counts)
+    return cal.multinomial_recalibration(cal.Predictions(stage, probs, counts=counts), reference=reference)
 
 
 def in_order(model: str, intercepts: Any, slopes: Any) -> Any:

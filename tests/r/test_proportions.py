@@ -43,7 +43,8 @@ def hmisc(d: Any) -> Any:
 
 def grades(attribute: str = "pvalue", **options: Any) -> Compute:
     return lambda d: [
-        getattr(each, attribute) for each in cal.grade_tests(d.y, d.risk, grades=d.centre, **options).grades
+        getattr(each, attribute)
+        for each in cal.grade_tests(cal.Predictions(d.y, d.risk, groups=d.centre), **options).grades
     ]
 
 

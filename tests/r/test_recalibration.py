@@ -69,7 +69,9 @@ COMPUTED: dict[str, Compute] = {
     "own(y, risk) / 2 / length(y)": lambda d: cal.nll(d.y, d.risk),
     "coef(line(y, risk, weights = w(y)))": lambda d: line(d, counts=weights(d)),
     "sqrt(diag(vcov(line(y, risk, weights = w(y)))))": lambda d: detail(d, "wald", *ERRORS, counts=weights(d)),
-    "coef(shift(y, risk, weights = w(y)))": lambda d: cal.fixed_slope_intercept(d.y, d.risk, counts=weights(d)),
+    "coef(shift(y, risk, weights = w(y)))": lambda d: cal.fixed_slope_intercept(
+        cal.Predictions(d.y, d.risk, counts=weights(d))
+    ),
     "coef(bent(y, risk, y ~ lp + I(lp^2)))": quadratic,
     "coef(bent(y, risk, y ~ log(p)))": lambda d: beta(d)[:2],
     "coef(bent(y, risk, y ~ log(p) + I(-log1p(-p))))": beta,

@@ -80,7 +80,9 @@ COMPUTED: dict[str, Compute] = {
     "val.prob(risk2[risk2 > 0 & risk2 < 1], y[risk2 > 0 & risk2 < 1], pl = FALSE)[c('Intercept', 'Slope', 'Eavg')]": inside,
     "somers2(risk, y)[['C']]": lambda d: cal.auroc(d.y, d.risk),
     "somers2(risk2, y)[['Dxy']]": lambda d: 2 * cal.auroc(d.y, d.risk2) - 1,
-    "somers2(risk, y, weights = 1 + seq_along(y) %% 5)[['C']]": lambda d: cal.auroc(d.y, d.risk, counts=weights(d)),
+    "somers2(risk, y, weights = 1 + seq_along(y) %% 5)[['C']]": lambda d: cal.auroc(
+        cal.Predictions(d.y, d.risk, counts=weights(d))
+    ),
     "rcorr.cens(risk, y)[['C Index']]": lambda d: cal.auroc(d.y, d.risk),
     "wtd.mean(risk - y, 1 + seq_along(y) %% 5)": lambda d: cal.calibration_in_the_large(
         d.y, d.risk, sample_weight=weights(d)

@@ -91,7 +91,9 @@ def test_logits_weights_and_losses(loss: str) -> None:
     probs = np.exp(z / 2) / np.exp(z / 2).sum(axis=1, keepdims=True)
     y = (rng.random((500, 1)) > probs.cumsum(axis=1)).sum(axis=1)
     weight = rng.integers(1, 4, 500)
-    found = cal.recalibrate(y, z, input="logit", loss=loss, sample_weight=weight, method=["temperature", "vector"])  # type: ignore[arg-type]
+    found = cal.recalibrate(
+        cal.Predictions(y, z, input="logit", sample_weight=weight), loss=loss, method=["temperature", "vector"]
+    )  # type: ignore[arg-type]
     assert found.method != "none"
     assert found.calibrator.predict_proba(z[:5] + 1).shape == (5, 4)
     assert found.loss == loss
@@ -206,7 +208,7 @@ def test_names_of_classes_keep_their_types(tmp_path: Path) -> None:
     data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(2.0), rng=0)
     for names in ([1, "a"], ["a", 1], [1, 2.5], ["a", "b"], [True, "a"]):
         labels = np.array(names, dtype=object)[data.y_true]
-        calibrator = cal.recalibrate(labels, data.y_prob, classes=names, method="platt").calibrator
+        calibrator = cal.recalibrate(cal.Predictions(labels, data.y_prob, classes=names), method="platt").calibrator
         for one in (calibrator, load(save(calibrator, tmp_path / "map.json"))):
             found = one.predict([0.01, 0.99]).tolist()
             assert found == names
@@ -277,16 +279,18 @@ def test_rows_come_in_every_form() -> None:
     assert plain.candidates != weighed.candidates
     same = [
         cal.recalibrate(cal.Predictions(y, p), method="platt"),
-        cal.recalibrate(frame, label="y", prob="p", method="platt"),
+        cal.recalibrate(cal.Predictions(frame, label="y", prob="p"), method="platt"),
         cal.recalibrate(text, p, pos_label="dead", method="platt"),
-        cal.recalibrate(text, p, classes=["alive", "dead"], method="platt"),
-        cal.recalibrate(frame, label="name", prob="p", classes=["dead", "alive"], pos_label="dead", method="platt"),
+        cal.recalibrate(cal.Predictions(text, p, classes=["alive", "dead"]), method="platt"),
+        cal.recalibrate(
+            cal.Predictions(frame, label="name", prob="p", classes=["dead", "alive"], pos_label="dead"), method="platt"
+        ),
     ]
     assert [found.candidates for found in same] == [plain.candidates] * 5
     for found in same[3:]:
         assert found.calibrator.predict([0.01, 0.99]).tolist() == ["alive", "dead"]
     for found in (
-        cal.recalibrate(frame, label="y", prob="p", sample_weight="w", method="platt"),
+        cal.recalibrate(cal.Predictions(frame, label="y", prob="p", sample_weight="w"), method="platt"),
         cal.recalibrate(cal.Predictions(y, p, sample_weight=weight, groups=text), method="platt"),
     ):
         assert found.candidates == weighed.candidates
@@ -295,7 +299,7 @@ def test_rows_come_in_every_form() -> None:
 def test_a_count_stands_for_so_many_rows() -> None:
     data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), rng=0)
     counts = np.arange(300) % 4
-    found = cal.recalibrate(data.y_true, data.y_prob, counts=counts, method="platt")
+    found = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=counts), method="platt")
     assert found.n == counts.sum()
     y, p, c = (values[counts > 0] for values in (data.y_true, data.y_prob, counts))
     fold = fold_of_rows(TrainingData(cal.Predictions(y, p, counts=c)), 5)
@@ -342,7 +346,7 @@ def test_copies_of_a_row_are_dealt_by_chance(scale: int) -> None:
 
 def test_many_counts_bear_more_maps() -> None:
     data = cal.make_miscalibrated(100, warp=cal.simulate.temperature(2.0), rng=0)
-    counted = cal.recalibrate(data.y_true, data.y_prob, counts=np.full(100, 3))
+    counted = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=np.full(100, 3)))
     weighed = cal.recalibrate(data.y_true, data.y_prob, sample_weight=np.full(100, 3))
     assert "beta" in [c.method for c in counted.candidates]
     assert "beta" not in [c.method for c in weighed.candidates]
@@ -366,23 +370,23 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
         cal.UndefinedMetricError,
         match=r"y_true: recalibration requires one class for each row; fit one calibrator per label: recalibrate\(y_true\[:, k\], y_prob\[:, k\]\)",
     ):
-        cal.recalibrate(y, p, multilabel=True)
+        cal.recalibrate(cal.Predictions(y, p, multilabel=True))
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row; pass the class of each row"):
-        cal.recalibrate(p[:, 0], p[:, 1], soft=True)
+        cal.recalibrate(cal.Predictions(p[:, 0], p[:, 1], soft=True))
     with pytest.raises(
         cal.UndefinedMetricError,
         match='y_true: recalibration requires one class for each row; pass all probabilities, or drop input="confidence": being right is then the class',
     ):
-        cal.recalibrate(y[:, 0], p[:, 0], input="confidence")
+        cal.recalibrate(cal.Predictions(y[:, 0], p[:, 0], input="confidence"))
 
 
 def test_what_is_not_looked_at_is_refused() -> None:
     y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
     with pytest.raises(cal.ArgumentError, match=r"groups: .*GroupCalibration"):
-        cal.recalibrate(y, p, groups=y)
+        cal.recalibrate(cal.Predictions(y, p, groups=y))
     with pytest.raises(cal.ArgumentError, match="features"):
-        cal.recalibrate(y, p, features=p[:, None])
+        cal.recalibrate(cal.Predictions(y, p, features=p[:, None]))
     with pytest.raises(cal.UnknownArgumentError, match="random_state: unexpected keyword of recalibrate; use rng"):
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
@@ -395,7 +399,7 @@ def test_what_is_not_looked_at_is_refused() -> None:
     with pytest.raises(cal.InputTypeError, match="y_true: expected rows, got a view; pass labels and probabilities"):
         cal.recalibrate(cal.views.View(p, y))
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
-        cal.recalibrate(p, p, soft=True)
+        cal.recalibrate(cal.Predictions(p, p, soft=True))
     with pytest.raises(
         cal.ArgumentError,
         match=r"method: PlattScaling\(input='logit'\) expects logits, and the scores are probabilities; use the same input for both",

@@ -163,7 +163,7 @@ def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:
         for names in (np.arange(4), text):
             found = fitted(calibrator, names[GROUP])
             y, y_prob, groups = Y[:12], NEW, names[NAMES]
-            value = cal.evaluate(y, y_prob, metrics=["nll"], calibrator=found, groups=groups)["nll"]
+            value = cal.evaluate(cal.Predictions(y, y_prob, groups=groups), metrics=["nll"], calibrator=found)["nll"]
             assert value == pytest.approx(cal.nll(y, found.predict_proba(y_prob, groups)[:, 1]))
         with pytest.raises(cal.GroupError, match="groups: are required; pass the group of each row"):
             cal.evaluate(Y[:12], NEW, metrics=["nll"], calibrator=found)

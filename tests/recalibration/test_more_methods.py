@@ -545,7 +545,7 @@ def test_features_are_checked() -> None:
     with pytest.raises(cal.InputError, match="features: are required"):
         fitted.predict_proba(p[:2])
     with pytest.raises(cal.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
-        cal.recalibrate(y, p, features=given["age"])
+        cal.recalibrate(cal.Predictions(y, p, features=given["age"]))
 
 
 # Coefficients, edges and knots under the same names

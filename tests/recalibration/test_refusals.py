@@ -239,5 +239,5 @@ def test_the_words_of_other_packages_are_translated() -> None:
             call()
     assert not hasattr(fitted, "transform")
     new = rng.random(60)
-    found = cal.evaluate(y, new, calibrator=numbered, features=new[:, None], metrics=["brier"])
+    found = cal.evaluate(cal.Predictions(y, new, features=new[:, None]), calibrator=numbered, metrics=["brier"])
     assert found["brier"] == cal.brier(y, numbered.predict_proba(new, features=new[:, None]))

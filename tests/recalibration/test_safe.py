@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.inference.simulation import temperature
 from calibrant.recalibration.safe import MOST_SHRUNK, SafeCalibration, _Bound
 from calibrant.recalibration.scores import SMALLEST, TrainingData, random_parts
+from tests.calling import call
 
 
 def problem(
@@ -276,9 +277,11 @@ def test_recalibrate_safely() -> None:
     assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note
     weight = np.random.default_rng(0).uniform(0.5, 2, 1500)
     for words in ({"method": "temperature", "safe": 0.06}, {"method": "safe_temperature"}):
-        weighted = cal.recalibrate(data.y_true, data.y_prob, sample_weight=weight, **words)  # type: ignore[arg-type]
+        weighted = call(cal.recalibrate, data.y_true, data.y_prob, sample_weight=weight, **words)  # type: ignore[arg-type]
         assert ", approximately because of the weights; " in weighted.note
-    counted = cal.recalibrate(data.y_true, data.y_prob, counts=np.full(1500, 2), method="safe_temperature")
+    counted = cal.recalibrate(
+        cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
+    )
     assert "approximately" not in counted.note
     with pytest.raises(cal.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)

@@ -20,9 +20,9 @@ from calibrant.cli.workflow import means_of
 from calibrant.reporting import Report
 from calibrant.reporting.building import BINS, diagram_of
 from calibrant.reporting.content import BeforeAfter, Change
-from calibrant.reporting.html import SIDE_COLOURS
-from calibrant.reporting.plain import changes_table
 from calibrant.reporting.recalibration import calibrators_of
+from calibrant.reporting.specs import paper_colours
+from calibrant.reporting.tables import changes_table
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(2)
@@ -83,7 +83,7 @@ def test_numbers_on_the_page_are_the_library_s(found: Report) -> None:
     text = structure(found.to_html()).text
     for row in found.metrics.rows:
         assert number(row.value) in text
-    for cells in changes_table(CHANGED)[1]:
+    for cells in changes_table(CHANGED).cells:
         assert all(cell in text for cell in cells)
     for line in CHANGED.summary:
         assert line in text
@@ -98,16 +98,16 @@ def test_the_diagram_before_is_the_curve() -> None:
 def test_both_diagrams_are_drawn_over_each_other(found: Report) -> None:
     """Every bin of both has a point in the picture that readers without scripts see, and both are in the legend."""
     page = found.to_html()
-    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', page)
+    picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', page)
     drawn = base64.b64decode(picture).decode()
     assert CHANGED.diagram is not None
-    for diagram, colour in ((CHANGED.diagram, SIDE_COLOURS[0]), (found.diagram, SIDE_COLOURS[1])):
+    for diagram, colour in ((CHANGED.diagram, paper_colours()["--c0"]), (found.diagram, paper_colours()["--c1"])):
         full = sum(bin.rate is not None for bin in diagram.bins)
         assert len(re.findall(rf'<(?:circle|path)[^>]*fill="{colour}"', drawn)) == full
     assert re.findall(r"<bdi>(Before|After)</bdi></label>", page) == ["Before", "After"]
     assert found.before_after is not None
     same = replace(found, before_after=replace(found.before_after, diagram=None)).to_html()
-    assert same.count("<img") == 1
+    assert same.count("<img") == 2
     assert "</label>" not in same
 
 
@@ -135,7 +135,7 @@ def test_every_form_has_the_section(found: Report) -> None:
     assert kept["summary"] == list(CHANGED.summary)
     text = found.to_markdown()
     assert "## Before and after" in text
-    assert "| nll | 0.6000 | \\[0.5000, 0.7000\\] | 0.4000 | \\[0.3000, 0.4500\\] |" in text
+    assert "| nll | 0.6000 | 0.5000 to 0.7000 | 0.4000 | 0.3000 to 0.4500 |" in text
     plain = replace(found, before_after=None)
     assert "before_after" not in plain.to_dict()
     assert "Before and after" not in plain.to_markdown() + plain.to_html()

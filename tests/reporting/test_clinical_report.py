@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputTypeError, LensError
 from calibrant.reporting import Report, Tripod, html
-from calibrant.reporting.tripod_items import ITEMS
+from calibrant.reporting.tripod_items import statement_items
 
 RNG = np.random.default_rng(5)
 LP = RNG.normal(-1, 1, 300)
@@ -25,7 +25,9 @@ FAST: dict[str, Any] = {"metrics": ["brier"], "recalibration": False, "interval"
 
 @pytest.fixture(scope="module")
 def found() -> Report:
-    return cal.report(Y, RISK, purpose="clinical", by=SEX, outcome="death", metadata={"model": "model A"}, **FAST)
+    return cal.report(
+        cal.Predictions(Y, RISK, groups=SEX), purpose="clinical", outcome="death", metadata={"model": "model A"}, **FAST
+    )
 
 
 def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
@@ -76,7 +78,7 @@ class TestTripod:
     summary = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20)
 
     def test_items_are_those_of_the_statement(self) -> None:
-        numbers = [item.number for item in ITEMS]
+        numbers = [item.number for item in statement_items()]
         assert len(numbers) == len(set(numbers)) == 52
         assert sorted({int(re.sub(r"\D", "", number)) for number in numbers}) == list(range(1, 28))
         parts = {whole: "".join(n[len(whole) :] for n in numbers if re.fullmatch(rf"{whole}[a-g]", n)) for whole in
@@ -84,7 +86,7 @@ class TestTripod:
         assert parts == {
             "3": "abc", "5": "ab", "6": "abc", "8": "abc", "9": "abc", "12": "abcdefg", "18": "abcdef", "20": "abc", "23": "ab", "27": "abc",
         }  # fmt: skip
-        assert {item.number for item in ITEMS if item.studies == "E"} == {"12f", "12g", "20c", "24"}
+        assert {item.number for item in statement_items() if item.studies == "E"} == {"12f", "12g", "20c", "24"}
 
     def test_results_are_quoted_and_the_rest_is_for_the_authors(self) -> None:
         found = cal.tripod(
@@ -109,7 +111,9 @@ class TestTripod:
 
     def test_clusters_and_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-        summary = cal.clinical_summary(Y, RISK, groups=np.arange(300) // 4, cluster=True, level=0.5, n_resamples=20)
+        summary = cal.clinical_summary(
+            cal.Predictions(Y, RISK, groups=np.arange(300) // 4), cluster=True, level=0.5, n_resamples=20
+        )
         found = cal.tripod(summary)
         assert isinstance(found, Tripod)
         assert "75 clusters" in found["12d"].filled
@@ -123,7 +127,11 @@ class TestTripod:
 
 def test_dropped_rows_and_subgroups_beyond_the_first_are_stated() -> None:
     centre = [f"centre {row % 40}" for row in range(300)]
-    found = cal.report([*Y, None], [*RISK, 0.5], purpose="clinical", by=[*centre, "centre 0"], missing="drop", **FAST)
+    found = cal.report(
+        cal.Predictions([*Y, None], [*RISK, 0.5], missing="drop", groups=[*centre, "centre 0"]),
+        purpose="clinical",
+        **FAST,
+    )
     part = found.clinical
     assert part is not None
     assert len(part.subgroups) == 30

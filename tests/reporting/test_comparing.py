@@ -179,11 +179,17 @@ def test_several_labels_and_soft_ones_are_compared() -> None:
     rng = np.random.default_rng(102)
     truth, probs = (rng.random((80, 3)) < 0.5).astype(int), rng.random((80, 3))
     words: dict[str, Any] = {"metrics": ["brier"], "interval": 0.8, "n_resamples": 50}
-    found = compare_reports(truth, {"a": probs, "b": 1 - probs}, multilabel=True, **words)
-    assert found.metrics[0].values["a"] == cal.brier(truth, probs, multilabel=True)
+    found = compare_reports(
+        {"a": cal.Predictions(truth, probs, multilabel=True), "b": cal.Predictions(truth, 1 - probs, multilabel=True)},
+        **words,
+    )
+    assert found.metrics[0].values["a"] == cal.brier(cal.Predictions(truth, probs, multilabel=True))
     shares = rng.dirichlet(np.ones(3), 80)
-    soft = compare_reports(shares, {"a": shares[::-1].copy(), "b": shares}, soft=True, **words)
-    assert soft.metrics[0].values["b"] == pytest.approx(cal.brier(shares, shares, soft=True))
+    soft = compare_reports(
+        {"a": cal.Predictions(shares, shares[::-1].copy(), soft=True), "b": cal.Predictions(shares, shares, soft=True)},
+        **words,
+    )
+    assert soft.metrics[0].values["b"] == pytest.approx(cal.brier(cal.Predictions(shares, shares, soft=True)))
 
 
 def test_many_rows_are_compared_on_some_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

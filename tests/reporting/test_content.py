@@ -56,7 +56,7 @@ YES, SCORE = (LABELS == 1).astype(int), PROBS[:, 1]
 
 @pytest.fixture(scope="module")
 def multiclass() -> Report:
-    return report(LABELS, PROBS, by=GROUPS, metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
+    return report(cal.Predictions(LABELS, PROBS, groups=GROUPS), metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +345,7 @@ def test_of_two_ways_to_look_at_two_classes_the_one_further_from_chance_comes_fi
 def test_errors_that_cancel_are_called_mixed() -> None:
     score = np.repeat([0.6, 0.9], 500)
     right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70% where 60% is said, 80% where 90% is
-    found = report(right, score, metrics=FEW, recalibration=False, input="confidence").verdict
+    found = report(cal.Predictions(right, score, input="confidence"), metrics=FEW, recalibration=False).verdict
     assert found.direction == "mixed"
     assert "the mean difference is not significant: mean confidence 75%, accuracy 75%" in found.headline
 
@@ -355,7 +355,7 @@ def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
     score = np.full(3000, 0.5)
     groups = np.array(["a", "b"])[np.arange(3000) % 2]
     yes = np.where(groups == "a", rng.random(3000) < 0.6, rng.random(3000) < 0.4).astype(int)
-    found = report(yes, score, by=groups, metrics=FEW, recalibration=False)
+    found = report(cal.Predictions(yes, score, groups=groups), metrics=FEW, recalibration=False)
     assert found.verdict.direction == "none"
     assert re.search(r"However, \d+ subsets of the data deviate significantly", found.verdict.sentence)
 
@@ -416,14 +416,16 @@ def _filled(part: Any) -> bool:
 
 
 def test_reasons_say_what_is_missing() -> None:
-    several = report(*CASES["multilabel"][:2], metrics=["ece"], interval=0.8, n_resamples=50, multilabel=True)
+    several = report(
+        cal.Predictions(*CASES["multilabel"][:2], multilabel=True), metrics=["ece"], interval=0.8, n_resamples=50
+    )
     assert "3 diagrams" in several.diagram.reason
     assert "multilabel" in several.recalibration.reason
     assert "multilabel" in several.threshold.reason
     assert several.verdict.sentence.startswith(
         ("At least one of the 3 classes is miscalibrated", "No statistically significant miscalibration")
     )
-    soft = report(*CASES["soft"][:2], metrics=FEW, soft=True)
+    soft = report(cal.Predictions(*CASES["soft"][:2], soft=True), metrics=FEW)
     assert "soft" in soft.verdict.reason
     assert "Significance could not be tested" in soft.verdict.sentence
     assert soft.verdict.rejected is None
@@ -437,7 +439,7 @@ def test_several_classes_are_tested_each_and_the_smallest_p_value_counts() -> No
     rng = np.random.default_rng(107)
     truth = (rng.random((200, 3)) < 0.5).astype(int)
     probs = rng.random((200, 3))
-    found = report(truth, probs, metrics=["ecce_mad"], multilabel=True)
+    found = report(cal.Predictions(truth, probs, multilabel=True), metrics=["ecce_mad"])
     each = [assess(truth[:, j], probs[:, j], metric="ecce_mad").pvalue for j in range(3)]
     assert found.verdict.pvalue == pytest.approx(min(1, 3 * min(each)))
 
@@ -493,7 +495,7 @@ def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pyte
 @pytest.mark.deep
 def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     labels, probs = _problem(1_000_000, 10, 1.4)
-    found = report(labels, probs.astype(np.float32), by=np.arange(1_000_000) % 5)
+    found = report(cal.Predictions(labels, probs.astype(np.float32), groups=np.arange(1_000_000) % 5))
     assert found.verdict.direction == "over"
     assert found.metrics["ece"].value == cal.ece(labels, probs.astype(np.float32))
     assert found.metrics["ece"].low is not None
@@ -554,7 +556,12 @@ def test_provenance_names_versions_and_parameters(multiclass: Report) -> None:
 
 def test_frames_groups_and_selections() -> None:
     frame = pd.DataFrame({"y": YES, "p": SCORE, "place": GROUPS})
-    found = report(frame, label="y", prob="p", by="place", metrics=FEW, recalibration=False, where=GROUPS != "east")
+    found = report(
+        cal.Predictions(frame, label="y", prob="p", groups="place"),
+        metrics=FEW,
+        recalibration=False,
+        where=GROUPS != "east",
+    )
     assert found.provenance.rows == int((GROUPS != "east").sum())
     assert found.metrics["ece"].value == cal.ece(YES[GROUPS != "east"], SCORE[GROUPS != "east"])
     assert {e.name for e in found.weaknesses.entries if e.kind == "group"} == {"north", "south"}
@@ -627,7 +634,7 @@ def test_plain_values_know_numpy_and_the_infinite() -> None:
 def test_rows_that_sum_to_one_but_for_rounding_can_be_recalibrated() -> None:
     probs = np.round(PROBS, 4)
     assert np.abs(probs.sum(axis=1) - 1).max() > 5e-5
-    found = report(LABELS, probs, sum_tolerance=3e-4, metrics=FEW, n_resamples=200)
+    found = report(cal.Predictions(LABELS, probs, sum_tolerance=3e-4), metrics=FEW, n_resamples=200)
     assert found.recalibration.method != "none"
     assert found.recalibration.after is not None
     assert found.recalibration.before is not None
@@ -666,9 +673,11 @@ def test_the_outcome_comes_from_the_class_or_the_label_column(
     frame = pd.DataFrame({label: y, "p": SCORE})
     positive = None if classes is None else classes[1]
     words: dict[str, Any] = {"metrics": FEW, "recalibration": False, "pos_label": positive, "outcome": outcome}
-    assert report(frame, label=label, prob="p", **words).outcome == expected
+    assert report(cal.Predictions(frame, label=label, prob="p"), **words).outcome == expected
     assert report(frame[label], frame["p"], **words).outcome == expected  # a series has a name
-    found = cal.evaluate(frame, label=label, prob="p", metrics=FEW, pos_label=positive, outcome=outcome)
+    found = cal.evaluate(
+        cal.Predictions(frame, label=label, prob="p", pos_label=positive), metrics=FEW, outcome=outcome
+    )
     assert found.header.outcome == expected
     assert (
         f"estimates {expected or 'the positive class'}: " in found.header.event
@@ -702,10 +711,10 @@ def test_metrics_stand_in_three_groups_of_which_six_are_shown() -> None:
     assert found.metrics["average_precision"].value == cal.average_precision(YES, SCORE)
     page = found.to_html()
     table, folded = page.split('<table class="metrics stack">')[1:3]
-    shown = re.findall(r'scope="row"><code>(\w+)', table)
+    shown = re.findall(r'scope="row"><bdi>[^<]*\((\w+)\)</bdi>', table.split("</table>")[0])
     assert shown == ["ece", "smece", "brier", "nll", "auroc", "average_precision"]
     assert f"{len(groups) - 6} more metrics</summary>" in table
-    rest = re.findall(r'scope="row"><code>(\w+)', folded.split("</table>")[0])
+    rest = re.findall(r'scope="row"><bdi>[^<]*\((\w+)\)</bdi>', folded.split("</table>")[0])
     assert {*shown, *rest} == {row.id for row in found.metrics.all_rows}
 
 

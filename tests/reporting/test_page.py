@@ -57,7 +57,9 @@ def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) ->
 
 
 def test_groups_are_sides_of_the_report() -> None:
-    found = cal.report(LABEL, SCORE, by=GROUP, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+    found = cal.report(
+        cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece"], recalibration=False, interval=None, n_resamples=19
+    )
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == ["All rows", "a", "b"]
     for side, held in zip(data["sides"], (GROUP != "", GROUP == "a", GROUP == "b"), strict=True):

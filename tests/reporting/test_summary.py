@@ -38,8 +38,8 @@ def sections(found: cal.Report) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("few")
 def test_many_rows_are_reported_as_their_sketch() -> None:
-    rows = report(YES, SCORE, by=REGION, **FAST)
-    sketch = report(cal.Sketches.of(YES, SCORE, groups=REGION), **FAST)
+    rows = report(cal.Predictions(YES, SCORE, groups=REGION), **FAST)
+    sketch = report(cal.Sketches.of(cal.Predictions(YES, SCORE, groups=REGION)), **FAST)
     assert sections(rows) == sections(sketch)
     assert rows.provenance.sketch == SENTENCE
     assert SENTENCE in rows.header
@@ -87,9 +87,9 @@ def test_several_groupings_and_names_are_kept(monkeypatch: pytest.MonkeyPatch) -
     by = {"region": REGION, "half": np.where(np.arange(N) < N / 2, 1, 2)}
     labels = np.where(YES == 1, "churn", "stay")
     keywords: dict[str, Any] = {"classes": ["stay", "churn"], "metrics": ["ece", "pce"], "recalibration": False}
-    found = report(labels, SCORE, by=by, **keywords)
+    found = report(cal.Predictions(labels, SCORE, groups=by), **keywords)
     monkeypatch.setattr(summary, "MOST_ROWS", N)
-    rows = report(labels, SCORE, by=by, **keywords)
+    rows = report(cal.Predictions(labels, SCORE, groups=by), **keywords)
     assert found.outcome == rows.outcome == "churn"
 
     def groups(one: cal.Report) -> dict[str, tuple[int, float, float]]:
@@ -103,9 +103,9 @@ def test_several_groupings_and_names_are_kept(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("few")
 def test_counts_are_rows() -> None:
     counts = np.arange(N) % 3 + 1
-    found = report(YES, SCORE, counts=counts, **FAST)
+    found = report(cal.Predictions(YES, SCORE, counts=counts), **FAST)
     assert found.provenance.sketch.startswith(f"Computed from a sketch of {counts.sum():,} rows")
-    assert found.metrics["ece"].value == pytest.approx(cal.ece(YES, SCORE, counts=counts), abs=1e-12)
+    assert found.metrics["ece"].value == pytest.approx(cal.ece(cal.Predictions(YES, SCORE, counts=counts)), abs=1e-12)
 
 
 @pytest.mark.deep

@@ -47,7 +47,7 @@ PAIRS: list[tuple[Any, Any, tuple[Any, ...]]] = [
 
 
 def sketched(groups: Any) -> cal.Sketches:
-    return cal.Sketches.of([0, 1], [0.2, 0.7], groups=groups)
+    return cal.Sketches.of(cal.Predictions([0, 1], [0.2, 0.7], groups=groups))
 
 
 @pytest.mark.parametrize(("one", "other", "both"), PAIRS)
@@ -70,7 +70,9 @@ def test_names_of_two_sources(one: Any, other: Any, both: tuple[Any, ...]) -> No
 def test_the_order_of_sources_does_not_matter(sources: tuple[list[Any], ...]) -> None:
     found = {
         json.dumps([part.groups for part in (((a + b) + c), (a + (b + c)))])
-        for a, b, c in itertools.permutations(cal.Sketches.of([1] * len(s), [0.5] * len(s), groups=s) for s in sources)
+        for a, b, c in itertools.permutations(
+            cal.Sketches.of(cal.Predictions([1] * len(s), [0.5] * len(s), groups=s)) for s in sources
+        )
     }
     assert len(found) == 1
 

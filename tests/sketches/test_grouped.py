@@ -55,7 +55,7 @@ def test_groups_have_the_bits_of_their_rows(form: str, classes: int, monkeypatch
             assert [sketch.to_bytes() for sketch in parts[name].lenses.values()] == [
                 sketch.to_bytes() for sketch in alone.lenses.values()
             ]
-        assert cal.Sketches.of(y, p, groups=g).parts == parts
+        assert cal.Sketches.of(cal.Predictions(y, p, groups=g)).parts == parts
 
 
 def test_cells_move_from_a_list_into_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_sums_carry_beyond_one() -> None:
     for form in (GroupSums(1, ("binary",), scores=True),):
         for part in (slice(0, 10), slice(10, 4000), slice(4000, n)):
             form.add(cal.Predictions(one[part], score[part], classes=[0, 1]), np.zeros(len(score[part]), np.int64))
-        assert form.parts(["a"])["a"] == cal.Sketches.of(one, score, classes=[0, 1]).parts[ALL]
+        assert form.parts(["a"])["a"] == cal.Sketches.of(cal.Predictions(one, score, classes=[0, 1])).parts[ALL]
 
 
 def test_too_many_groups_are_refused() -> None:
@@ -117,7 +117,7 @@ def test_too_many_groups_are_refused() -> None:
 def test_views_of_groups_are_not_kept() -> None:
     rng = np.random.default_rng(0)
     score, group = rng.random(600), np.arange(600) % 50
-    sketches = cal.Sketches.of((rng.random(600) < score).astype(int), score, groups=group)
+    sketches = cal.Sketches.of(cal.Predictions((rng.random(600) < score).astype(int), score, groups=group))
     found = cal.evaluate(sketches, metrics=["ece", "smece"])
     assert len(found.groups) == 50
     assert not any("_view" in vars(sketches.parts[name].lenses["binary"]) for name in sketches.groups)

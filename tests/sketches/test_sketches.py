@@ -25,6 +25,7 @@ from calibrant.sketches.grid import CELLS
 from calibrant.sketches.row_sums import minus_log, row_sums
 from calibrant.sketches.serialization import pack
 from calibrant.util import kernels
+from tests.calling import call
 
 # Scores of exactly 0 and 1 are among the unfriendly ones.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
@@ -57,9 +58,9 @@ class Merging(RuleBasedStateMachine):
     def start(self, seed: int, cuts: list[int]) -> None:
         y, p, groups = classes_of(300, seed)
         order = np.random.default_rng(seed).permutation(300)
-        self.whole = cal.Sketches.of(y, p, groups=groups, classes=[0, 1, 2])
+        self.whole = cal.Sketches.of(cal.Predictions(y, p, groups=groups, classes=[0, 1, 2]))
         self.parts = [
-            cal.Sketches.of(y[part], p[part], groups=groups[part], classes=[0, 1, 2])
+            cal.Sketches.of(cal.Predictions(y[part], p[part], groups=groups[part], classes=[0, 1, 2]))
             for part in np.split(order, sorted(cuts))
         ]
 
@@ -110,9 +111,9 @@ def test_update_is_merge_and_leaves_the_old_one() -> None:
     assert first.update(y[200:], p[200:]) == cal.Sketch.of(y, p)
     assert first.n == 200
     labels, probs, groups = classes_of(400)
-    started = cal.Sketches.of(labels[:100], probs[:100], groups=groups[:100])
+    started = cal.Sketches.of(cal.Predictions(labels[:100], probs[:100], groups=groups[:100]))
     assert started.update(labels[100:], probs[100:], groups=groups[100:]) == cal.Sketches.of(
-        labels, probs, groups=groups
+        cal.Predictions(labels, probs, groups=groups)
     )
 
 
@@ -155,7 +156,7 @@ def test_logarithms_are_right_and_made_of_plain_steps() -> None:
 
 def test_row_sums_are_brier_nll_and_ecd() -> None:
     y, p, groups = classes_of(5000)
-    sketches = cal.Sketches.of(y, p, groups=groups)
+    sketches = cal.Sketches.of(cal.Predictions(y, p, groups=groups))
     part = groups == "north"
     for name in ("brier", "root_brier", "nll", "ecd"):
         metric = cal.catalogue[name]
@@ -216,14 +217,14 @@ def check_bound(metric: cal.metrics.Metric, y: np.ndarray, p: np.ndarray, *, str
     sketch = cal.Sketch.of(y, p)
     words = {} if metric.lens == "auto" else {"lens": "binary"}
     try:
-        exact = metric(y, p, **words)
+        exact = call(metric, y, p, **words)
     except cal.CalibrantError as error:
         if strict:
             with pytest.raises(type(error)):
-                metric(sketch, **words)
+                call(metric, sketch, **words)
         return False
     try:
-        value, bound = metric(sketch, **words), sketch.error_bound(metric, **words)
+        value, bound = call(metric, sketch, **words), sketch.error_bound(metric, **words)
     except cal.UndefinedMetricError as error:
         # Slopes and curves of scores that share a cell, and choices of the number of bins.
         if error.argument not in (metric.id, "error_bound"):
@@ -439,12 +440,12 @@ def test_a_year_of_1e12_rows_a_day_is_one_sketch(distribution: str) -> None:
     assert large.n == 365 << 40
     assert large.positives == small.positives << 40
     assert large.mean_score == small.mean_score
-    assert large == cal.Sketch.of(y, p, counts=np.full(365, 1 << 40))
+    assert large == cal.Sketch.of(cal.Predictions(y, p, counts=np.full(365, 1 << 40)))
     assert cal.ece(large) == pytest.approx(cal.ece(y, p), abs=1e-12)
     assert cal.Sketch.from_bytes(large.to_bytes()) == large
     assert cal.Sketch.from_bytes(large.to_bytes()).to_bytes() == large.to_bytes()
     assert struct.unpack_from("<H", large.to_bytes(), 10) == (2,)
-    days = [cal.Sketch.of(y[i::5], p[i::5], counts=np.full(73, (1 << 43) + i)) for i in range(5)]
+    days = [cal.Sketch.of(cal.Predictions(y[i::5], p[i::5], counts=np.full(73, (1 << 43) + i))) for i in range(5)]
     assert days[0] + (days[1] + days[2]) + (days[3] + days[4]) == days[4] + days[3] + days[2] + days[1] + days[0]
     one, other = (sketch.coarse(15) for sketch in (small, large))
     assert (other.rows == one.rows << 40).all()
@@ -453,7 +454,7 @@ def test_a_year_of_1e12_rows_a_day_is_one_sketch(distribution: str) -> None:
 
 def test_sketches_of_many_rows_travel_as_bytes(tmp_path: Any) -> None:
     y, p, groups = classes_of(365)
-    large = doubled(cal.Sketches.of(y, p, groups=groups), 40)
+    large = doubled(cal.Sketches.of(cal.Predictions(y, p, groups=groups)), 40)
     assert cal.Sketches.read(large.write(tmp_path / "year.sketch")) == large
     assert cal.nll(large) == pytest.approx(cal.nll(y, p), abs=1e-12)
     with pytest.raises(cal.WeightsNotSupportedError, match="counts: sum to more than 9,007,199,254,740,992 rows"):
@@ -473,9 +474,9 @@ def test_every_metric_reads_a_sketch_of_1e13_rows(metric: cal.metrics.Metric) ->
             cal.WeightsNotSupportedError,
             match=r"counts: \w+ expands counts to rows, and 2\.75e\+13 are too many; use fewer rows",
         ):
-            metric(many, **words)
+            call(metric, many, **words)
         return
-    found, wanted = metric(many, **words), metric(some, **words)
+    found, wanted = call(metric, many, **words), call(metric, some, **words)
     if metric.id in ("hosmer_lemeshow", "sbct", "pws", "bbt"):  # statistics that grow with the number of rows
         assert found == pytest.approx(wanted * 2.0**24, rel=1e-5)
     elif metric.id not in ("dce", "msce", "skde", "bkde"):  # bins and bandwidths that shrink with it
@@ -497,7 +498,7 @@ def test_numbers_that_no_rows_give_are_refused() -> None:
 
 def test_files_of_sketches(tmp_path: Any) -> None:
     y, p, groups = classes_of(200)
-    sketches = cal.Sketches.of(y, p, groups=groups)
+    sketches = cal.Sketches.of(cal.Predictions(y, p, groups=groups))
     path = sketches.write(tmp_path / "day.sketch")
     assert cal.Sketches.read(path) == sketches
     path.write_bytes(path.read_bytes()[:-3])
@@ -509,9 +510,9 @@ def test_a_number_and_its_text_are_one_group() -> None:
     """The days of one column may be read as numbers and as text."""
 
     def day(groups: Any) -> cal.Sketches:
-        return cal.Sketches.of([0, 1], [0.2, 0.7], groups=groups)
+        return cal.Sketches.of(cal.Predictions([0, 1], [0.2, 0.7], groups=groups))
 
-    whole = cal.Sketches.of([0, 1] * 3, [0.2, 0.7] * 3, groups=["1", "2", "1", "b", "3", "1"])
+    whole = cal.Sketches.of(cal.Predictions([0, 1] * 3, [0.2, 0.7] * 3, groups=["1", "2", "1", "b", "3", "1"]))
     days = [day([1, 2]), day(["1", "b"]), day([3.0, 1.0])]
     for first, second, third in itertools.permutations(days):
         assert (first + second) + third == first + (second + third) == whole
@@ -555,7 +556,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(
         cal.ArgumentError, match="class_weight: requires several classes; this lens has one event; use lens='classwise'"
     ):
-        cal.nll(three, class_weight=[1, 2, 3])
+        cal.nll(three, lens=cal.classwise(class_weight=[1, 2, 3]))
     with pytest.raises(
         cal.UndefinedMetricError, match="nll: these sketches do not contain the sums of whole rows; pass scores=True"
     ):
@@ -566,8 +567,8 @@ def test_what_does_not_fit_together_is_refused() -> None:
 
 def test_sketches_stand_in_for_rows() -> None:
     y, p, groups = classes_of(4000)
-    sketches = cal.Sketches.of(y, p, groups=groups)
-    rows, kept = cal.evaluate(y, p, by=groups), cal.evaluate(sketches)
+    sketches = cal.Sketches.of(cal.Predictions(y, p, groups=groups))
+    rows, kept = cal.evaluate(cal.Predictions(y, p, groups=groups)), cal.evaluate(sketches)
     assert kept.header.accuracy == pytest.approx(rows.header.accuracy, abs=1e-12)
     assert kept.header.mean_confidence == pytest.approx(rows.header.mean_confidence, abs=1e-12)
     assert kept.header.prevalence == pytest.approx(rows.header.prevalence)
@@ -609,14 +610,14 @@ def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> 
 
 
 def test_groups_that_are_numbers_are_sorted_as_numbers() -> None:
-    found = cal.Sketches.of([0, 1, 1], [0.1, 0.4, 0.8], groups=[10, 9, 100])
+    found = cal.Sketches.of(cal.Predictions([0, 1, 1], [0.1, 0.4, 0.8], groups=[10, 9, 100]))
     assert found.groups == (9, 10, 100)
     assert cal.Sketches.from_bytes(found.to_bytes()).groups == (9, 10, 100)
-    assert (found + cal.Sketches.of([0], [0.2], groups=["b"])).groups == ("10", "100", "9", "b")
+    assert (found + cal.Sketches.of(cal.Predictions([0], [0.2], groups=["b"]))).groups == ("10", "100", "9", "b")
     assert list(found.predictions().group_names) == [9, 10, 100]
 
 
 def test_cells_as_predictions_keep_the_names_of_the_classes() -> None:
-    found = cal.Sketches.of(["no", "yes", "yes"], [0.1, 0.4, 0.8], classes=["no", "yes"])
+    found = cal.Sketches.of(cal.Predictions(["no", "yes", "yes"], [0.1, 0.4, 0.8], classes=["no", "yes"]))
     assert found.predictions().classes == ("no", "yes")
     assert "positive class yes" in cal.report(found).to_markdown()

@@ -77,23 +77,23 @@ def columns_of(result: Any) -> dict[str, list[Any]]:
 
 def test_duckdb_has_the_bits_of_the_rows(ask: Callable[..., Any], rows: dict[str, np.ndarray]) -> None:
     y, p, group, n = rows.values()
-    found, expected = cal.Sketches.from_cells(ask(by=ODD)), cal.Sketches.of(y, p, groups=group)
+    found, expected = cal.Sketches.from_cells(ask(by=ODD)), cal.Sketches.of(cal.Predictions(y, p, groups=group))
     assert found == expected
     assert found.to_bytes() == expected.to_bytes()
     assert found.scores == expected.scores
     assert found.classes == (0, 1)
     counted = cal.Sketches.from_cells(ask(counts="n", by=ODD))
-    assert counted.to_bytes() == cal.Sketches.of(y, p, counts=n, groups=group).to_bytes()
+    assert counted.to_bytes() == cal.Sketches.of(cal.Predictions(y, p, counts=n, groups=group)).to_bytes()
     short = cal.Sketches.from_cells(ask(scores=False, where="p > 0.25 -- and no more"))
     assert short == cal.Sketches.of(y[p > 0.25], p[p > 0.25], scores=False)
     sure = cal.Sketches.from_cells(ask(input="confidence"))
-    assert sure == cal.Sketches.of(y, p, input="confidence")
+    assert sure == cal.Sketches.of(cal.Predictions(y, p, input="confidence"))
 
 
 def test_every_container_and_file(ask: Callable[..., Any], rows: dict[str, np.ndarray], tmp_path: Path) -> None:
     pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
     columns = columns_of(ask(by=ODD))
-    expected = cal.Sketches.of(rows["y"], rows["p"], groups=rows[ODD])
+    expected = cal.Sketches.of(cal.Predictions(rows["y"], rows["p"], groups=rows[ODD]))
     table = pa.table(columns)
     listed = table.to_pylist()
     for form in (
@@ -127,7 +127,9 @@ def test_labels_of_every_kind(ask: Callable[..., Any]) -> None:
         made = f"SELECT CAST(y AS {kind}) AS y, p FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8), (0, 0.9)) t(y, p)"
         assert cal.Sketches.from_cells(ask(made)) == plain, kind
     words = "SELECT * FROM (VALUES ('no', 0.1), ('it''s \\', 0.4), ('it''s \\', 0.8), ('no', 0.9)) t(y, p)"
-    named = cal.Sketches.of(["no", "it's \\", "it's \\", "no"], p, classes=["no", "it's \\"], scores=False)
+    named = cal.Sketches.of(
+        cal.Predictions(["no", "it's \\", "it's \\", "no"], p, classes=["no", "it's \\"]), scores=False
+    )
     assert cal.Sketches.from_cells(ask(words, classes=["no", "it's \\"])) == named
     assert cal.Sketches.from_cells(ask(words, pos_label="it's \\")) == named
     assert cal.Sketches.from_cells(ask(words, pos_label="it's \\", classes=["it's \\", "no"])) == named
@@ -183,8 +185,8 @@ def test_missing_values_are_dropped_on_request(ask: Callable[..., Any]) -> None:
     pd = pytest.importorskip("pandas")
     result = columns_of(ask(made, by="g"))
     found = cal.Sketches.from_cells(pd.DataFrame(result), missing="drop")
-    assert found == cal.Sketches.of([0], [0.25], groups=[2], scores=False)
-    assert found.to_bytes() == cal.Sketches.of([0], [0.25], groups=[2], scores=False).to_bytes()
+    assert found == cal.Sketches.of(cal.Predictions([0], [0.25], groups=[2]), scores=False)
+    assert found.to_bytes() == cal.Sketches.of(cal.Predictions([0], [0.25], groups=[2]), scores=False).to_bytes()
     assert found.dropped is not None
     assert str(found.dropped) == "5 of 6 rows dropped because of missing values (y 3, p 2, g 1)"
     with pytest.raises(CalibrantError, match="all 1 rows have missing values"):
@@ -318,7 +320,9 @@ def test_the_command_line(
     )
     connection.execute(f"COPY ({query}) TO 'day.csv'")
     assert run("scan", "day.csv", "--cells", "--out", "day.sketch")[0] == 0
-    expected = cal.Sketches.of(["no", "yes", "yes"], [0.1, 0.4, 0.8], groups=[7, 7, 10], classes=["no", "yes"])
+    expected = cal.Sketches.of(
+        cal.Predictions(["no", "yes", "yes"], [0.1, 0.4, 0.8], groups=[7, 7, 10], classes=["no", "yes"])
+    )
     assert cal.Sketches.read("day.sketch").to_bytes() == expected.to_bytes()
     code, _, err = run("scan", "day.csv", "--cells", "--by", "g", "--out", "x.sketch")
     assert (code, err) == (2, "error: --by: applies to rows, and --cells reads sums; give it to `calibrant sql`\n")
@@ -351,8 +355,8 @@ def test_postgres_has_the_bits_of_the_rows(postgres: Server, rows: dict[str, np.
             words = {"dialect": "postgres", "prob": "p", "label": "y", **words}
             return cal.Sketches.from_cells(columns_of(cursor.execute(cells_query('"Pre.ds"', **words))))
 
-        assert found(by=ODD).to_bytes() == cal.Sketches.of(y, p, groups=group).to_bytes()
-        assert found(counts="n").to_bytes() == cal.Sketches.of(y, p, counts=n).to_bytes()
+        assert found(by=ODD).to_bytes() == cal.Sketches.of(cal.Predictions(y, p, groups=group)).to_bytes()
+        assert found(counts="n").to_bytes() == cal.Sketches.of(cal.Predictions(y, p, counts=n)).to_bytes()
         assert found(where="p < 0.01").to_bytes() == cal.Sketches.of(y[p < 0.01], p[p < 0.01]).to_bytes()
         cursor.execute(
             f"INSERT INTO \"Pre.ds\" ({name}, y, p) VALUES ('a', NULL, 'NaN'), ('a', true, 2), (NULL, false, 'Infinity')"

@@ -146,4 +146,4 @@ def test_a_killed_worker_changes_no_bit(cluster: Any, tmp_path: Path) -> None:
         assert job.wait(900) == 0, log.read_text(errors="replace")[-3000:]
     finally:
         ended(job)
-    assert cal.Sketches.read(tmp_path / "found.sketch") == cal.Sketches.of(y, p, groups=group)
+    assert cal.Sketches.read(tmp_path / "found.sketch") == cal.Sketches.of(cal.Predictions(y, p, groups=group))

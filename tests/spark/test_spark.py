@@ -157,7 +157,7 @@ def rows_of(column: Any) -> np.ndarray:
 )
 def test_partitions_change_no_bit(spark: Any, binary: Any, sizes: list[int]) -> None:
     y, p, region = (rows_of(binary[name]) for name in ("y", "p", "region"))
-    expected = cal.Sketches.of(y, p, groups=region)
+    expected = cal.Sketches.of(cal.Predictions(y, p, groups=region))
     found = cs.sketch(frame(spark, binary, sizes), label="y", prob="p", by="region")
     assert found == expected
     assert found.to_bytes() == expected.to_bytes()
@@ -231,7 +231,7 @@ def test_vectors_decimals_doubles_booleans_and_odd_names(spark: Any) -> None:
     for label, prob, y_prob in (("real", "vector", both), ("wahr?", "exact", np.array(p)), ("real", "a.b `c`", both)):
         assert cs.sketch(df, label=label, prob=prob) == cal.Sketches.of([0, 1, 0, 1], y_prob), (label, prob)
     named = cs.sketch(df, label="word", prob="exact", classes=["nein", "ja"])
-    assert named == cal.Sketches.of(["nein", "ja", "nein", "ja"], p, classes=["nein", "ja"])
+    assert named == cal.Sketches.of(cal.Predictions(["nein", "ja", "nein", "ja"], p, classes=["nein", "ja"]))
 
 
 def bad(table: Any, column: str, row: int, value: Any) -> Any:
@@ -330,7 +330,7 @@ def test_groups_that_are_equal_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     table = pa.table({"y": [0, 1, 1], "p": [0.1, 0.8, 0.9], "zero": [0.0, -0.0, 1.5], "day": [date(2024, 1, 1)] * 3})
     found = filled(table, [2, 1], monkeypatch, label="y", prob="p", by="zero").sketches
-    assert found == cal.Sketches.of([0, 1, 1], [0.1, 0.8, 0.9], groups=[0.0, -0.0, 1.5])
+    assert found == cal.Sketches.of(cal.Predictions([0, 1, 1], [0.1, 0.8, 0.9], groups=[0.0, -0.0, 1.5]))
     assert found.group(0.0).n == 2
     assert filled(table, [3], monkeypatch, label="y", prob="p", by="day").sketches.groups == ("2024-01-01",)
     holes = bad(table, "zero", 1, float("nan"))

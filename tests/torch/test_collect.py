@@ -538,10 +538,7 @@ def test_the_whole_catalogue_is_behind_it() -> None:
     model = net()
     kept = ct.collect(model, [(x, y)])
     found = ct.evaluate(kept, metrics=["cwce", "brier"], bins=5, interval=0.9, n_resamples=100)
-    direct = cal.evaluate(
-        kept.labels.numpy(), kept.logits.numpy(), input="logit", metrics=["cwce", "brier"], bins=5, interval=0.9,
-        n_resamples=100,
-    )  # fmt: skip
+    direct = cal.evaluate(cal.Predictions(kept.labels.numpy(), kept.logits.numpy(), input="logit"), metrics=["cwce", "brier"], bins=5, interval=0.9, n_resamples=100)  # fmt: skip
     assert found == direct
     features = ct.evaluate(ct.collect(model, [(x, y)], layer="body"), metrics=["lce"])
     assert features.results[0].value is not None
@@ -635,7 +632,7 @@ def test_rows_below_the_threshold_are_not_answered() -> None:
     right = (probs.argmax(dim=1) == y)[sure].double().mean()
     assert found.selective_accuracy(y) == pytest.approx(float(right))
     assert found.selective_accuracy(y) == pytest.approx(
-        cal.selective_accuracy(y.numpy(), expected(model, x).numpy(), input="logit", threshold=0.45)
+        cal.selective_accuracy(cal.Predictions(y.numpy(), expected(model, x).numpy(), input="logit"), threshold=0.45)
     )
     assert repr(found) == f"ThresholdedPrediction({int(sure.sum())} of 60 rows accepted at threshold 0.45)"
     assert list(found.to_frame().columns) == ["label", "confidence", "accepted"]

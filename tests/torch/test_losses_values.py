@@ -103,7 +103,9 @@ def test_counts_are_rows_to_the_doubly_divided_error() -> None:
     counts = np.arange(30) % 4
     probs = torch.softmax(logits, 1).numpy()
     repeated = cal.mmce_w(np.repeat(y.numpy(), counts), np.repeat(probs, counts, 0), normalisation="code")
-    assert cal.mmce_w(y.numpy(), probs, counts=counts, normalisation="code") == pytest.approx(repeated, rel=1e-10)
+    assert cal.mmce_w(cal.Predictions(y.numpy(), probs, counts=counts), normalisation="code") == pytest.approx(
+        repeated, rel=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_focal_loss_equals_its_metric(gamma: float, classes: int) -> None:
     summed = losses.focal_loss(logits, y, gamma=gamma, weight=weight, reduction="sum")
     assert summed.item() / len(y) == pytest.approx(expected, rel=1e-12)
     soft = 0.9 * F.one_hot(y, classes).double() + 0.1 / classes
-    expected = cal.focal_loss(soft.numpy(), torch.softmax(logits, 1).numpy(), soft=True, gamma=gamma)
+    expected = cal.focal_loss(cal.Predictions(soft.numpy(), torch.softmax(logits, 1).numpy(), soft=True), gamma=gamma)
     assert losses.focal_loss(logits, soft, gamma=gamma).item() == pytest.approx(expected, rel=1e-12)
 
 

@@ -190,7 +190,9 @@ def test_every_class_in_groups(k: int, dense: bool) -> None:
     flat, labels = drawn(n=4 * 6 * 7, k=k)
     flat[:80] = np.eye(k)[np.arange(80) % k]
     groups = np.random.default_rng(3).integers(0, 5, len(flat))
-    expected = cal.Sketches.of(labels, flat, lenses=["top_label", "classwise"], scores=False, groups=groups)
+    expected = cal.Sketches.of(
+        cal.Predictions(labels, flat, groups=groups), lenses=["top_label", "classwise"], scores=False
+    )
     preds, target, of_row = put(flat, labels, groups)
     if dense:
         preds = preds.reshape(4, 6, 7, k).permute(0, 3, 1, 2).contiguous()
@@ -207,7 +209,9 @@ def test_half_precision_is_widened_exactly(name: str) -> None:
     metric = SketchMetric(4, lenses=("top_label", "classwise"))
     metric.update(half.to(DEVICE), put(labels))
     for lens in ("top_label", "class:1"):
-        assert metric.sketch(lens) == cal.Sketch.of(labels, half.float().numpy(), sum_tolerance=1e-2, lens=lens)
+        assert metric.sketch(lens) == cal.Sketch.of(
+            cal.Predictions(labels, half.float().numpy(), sum_tolerance=1e-2), lens=lens
+        )
 
 
 def test_batches_orders_and_chunks_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +287,9 @@ def test_groups_are_kept_apart() -> None:
     images = np.array([2, 0, 2, 5])
     metric = SketchMetric(3, num_groups=7)
     metric.update(dense, target, put(images))
-    expected = cal.Sketches.of(labels, flat, lenses=["top_label"], scores=False, groups=np.repeat(images, 42))
+    expected = cal.Sketches.of(
+        cal.Predictions(labels, flat, groups=np.repeat(images, 42)), lenses=["top_label"], scores=False
+    )
     assert metric.sketches() == expected
     error = MulticlassCalibrationError(3, num_groups=7)
     error.update(dense, target, put(np.repeat(images, 42).reshape(4, 6, 7)))
@@ -480,9 +486,13 @@ def test_rows_to_ignore(ignore_index: int) -> None:
     labels[labels == 2] = ignore_index
     kept = labels != ignore_index
     metric = filled(SketchMetric(3, ignore_index=ignore_index), probs, labels)
-    assert metric.sketch() == cal.Sketch.of(labels[kept], probs[kept], lens="top_label", classes=[0, 1, 2])
+    assert metric.sketch() == cal.Sketch.of(
+        cal.Predictions(labels[kept], probs[kept], classes=[0, 1, 2]), lens="top_label"
+    )
     every = filled(SketchMetric(3, ignore_index=ignore_index, lenses="classwise"), probs, labels)
-    assert every.sketch("class:0") == cal.Sketch.of(labels[kept], probs[kept], lens="class:0", classes=[0, 1, 2])
+    assert every.sketch("class:0") == cal.Sketch.of(
+        cal.Predictions(labels[kept], probs[kept], classes=[0, 1, 2]), lens="class:0"
+    )
 
 
 @pytest.mark.parametrize("kind", ["bool", "uint8", "int32", "int64"])

@@ -206,7 +206,9 @@ def test_multilabel_is_that_of_the_library() -> None:
         metric = ct.CalibrationError("multilabel", num_labels=3, n_bins=7, norm=norm)
         for part in (slice(0, 40), slice(40, 200)):
             metric.update(preds[part], target[part])
-        assert float(metric.compute()) == pytest.approx(library(labels, probs, multilabel=True, bins=7), abs=1e-12)
+        assert float(metric.compute()) == pytest.approx(
+            library(cal.Predictions(labels, probs, multilabel=True), bins=7), abs=1e-12
+        )
         by_label = [float(value) for value in metric.compute_by("classes").values()]
         assert by_label == pytest.approx([library(labels[:, k], probs[:, k], bins=7) for k in range(3)], abs=1e-12)
     with pytest.raises(ArgumentError, match="n_bins: this metric accumulates bins instead of a sketch"):
@@ -223,7 +225,9 @@ def test_multilabel_is_that_of_the_library() -> None:
     marked[::5] = -1
     dense.update(preds.reshape(50, 2, 2, 3).movedim(-1, 1), marked.reshape(50, 2, 2, 3).movedim(-1, 1))
     kept = np.arange(200) % 5 > 0
-    assert float(dense.compute()) == pytest.approx(cal.ece(labels[kept], probs[kept], multilabel=True), abs=1e-12)
+    assert float(dense.compute()) == pytest.approx(
+        cal.ece(cal.Predictions(labels[kept], probs[kept], multilabel=True)), abs=1e-12
+    )
     with pytest.raises(
         ShapeError, match=r"preds: must have shape \(N, 3, ...\), a probability per label; got \(200,\)"
     ):

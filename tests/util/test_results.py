@@ -21,7 +21,7 @@ SCORE = RNG.random(60)
 LABEL = (RNG.random(60) < SCORE).astype(int)
 GROUP = np.array(["a|b", "<b>x</b>", "c\nd"])[np.arange(60) % 3]
 RESULTS = {
-    "evaluation": cal.evaluate(LABEL, SCORE, metrics=["ece", "brier"], by=GROUP),
+    "evaluation": cal.evaluate(cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece", "brier"]),
     "curve": cal.calibration_curve(LABEL, SCORE, bins=4),
     "comparison": cal.compare(LABEL, {"a": SCORE, "b": SCORE**2}, n_resamples=50, rng=0),
     "diagram": cal.reliability(LABEL, SCORE, bins=4),

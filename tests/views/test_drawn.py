@@ -81,7 +81,7 @@ def test_what_is_kept_for_other_outcomes_depends_on_the_options(name: str) -> No
     metric = cal.catalogue[name]
     for bins in (5, 10, 5):
         labels = rng.integers(0, 2, N).astype(np.uint8)
-        expected = metric(labels, SCORE, features=features, bins=bins)
+        expected = metric(cal.Predictions(labels, SCORE, features=features), bins=bins)
         assert sampler.labelled(labels).value(metric, {"bins": bins}) == pytest.approx(expected, rel=1e-13)
 
 
@@ -115,12 +115,10 @@ def test_replicates_of_all_classes_are_those_of_the_predictions(metric: str, kin
         p = cal.Predictions(np.arange(N) % 4, probs, **words) if kind == "four" else None
         p = p or cal.Predictions(np.arange(N) % 2, np.round(probs[:, 0], 2), **words)
     chosen = cal.catalogue[metric]
-    options = {"lens": "classwise", "combine": "prevalence"}
+    options = {"lens": cal.classwise(combine="prevalence")}
     sampler, rng = PredictionSampler(p), np.random.default_rng(1)
     rows = sampler.picked(np.random.default_rng(1))
-    assert sampler.bootstrap(rng).value(chosen, options) == pytest.approx(
-        chosen(p.take(rows), lens="classwise", combine="prevalence"), rel=1e-13
-    )
+    assert sampler.bootstrap(rng).value(chosen, options) == pytest.approx(chosen(p.take(rows), **options), rel=1e-13)
 
 
 @pytest.mark.parametrize("weights", [{}, {"sample_weight": RNG.random(N) + 0.1}], ids=["unit", "weights"])
@@ -133,7 +131,9 @@ def test_bins_of_a_feature(metric: str, weights: dict[str, Any]) -> None:
     found = sampler.bootstrap(np.random.default_rng(1)).value(chosen, {})
     assert found == pytest.approx(chosen(p.take(rows)), rel=1e-13)
     labels = (RNG.random(N) < SCORE).astype(np.uint8)
-    assert sampler.labelled(labels).value(chosen, {}) == chosen(labels, SCORE, features=features, **weights)
+    assert sampler.labelled(labels).value(chosen, {}) == chosen(
+        cal.Predictions(labels, SCORE, features=features, **weights)
+    )
 
 
 def test_metrics_of_a_replicate_share_its_views_and_rows_are_taken_once() -> None:

@@ -33,9 +33,11 @@ def test_all_probabilities_are_one_event(k: int) -> None:
     curve = cal.calibration_curve(y, p, lens="flattened", interval=None)
     assert curve.table.rows.sum() == k * len(y)
     names = np.array([f"c{c}" for c in range(k)])
-    assert cal.ece(names[y], p, classes=names.tolist(), lens="flattened") == cal.ece(y, p, lens="flattened")
+    assert cal.ece(cal.Predictions(names[y], p, classes=names.tolist()), lens="flattened") == cal.ece(
+        y, p, lens="flattened"
+    )
     hot = np.eye(k)[y]
-    assert cal.ece(hot, p, lens="flattened", multilabel=True) == cal.ece(y, p, lens="flattened")
+    assert cal.ece(cal.Predictions(hot, p, multilabel=True), lens="flattened") == cal.ece(y, p, lens="flattened")
 
 
 def test_of_one_score_both_classes_count() -> None:
@@ -65,11 +67,11 @@ def test_outcomes_of_a_row_are_not_independent() -> None:
         with pytest.raises(LensError, match="lens: 'flattened' has one outcome per class and row"):
             call()
     with pytest.raises(LensError, match="pce requires one event per row, and 'flattened' has one for each class"):
-        cal.pce(y, p, groups=y % 2, lens="flattened")
+        cal.pce(cal.Predictions(y, p, groups=y % 2), lens="flattened")
     with pytest.raises(LensError, match="a row has several contributions"):
         cal.brier.rows(y, p, lens="flattened")
     with pytest.raises(LensError, match="'flattened' requires a probability for every class"):
-        cal.ece([0, 1], [0.6, 0.7], input="confidence", lens="flattened")
+        cal.ece(cal.Predictions([0, 1], [0.6, 0.7], input="confidence"), lens="flattened")
 
 
 def test_size_and_coverage(deep: bool) -> None:
@@ -105,8 +107,10 @@ def test_right_and_wrong_predictions() -> None:
     )
     assert both.tolist() == cal.calibration_curve(y, p).table.rows.tolist()
     assert cal.mean_confidence([1, 0, 1], [0.9, 0.8, 0.3], where=correct) == pytest.approx(0.9)
-    assert cal.mean_confidence([1, 0], [0.6, 0.9], input="confidence", where=~correct) == pytest.approx(0.9)
+    assert cal.mean_confidence(
+        cal.Predictions([1, 0], [0.6, 0.9], input="confidence"), where=~correct
+    ) == pytest.approx(0.9)
     with pytest.raises(ArgumentError, match="where: correct selects rows by their labels"):
         cal.assess(y, p, where=correct)
     with pytest.raises(LensError, match=r"select\.correct is not defined for multilabel"):
-        cal.cwce(np.eye(4)[y], p, multilabel=True, where=correct)
+        cal.cwce(cal.Predictions(np.eye(4)[y], p, multilabel=True), where=correct)

@@ -1,99 +1,111 @@
-"""Unknown keywords are answered with those that a function and its metrics take."""
+"""Unknown keywords are answered with what was probably meant; shared texts are inserted into docstrings."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.views.keywords import checks_keywords
+from calibrant.views.keywords import documents_keywords
 
-
-@checks_keywords()
-def plain(y_true: Any, y_prob: Any = None, *, level: float = 0.9, **keywords: Any) -> dict[str, Any]:
-    """Return what it was given."""
-    return {"level": level, **keywords}
-
-
-@checks_keywords("metric", cal.catalogue)
-def measured(y_true: Any, *, metric: Any = "ece", **keywords: Any) -> Any:
-    return metric, keywords
-
-
-@checks_keywords("metrics", cal.catalogue)
-def many(y_true: Any, *, metrics: Any, **keywords: Any) -> Any:
-    return list(metrics)
-
-
-@checks_keywords("test", cal.catalogue, taken=("lens",), view=())
-def powered(test: Any, **keywords: Any) -> Any:
-    return keywords
-
-
-def test_known_keywords_pass() -> None:
-    assert plain([0], y_prob=[1], level=0.5, counts=[1]) == {"level": 0.5, "counts": [1]}
-    assert measured([0], bins=3, lens="auto", groups=[1])[1] == {"bins": 3, "lens": "auto", "groups": [1]}
-    assert measured([0], metric=cal.smece, bandwidth=0.1)[0] is cal.smece
-    assert powered("ece", bins=3, lens="auto") == {"bins": 3, "lens": "auto"}
-    assert powered(lambda y, p: 0.0, anything=1) == {"anything": 1}
-    assert plain.__name__ == "plain"
+Y, P = [0, 1, 1, 0] * 10, [0.2, 0.7, 0.9, 0.4] * 10
+PREDICTIONS = "pass it to Predictions: {}(Predictions(y_true, y_prob, {}))"
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plain([0], alpha=0.1), "alpha: unexpected keyword of plain; use level = 1 - alpha"),
-        (lambda: plain([0], bins=3), "bins: unexpected keyword of plain; plain accepts level, label, prob, "),
-        (lambda: measured([0], n_bins=3), "n_bins: unexpected keyword of measured or ece; use bins"),
-        (lambda: measured([0], metric="smece", bins=3), "bins: unexpected keyword of measured or smece; "),
+        (lambda: cal.ece(Y, P, n_bins=3), "n_bins: unexpected keyword of ece; use bins"),
+        (lambda: cal.ece(Y, P, strategy="quantile"), "strategy: unexpected keyword of ece; use binning"),
+        (lambda: cal.ece(Y, P, weights=P), "weights: unexpected keyword of ece; use sample_weight"),
+        (lambda: cal.ece(Y, P, binns=3), "binns: unexpected keyword of ece; did you mean 'bins'?"),
         (
-            lambda: many([0], metrics=["ece", "nll"], binns=3),
-            "binns: unexpected keyword of many or its metrics; did you mean 'bins'?",
+            lambda: cal.ece(Y, P, input="logit"),
+            "input: unexpected keyword of ece; " + PREDICTIONS.format("ece", "input='logit'"),
         ),
         (
-            lambda: powered("ece", groups=[1]),
-            "groups: unexpected keyword of powered or ece; powered or ece accepts bins, binning, norm, lens",
-        ),
-        (lambda: measured([0], n_groups=10), "n_groups: unexpected keyword of measured or ece; use bins"),
-        (
-            lambda: measured([0], classwise=True),
-            "classwise: unexpected keyword of measured or ece; use lens='classwise'",
+            lambda: cal.ece(Y, P, from_logits=True),
+            "from_logits: unexpected keyword of ece; pass ece(Predictions(y_true, y_prob, input='logit'))",
         ),
         (
-            lambda: measured([0], equal_intervals=False),
-            "equal_intervals: unexpected keyword of measured or ece; use binning='equal_mass'",
+            lambda: cal.interval(Y, P, groups=Y),
+            "groups: unexpected keyword of interval; " + PREDICTIONS.format("interval", "groups=..."),
         ),
         (
-            lambda: measured([0], debias=True),
-            "debias: unexpected keyword of measured or ece; drop it; ece_db and drmsce are debiased",
+            lambda: cal.ece(Y, P, combine="max"),
+            "combine: unexpected keyword of ece; pass it to the lens: ece(..., lens=classwise(combine='max'))",
         ),
         (
-            lambda: measured([0], n_boot=9),
-            "n_boot: unexpected keyword of measured or ece; use the function interval for confidence intervals",
+            lambda: cal.assess(Y, P, metric="ece", average="macro"),
+            "average: unexpected keyword of assess; pass it to the lens: assess(..., lens=classwise(combine='mean'))",
         ),
-        (lambda: measured([0], metric="smece", n_bins=3), "n_bins: unexpected keyword of measured or smece; "),
+        (lambda: cal.interval(Y, P, seed=3), "seed: unexpected keyword of interval; use rng"),
+        (lambda: cal.interval(Y, P, n_boot=3), "n_boot: unexpected keyword of interval; use n_resamples"),
         (
-            lambda: cal.HistogramBinning(strategy="uniform"),
-            "strategy: unexpected keyword of HistogramBinning; use binning='equal_width'",
+            lambda: cal.assess_many(Y, P, metrics=["ece", "nll"], nothing=1),
+            "nothing: unexpected keyword of assess_many; ",
         ),
-        (
-            lambda: cal.DirichletCalibration(reg_lambda=1),
-            "reg_lambda: unexpected keyword of DirichletCalibration; use off_diagonal",
-        ),
-        (
-            lambda: cal.VennAbers(inductive=True),
-            "inductive: unexpected keyword of VennAbers; VennAbers accepts input, rule",
-        ),
+        (lambda: cal.ece(preds=P, target=Y), "preds: unexpected keyword of ece; use y_prob"),
     ],
 )
-def test_unknown_ones_are_answered(call: Any, message: str) -> None:
+def test_unknown_keywords_are_answered(call: Any, message: str) -> None:
     with pytest.raises(cal.UnknownArgumentError) as caught:
         call()
     assert str(caught.value).startswith(message)
 
 
-def test_metrics_from_a_generator_are_read_once() -> None:
-    assert many([0], metrics=(name for name in ("ece", "nll")), bins=3) == ["ece", "nll"]
-    with pytest.raises(TypeError, match="metrics"):
-        many([0], bins=3)
+@pytest.mark.parametrize("call", [cal.evaluate, cal.calibration_curve, cal.auroc, cal.choose_threshold])
+def test_functions_without_options_have_a_plain_signature(call: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'input'"):
+        call(Y, P, input="logit")
+
+
+@pytest.mark.parametrize(("call", "name"), [(cal.evaluate, "evaluate"), (cal.ece, "ece"), (cal.interval, "interval")])
+def test_columns_by_position_show_the_right_line(call: Any, name: str) -> None:
+    frame = pd.DataFrame({"y": Y, "p": P})
+    with pytest.raises(cal.InputTypeError) as caught:
+        call(frame, "y", "p")
+    assert f"use {name}(Predictions(frame, label='y', prob='p'))" in str(caught.value)
+    with pytest.raises(cal.InputTypeError, match="Predictions"):
+        call(frame)
+
+
+@pytest.mark.parametrize("keyword", ["sample_weight", "pos_label"])
+def test_rows_of_predictions_belong_in_it(keyword: str) -> None:
+    for call in (cal.ece, cal.evaluate, cal.interval):
+        with pytest.raises(cal.InputTypeError, match=rf"{keyword}: cannot be combined with Predictions"):
+            call(cal.Predictions(Y, P), **{keyword: Y})
+
+
+@documents_keywords(table={"width": ("float", "Width of it.")})
+def repeated(y_true: Any, *, width: float = 1.0, n_resamples: int = 3, **options: Any) -> Any:
+    """Return its options.
+
+    Parameters
+    ----------
+    y_true
+    width
+    n_resamples
+    **options
+        Anything.
+    """
+    return options
+
+
+def test_shared_texts_are_inserted_and_progress_is_taken_off() -> None:
+    assert repeated([0], progress=False, more=1) == {"more": 1}
+    assert list(inspect.signature(repeated).parameters) == ["y_true", "width", "n_resamples", "progress", "options"]
+    doc = repeated.__doc__ or ""
+    assert "width : float\n    Width of it." in doc
+    assert "progress : bool, optional" in doc
+    assert doc.index("progress : ") < doc.index("**options\n    Anything.")
+
+
+def test_results_state_the_rows_that_predictions_dropped() -> None:
+    predictions = cal.Predictions([*Y, None], [*P, 0.5], missing="drop")
+    assert cal.evaluate(predictions, metrics="ece").dropped.n == 1
+    other = cal.Predictions([*Y, 1], [*P, float("nan")], missing="drop")
+    assert cal.compare({"a": predictions, "b": other}, n_resamples=20, rng=0).dropped.n == 1

@@ -247,10 +247,12 @@ def test_classes_are_combined_as_asked() -> None:
         ("max", gaps.max()),
         ("prevalence", 0.2 * 0.16 + 0.2 * 0.14 + 0.6 * 0.3),
     ):
-        assert cal.cwce(HARD, bins=1, combine=combine) == pytest.approx(expected)
+        assert cal.cwce(HARD, bins=1, lens=cal.classwise(combine=combine)) == pytest.approx(expected)
     weight = np.array([1, 2, 5])
-    assert cal.cwce(HARD, bins=1, class_weight=weight) == pytest.approx((weight * gaps).sum() / 8)
-    assert cal.cwce(HARD, bins=1, class_weight=weight, combine="sum") == pytest.approx((weight * gaps).sum())
+    assert cal.cwce(HARD, bins=1, lens=cal.classwise(class_weight=weight)) == pytest.approx((weight * gaps).sum() / 8)
+    assert cal.cwce(HARD, bins=1, lens=cal.classwise(class_weight=weight, combine="sum")) == pytest.approx(
+        (weight * gaps).sum()
+    )
     assert cal.cwce(HARD, bins=1, norm=2) == pytest.approx(np.sqrt(np.square(gaps).mean()))
     assert cal.cwce(HARD, bins=1, norm=np.inf) == pytest.approx(0.3)
 
@@ -275,7 +277,7 @@ def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: st
     (row,) = cal.evaluate(y, p, metrics=[metric], lens="classwise").results
     assert row.value is None
     assert "cancel over the classes, whose probabilities sum to 1" in row.reason
-    assert chosen(y, p, lens="classwise", combine="max") == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
+    assert chosen(y, p, lens=cal.classwise(combine="max")) == max(chosen(y, p, lens=f"class:{c}") for c in range(k))
 
 
 @pytest.mark.parametrize("metric", ["cox_intercept", "wsmcs"])
@@ -292,7 +294,7 @@ def test_values_of_two_classes_that_are_opposite_are_refused(metric: str) -> Non
 def test_labels_that_do_not_exclude_each_other_have_signed_values() -> None:
     rng = np.random.default_rng(8)
     y, p = rng.integers(2, size=(50, 3)), rng.random((50, 3))
-    assert cal.esce(y, p, multilabel=True) == pytest.approx(float((p - y).mean()))
+    assert cal.esce(cal.Predictions(y, p, multilabel=True)) == pytest.approx(float((p - y).mean()))
 
 
 def test_all_classes_together_have_no_error() -> None:

@@ -18,9 +18,9 @@ def view() -> View:
 
 
 def test_arrays_become_predictions_of_the_rows_chosen() -> None:
-    found = resolve.resolve(Y, P, {"groups": ["a", "a", "b", "b"]}, [True, True, True, False])
+    found = resolve.resolve(Y, P, [1, 2, 1, 1], None, [True, True, True, False])
     assert isinstance(found, cal.Predictions)
-    assert (found.n, found.group_names) == (3, ("a", "b"))
+    assert (found.n, found.weight_kind) == (3, "importance")
     checked = cal.Predictions(Y, P)
     assert resolve.resolve(checked) is checked
 
@@ -31,13 +31,13 @@ def test_arrays_become_predictions_of_the_rows_chosen() -> None:
 def test_nothing_is_added_to_views_and_sketches(source: Any) -> None:
     assert resolve.resolve(source) is source
     kind = "view" if isinstance(source, View) else "sketch"
-    for more in ((P,), (None, {"counts": [1] * 4}), (None, None, [True] * 4)):
+    for more in ((P,), (None, [1] * 4), (None, None, 1), (None, None, None, [True] * 4)):
         with pytest.raises(
             cal.InputTypeError, match=f"y_true: a {kind} cannot be combined with other arguments; pass the {kind} alone"
         ):
             resolve.resolve(source, *more)
     with pytest.raises(cal.InputTypeError, match=f"y_true: expected rows, got a {kind}; pass labels and probabilities"):
-        resolve.as_predictions(source, None, {})
+        resolve.as_predictions(source)
 
 
 def test_the_lens_of_a_view_is_its_own() -> None:

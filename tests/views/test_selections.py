@@ -115,10 +115,10 @@ def test_weights_stay_with_their_rows() -> None:
 
 def test_a_mask_counts_all_rows_given_also_those_without_weight() -> None:
     mask = [True, True, False, True, False]
-    value = cal.brier(Y, P, counts=[1, 0, 1, 1, 1], where=mask)
+    value = cal.brier(cal.Predictions(Y, P, counts=[1, 0, 1, 1, 1]), where=mask)
     assert value == cal.brier([0, 2], P[[0, 3]])
     with pytest.raises(cal.ShapeError, match="where: expected 5 Booleans, one per row; got 4"):
-        cal.brier(Y, P, counts=[1, 0, 1, 1, 1], where=[True] * 4)
+        cal.brier(cal.Predictions(Y, P, counts=[1, 0, 1, 1, 1]), where=[True] * 4)
 
 
 def test_bins_fitted_once_serve_every_selection() -> None:

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from ..input.frames import class_names as frame_classes
 from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
-from ..views.keywords import check_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -32,7 +31,6 @@ Node = tuple[int, float, int, int]
 Waiting = tuple[float, int, Array, Floats, tuple[int, int] | None]
 
 # Keywords of `Predictions` that concern the probabilities alone.
-FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "clip", "sum_tolerance", "missing")
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
 
@@ -195,7 +193,14 @@ class KDTree:
         count = len(self.nodes_) + 1
         return f"{rule}, fitted: {count} cell{'s' * (count > 1)} of {self.lens_!r}"
 
-    def fit(self, y_prob: Any, *, lens: str | Lens = "canonical", **keywords: Any) -> KDTree:
+    def fit(
+        self,
+        y_prob: Any,
+        *,
+        lens: str | Lens = "canonical",
+        sample_weight: Any = None,
+        input: Literal["prob", "logit"] = "prob",
+    ) -> KDTree:
         """Fix the cells by the probabilities of these rows; labels are not used.
 
         Parameters
@@ -204,8 +209,10 @@ class KDTree:
             Predicted probabilities: of the positive class, or one column per class.
         lens : str or Lens, default "canonical"
             Lens whose vectors are partitioned: that of the metric that will use the tree.
-        **keywords
-            Keywords of `Predictions`: `sample_weight`, `counts`, `classes`, `input`, `normalize`, `clip`, `sum_tolerance`.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row.
+        input : {"prob", "logit"}, default "prob"
+            What `y_prob` holds.
 
         Returns
         -------
@@ -226,7 +233,7 @@ class KDTree:
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -2, -1),)
         """
-        view = _unlabelled(y_prob, lens, keywords)
+        view = _unlabelled(y_prob, lens, sample_weight, input)
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
@@ -466,28 +473,23 @@ class SimplexGrid:
         return cell.astype(np.intp).ravel(), len(used)
 
 
-def _unlabelled(y_prob: Any, lens: str | Lens, keywords: Mapping[str, Any]) -> VectorView:
+def _unlabelled(y_prob: Any, lens: str | Lens, sample_weight: Any, input: Any) -> VectorView:
     """The vectors of probabilities under a lens; the labels are placeholders."""
     if isinstance(y_prob, (Predictions, View, VectorView)):
-        if keywords:
-            raise InputTypeError(
-                next(iter(keywords)),
-                f"cannot be combined with {type(y_prob).__name__}",
-                "pass it to Predictions(...) instead",
-            )
+        if sample_weight is not None or input != "prob":
+            argument = "input" if sample_weight is None else "sample_weight"
+            problem = f"cannot be combined with {type(y_prob).__name__}"
+            raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
         source = y_prob
     else:
-        check_keywords(KDTree.fit, keywords, taken=FIT_KEYWORDS)
-        classes = keywords.get("classes")
-        if classes is None and (named := _named_columns(y_prob)):
-            classes = named
-            if len(named) > 2:  # of two, `Predictions` puts the positive class last
-                keywords = {**keywords, "classes": named}
-        label = 0 if classes is None or len(classes) == 0 else classes[0]
+        named = _named_columns(y_prob)
+        label = named[0] if named else 0
+        # Of two columns, `Predictions` puts the positive class last.
+        classes = named if named and len(named) > 2 else None
         rows = len(y_prob) if hasattr(y_prob, "__len__") else 1
         with warnings.catch_warnings():  # its accuracy is that of placeholders
             warnings.simplefilter("ignore", ReversedClassesWarning)
-            source = Predictions([label] * rows, y_prob, **keywords)
+            source = Predictions([label] * rows, y_prob, sample_weight=sample_weight, input=input, classes=classes)
     views = views_of(source, lens, usual="canonical")
     if len(views) > 1:
         raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from ..errors import (
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_whole
-from ..views.keywords import check_fields
 from ..views.view import Prefix, View
 from .exact_sums import (
     MAX_FAST_BINS,
@@ -51,10 +50,6 @@ WITH_ONE = EDGES[2:]
 
 class BinningRule(Protocol):
     """A rule that divides scores into bins; a class of a user with these methods can be passed as ``binning=``."""
-
-    def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        check_fields(cls, keywords)
-        return super().__new__(cls)
 
     def table(self, view: View) -> BinTable:
         """Divide the scores of a view into bins.

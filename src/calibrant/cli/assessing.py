@@ -96,7 +96,7 @@ def run_compare(
     conditions = _conditions(gates, chosen)
     parts = _read_models(source, models, "logits" if logits else "probs", cluster)
     first = next(iter(parts.values()))
-    result = compare(None, parts, metric=metric, cluster=cluster is not None, **keywords)
+    result = compare(parts, metric=metric, cluster=cluster is not None, **keywords)
     object.__setattr__(result, "dropped", first.dropped)  # results are frozen
     name, *others = result.values
     worse = [other for other in others if fail_if_worse and _is_worse(result[name, other])]

@@ -99,8 +99,7 @@ def run(
 def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
     """Evaluate rows with their groups, or the sketches of a file."""
     if isinstance(data, Predictions):
-        by = None if data.groups is None else "groups"
-        return _describe_reasons(evaluate(data, where=asked.where, by=by, **keywords), None)
+        return _describe_reasons(evaluate(data, where=asked.where, **keywords), None)
     if asked.where is not None:
         raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
     if asked.lens is not None:

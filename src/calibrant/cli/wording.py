@@ -40,7 +40,7 @@ OPTIONS = {
 VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
 # An argument with its value, and an argument that a remedy names after its verb or a problem as the other of two.
 ASSIGNMENT = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[[^]]*\]|[-\w.]+)""")
-MENTION = re.compile(r"\b(pass|drop|combined with|requires) ([a-z_]+)\b")
+MENTION = re.compile(r"\b(pass|drop|combined with|requires|satisfy) ([a-z_]+)\b")
 # Code of Python: a call, an index, an attribute, or the name of a class.
 CODE = re.compile(r"\w\(|\w\[|\b[a-z_]+\.[a-zA-Z_]+\b|\b[A-Z][a-z]+[A-Z]\w+|\b(y_true|y_prob)\b")
 PYTHON_ONLY = ("classes", "counts", "features", "format", "groups", "multilabel", "order", "pos_label", "soft", "words")

@@ -23,16 +23,15 @@ from ..errors import (
 from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT, Evaluation, Header
 from ..inference.comparison import Comparison, compare
-from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
-from ..recalibration.choosing import Recalibration
+from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
-from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
+from ..reporting.tables import changes_table
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
 from ..util.checks import check_fraction
@@ -207,7 +206,8 @@ def run(
         after = evaluate(result.mapped, assess=True, **evaluation).to_dict()
     checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **evaluation).to_dict())
     assert page.before_after is not None
-    table = changes_table(page.before_after)
+    changed = changes_table(page.before_after)
+    table = changed.headings, changed.cells
 
     def show() -> None:
         print_table(*table, range(1, 5))
@@ -302,10 +302,8 @@ def _threshold(
 
 
 def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:
-    weights: dict[str, Any] = {"counts" if before.weight_kind == "counts" else "sample_weight": before.weight}
-    plain = summing_to_one(before.probs)
-    models = {"after": plain if after is None else after.probs, "before": plain}
-    return compare(before.labels, models, metric=metric, **weights, **draws)
+    plain = rows_summing_to_one(before)
+    return compare({"after": plain if after is None else after, "before": plain}, metric=metric, **draws)
 
 
 def _change(found: Comparison) -> str:

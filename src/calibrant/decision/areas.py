@@ -12,6 +12,7 @@ from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedErr
 from ..inference.replicates import Replicates
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .rows import Judged, Steps, read_judged
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,8 @@ def aurc(
     rule: AreaRule = "expected",
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the area under the risk-coverage curve.
 
@@ -51,7 +53,8 @@ def aurc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -77,10 +80,12 @@ def aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    >>> round(cal.aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.1458
     """
-    judged = read_judged(aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     check_choice(rule, "rule", ("expected", "integral", "trapezoid", "torch_uncertainty"))
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
 
@@ -95,7 +100,8 @@ def e_aurc(
     reference: Literal["exact", "asymptotic"] = "exact",
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the excess area under the risk-coverage curve.
 
@@ -115,7 +121,8 @@ def e_aurc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -133,10 +140,12 @@ def e_aurc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> round(cal.e_aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    >>> round(cal.e_aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.0833
     """
-    judged = read_judged(e_aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "e_aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     check_choice(reference, "reference", ("exact", "asymptotic"))
     if reference == "exact":
         return area_of(judged, "e_aurc")
@@ -155,7 +164,8 @@ def augrc(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Compute the area under the generalised risk-coverage curve.
 
@@ -173,7 +183,8 @@ def augrc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -198,10 +209,12 @@ def augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> cal.augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.09375
     """
-    judged = read_judged(augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     return area_of(judged, "augrc")
 
 
@@ -214,7 +227,8 @@ def e_augrc(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the excess area under the generalised risk-coverage curve.
 
@@ -231,7 +245,8 @@ def e_augrc(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -245,10 +260,12 @@ def e_augrc(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.e_augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> cal.e_augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.0625
     """
-    judged = read_judged(e_augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "e_augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     return area_of(judged, "e_augrc")
 
 

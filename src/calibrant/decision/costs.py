@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,11 @@ from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
 from ..util.results import Result, number
-from ..views.keywords import check_keywords, documents_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import within_top
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import Block, VectorView
-from .rows import DISTRIBUTION_KEYWORDS, check_cost, finite_column, one_view, read_distributions, several_classes
+from .rows import INPUT, check_cost, finite_column, one_view, read_distributions, several_classes
 
 Floats = NDArray[np.float64]
 
@@ -105,8 +104,10 @@ class ExpectedCost(Result):
         return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
-@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
-def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keywords: Any) -> CostDecision:
+@documents_keywords(table=INPUT)
+def cost_decision(
+    y_prob: Any, cost: Any, *, reject: float | None = None, input: Literal["prob", "logit"] = "prob"
+) -> CostDecision:
     r"""Choose the action with the smallest expected cost for each row.
 
     Parameters
@@ -117,7 +118,7 @@ def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keyw
         Entry (k, a) is the cost of action a if class k is true. The number of actions may differ from the number of classes.
     reject : float, optional
         Cost of rejecting a row; it is rejected if every action has a larger expected cost.
-    **keywords
+    input
 
     Returns
     -------
@@ -149,7 +150,7 @@ def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keyw
     >>> cal.cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
     [0, 1]
     """
-    view = _whole_rows(read_distributions("cost_decision", y_prob, keywords, ["reject"]))
+    view = _whole_rows(read_distributions("cost_decision", y_prob, input))
     matrix = _matrix(cost, view.k)
     action, claimed = _cheapest(view, matrix, None if reject is None else check_cost(reject, "reject"))
     return CostDecision(action, claimed, _binary_threshold(matrix) if reject is None else None)
@@ -164,7 +165,8 @@ def expected_cost(
     reject: float | None = None,
     policy: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ExpectedCost:
     """Estimate the mean cost of cost-minimal actions, as predicted and as realised.
 
@@ -182,7 +184,8 @@ def expected_cost(
     policy : array-like of shape (N,), optional
         Action of each row under a reference policy; by default the most probable class.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -201,8 +204,7 @@ def expected_cost(
     >>> round(result.claimed, 4), result.realised
     (0.55, 0.0)
     """
-    check_keywords(expected_cost, keywords)
-    source = as_predictions(y_true, y_prob, keywords, where)
+    source = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     if where is not None and policy is not None:
         raise ArgumentError("where", "cannot be combined with policy", "select the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
@@ -323,7 +325,14 @@ class NetBenefit(Result):
 
 @documents_keywords()
 def net_benefit(
-    y_true: Any, y_prob: Any = None, *, thresholds: Any = None, lens: Any = "auto", where: Any = None, **keywords: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    thresholds: Any = None,
+    lens: Any = "auto",
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> NetBenefit:
     r"""Compute the net benefit of a prediction model over a range of threshold probabilities (decision curve analysis).
 
@@ -338,7 +347,8 @@ def net_benefit(
         Threshold probabilities between 0 and 1; by default 0.01, 0.02, ..., 0.99.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -371,7 +381,7 @@ def net_benefit(
     >>> cal.net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
     [0.5]
     """
-    view = one_view(net_benefit, y_true, y_prob, lens, where, keywords)
+    view = one_view("net_benefit", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     t = check_thresholds(np.arange(1, 100) / 100 if thresholds is None else thresholds)
     order = np.argsort(view.score, kind="stable")
     score, weight, hit = view.score[order], view.weights[order], view.outcome[order].astype(np.float64)
@@ -415,7 +425,9 @@ def check_thresholds(thresholds: Any) -> Floats:
 
 
 @documents_keywords()
-def topk_accuracy(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
+def topk_accuracy(
+    y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, sample_weight: Any = None, pos_label: Any = None
+) -> float:
     """Compute the top-k accuracy: how often the true class is among the k most probable ones.
 
     Parameters
@@ -425,7 +437,8 @@ def topk_accuracy(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None,
     k : int
         Number of classes; ties are resolved in favour of the lower class index.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -442,11 +455,13 @@ def topk_accuracy(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None,
     >>> cal.topk_accuracy([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2)
     1.0
     """
-    return _top(topk_accuracy, y_true, y_prob, k, where, keywords)[0]
+    return _top("topk_accuracy", as_predictions(y_true, y_prob, sample_weight, pos_label, where), k)[0]
 
 
 @documents_keywords()
-def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
+def topk_confidence(
+    y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, sample_weight: Any = None, pos_label: Any = None
+) -> float:
     """Compute the mean top-k confidence: the mean sum of the k largest predicted probabilities.
 
     It is the predicted counterpart of `topk_accuracy`; calibrated predictions have equal values of both. Their calibration in detail is
@@ -459,7 +474,8 @@ def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = Non
     k : int
         Number of classes.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -476,17 +492,13 @@ def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = Non
     >>> round(cal.topk_confidence([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2), 4)
     0.85
     """
-    return _top(topk_confidence, y_true, y_prob, k, where, keywords)[1]
+    return _top("topk_confidence", as_predictions(y_true, y_prob, sample_weight, pos_label, where), k)[1]
 
 
-def _top(
-    function: Callable[..., Any], y_true: Any, y_prob: Any, k: Any, where: Any, keywords: dict[str, Any]
-) -> tuple[float, float]:
+def _top(who: str, source: Predictions, k: Any) -> tuple[float, float]:
     k = check_whole(k, "k")
-    check_keywords(function, keywords)
-    source = as_predictions(y_true, y_prob, keywords, where)
-    several_classes(function.__name__, source)
+    several_classes(who, source)
     if k >= source.k:
         return 1.0, 1.0
-    view = one_view(function, source, None, within_top(k), None, {})
+    view = one_view(who, source, within_top(k))
     return view.mean(view.raw_outcome), view.mean(view.score)

@@ -16,6 +16,7 @@ from ..binning.rules import LEVELS
 from ..errors import ArgumentError
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from ..views.view import View
 from .rows import finite_column, one_view
 
@@ -119,7 +120,8 @@ def likert_error(
     bins: Any = BINS,
     lens: Any = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> LikertResult:
     r"""Compute the calibration error of verbal probabilities.
 
@@ -143,7 +145,8 @@ def likert_error(
         Number of bins within a band, if `within` is a binning.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -186,7 +189,7 @@ def likert_error(
     >>> cal.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
     'above'
     """
-    view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
+    view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     cuts, terms = _terms(edges, names)
     _check_within(within)
     if not is_default(bins) and (

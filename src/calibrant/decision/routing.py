@@ -13,6 +13,7 @@ from ..errors import ArgumentError
 from ..input.convert import is_number
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
 
 Floats = NDArray[np.float64]
@@ -46,7 +47,7 @@ class Route:
     Examples
     --------
     >>> import calibrant as cal
-    >>> routing = cal.review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7)
+    >>> routing = cal.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7)
     >>> routing.routes[0].name, routing.routes[0].share
     ('accept', 0.5)
     """
@@ -128,7 +129,8 @@ def review_routing(
     confidence: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ReviewRouting:
     """Evaluate a routing by confidence: automatic answers, manual review and a fallback.
 
@@ -161,7 +163,8 @@ def review_routing(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -181,11 +184,13 @@ def review_routing(
     Examples
     --------
     >>> import calibrant as cal
-    >>> result = cal.review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7, volume=1000)
+    >>> result = cal.review_routing(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence"), accept=0.7, volume=1000)
     >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
-    judged = read_judged(review_routing, y_true, y_prob, confidence, None, lens, where, keywords)
+    judged = read_judged(
+        "review_routing", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, None, lens, where
+    )
     claims = Judged(judged.confidence, 1 - judged.confidence, judged.weight, judged.weight_kind, judged.lens)
     errors = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
     costs = tuple(

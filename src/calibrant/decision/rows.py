@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +21,17 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..views.keywords import check_keywords, unknown_keyword
-from ..views.resolve import as_predictions, resolve, views_of
+from ..views.resolve import Source, views_of
 from ..views.view import VectorView, View
 
 Floats = NDArray[np.float64]
-DISTRIBUTION_KEYWORDS = ("input", "normalize", "clip", "sum_tolerance")
+# Functions of probabilities without labels read them themselves.
+INPUT = {
+    "input": (
+        '{"prob", "logit"}, default "prob"',
+        "What `y_prob` holds: probabilities or logits. It is never inferred.",
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -94,25 +98,13 @@ class Judged:
             )
 
 
-def read_judged(
-    function: Callable[..., Any],
-    y_true: Any,
-    y_prob: Any,
-    confidence: Any,
-    loss: Any,
-    lens: Any,
-    where: Any,
-    keywords: Mapping[str, Any],
-) -> Judged:
-    """Confidences and losses from labels and probabilities, or as given; `function` is the public function that was called."""
+def read_judged(who: str, source: Source, confidence: Any, loss: Any, lens: Any, where: Any) -> Judged:
+    """Confidences and losses from labels and probabilities, or as given; `who` is the public function that was called."""
     if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError(
-            "where",
-            "cannot be combined with confidence or loss",
-            "select the rows of all first",
-        )
-    view = one_view(function, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
-    if lens is None and isinstance(y_true, (Sketch, View)) and view.lens == "binary":
+        problem = "cannot be combined with confidence or loss"
+        raise ArgumentError("where", problem, "select the rows of all first")
+    view = one_view(who, source, "top_label" if lens is None else lens)
+    if lens is None and isinstance(source, (Sketch, View)) and view.lens == "binary":
         raise LensError(
             "lens",
             "the view has the lens of the positive class instead of the top label",
@@ -128,33 +120,23 @@ def read_judged(
     return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens, least)
 
 
-def one_view(
-    function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
-) -> View:
-    """The single binary event of a decision; `function` is the public function that was called."""
-    check_keywords(function, keywords)
-    source = resolve(y_true, y_prob, keywords, where)
+def one_view(who: str, source: Source, lens: Any) -> View:
+    """The single binary event of a decision; `who` is the public function that was called."""
     views = views_of(source, lens if isinstance(source, Predictions) else "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{function.__name__} requires one event per row", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{who} requires one event per row", "use 'top_label' or 'class:NAME'")
     return view
 
 
-def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: Sequence[str] = ()) -> Predictions:
-    """Validated probabilities of several classes without labels; every row gets the first class as a placeholder label.
-
-    `own` are the further keywords of the public function `who`.
-    """
-    for keyword, value in keywords.items():
-        if keyword not in DISTRIBUTION_KEYWORDS:
-            raise unknown_keyword(who, keyword, value, [*own, *DISTRIBUTION_KEYWORDS])
+def read_distributions(who: str, y_prob: Any, input: str) -> Predictions:
+    """Validated probabilities of several classes without labels; every row gets the first class as a placeholder label."""
     if isinstance(y_prob, Predictions):
-        source = as_predictions(y_prob, None, keywords)
-    else:
-        probs = column(y_prob, "y_prob").array
-        source = Predictions.derived(np.zeros(len(probs), dtype=np.int64), probs, **keywords)
-    return several_classes(who, source)
+        if input != "prob":
+            raise InputTypeError("input", "cannot be combined with Predictions", "pass it to Predictions(...) instead")
+        return several_classes(who, y_prob)
+    probs = column(y_prob, "y_prob").array
+    return several_classes(who, Predictions.derived(np.zeros(len(probs), dtype=np.int64), probs, input=input))
 
 
 def several_classes(who: str, source: Predictions) -> Predictions:

@@ -17,6 +17,7 @@ from ..util.cached import cached_property
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .areas import Area, area_of, resampled_areas
 from .rows import Judged, read_judged
 
@@ -236,7 +237,8 @@ def risk_coverage(
     method: Literal["clopper_pearson", "wilson"] = "clopper_pearson",
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> RiskCoverage:
     """Compute the risk-coverage curve of selective prediction.
 
@@ -258,7 +260,8 @@ def risk_coverage(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -285,11 +288,13 @@ def risk_coverage(
     Examples
     --------
     >>> import calibrant as cal
-    >>> curve = cal.risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> curve = cal.risk_coverage(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     >>> curve.coverage.tolist(), curve.at(0.75).selective_risk
     ([0.25, 0.5, 0.75, 1.0], 0.0)
     """
-    judged = read_judged(risk_coverage, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "risk_coverage", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     check_interval(0.95 if interval is None else interval, method, "interval")
     if not judged.counts_errors:
         interval = None  # binomial limits apply to errors only
@@ -336,7 +341,8 @@ def coverage(
     confidence: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the share of rows with a confidence of at least a threshold.
 
@@ -351,7 +357,8 @@ def coverage(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -361,10 +368,19 @@ def coverage(
     Examples
     --------
     >>> from calibrant.decision.selective import coverage
-    >>> coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.75)
+    >>> coverage(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     0.5
     """
-    curve = risk_coverage(y_true, y_prob, confidence=confidence, interval=None, lens=lens, where=where, **keywords)
+    curve = risk_coverage(
+        y_true,
+        y_prob,
+        confidence=confidence,
+        interval=None,
+        lens=lens,
+        where=where,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
     return curve.at(threshold).coverage
 
 
@@ -378,7 +394,8 @@ def selective_risk(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the error rate of the rows with a confidence of at least a threshold.
 
@@ -397,7 +414,8 @@ def selective_risk(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -417,11 +435,19 @@ def selective_risk(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.selective_risk([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.65)
+    >>> cal.selective_risk(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.65)
     0.3333333333333333
     """
     curve = risk_coverage(
-        y_true, y_prob, confidence=confidence, loss=loss, interval=None, lens=lens, where=where, **keywords
+        y_true,
+        y_prob,
+        confidence=confidence,
+        loss=loss,
+        interval=None,
+        lens=lens,
+        where=where,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
     )
     found = curve.at(threshold)
     if found.accepted == 0:
@@ -441,7 +467,8 @@ def selective_accuracy(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> float:
     """Compute the accuracy of the rows with a confidence of at least a threshold.
 
@@ -458,7 +485,8 @@ def selective_accuracy(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -478,9 +506,17 @@ def selective_accuracy(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.selective_accuracy([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.75)
+    >>> cal.selective_accuracy(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     1.0
     """
     return 1 - selective_risk(
-        y_true, y_prob, threshold=threshold, confidence=confidence, loss=loss, lens=lens, where=where, **keywords
+        y_true,
+        y_prob,
+        threshold=threshold,
+        confidence=confidence,
+        loss=loss,
+        lens=lens,
+        where=where,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
     )

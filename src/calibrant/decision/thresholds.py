@@ -15,7 +15,8 @@ from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
 from ..util.checks import check_fraction
 from ..util.results import Result, number
-from ..views.keywords import check_keywords, documents_keywords
+from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
 Floats = NDArray[np.float64]
@@ -222,7 +223,8 @@ def choose_threshold(
     loss: Any = None,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ThresholdChoice:
     """Choose a confidence threshold with a finite-sample guarantee for new data.
 
@@ -254,7 +256,8 @@ def choose_threshold(
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -311,7 +314,6 @@ def choose_threshold(
     >>> print(choice.guarantee)
     with probability at least 90% the error rate of accepted rows is at most 0.1
     """
-    check_keywords(choose_threshold, keywords)
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]
@@ -324,7 +326,9 @@ def choose_threshold(
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
-    judged = read_judged(choose_threshold, y_true, y_prob, confidence, loss, lens, where, keywords)
+    judged = read_judged(
+        "choose_threshold", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
+    )
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
         raise InputError("loss", "must lie between 0 and 1", "divide it by its maximum")

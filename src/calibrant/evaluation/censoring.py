@@ -23,7 +23,7 @@ from ..input.convert import column, is_number, missing_values, numbers
 from ..input.grouping import combined_groups
 from ..input.weights import read_weights
 from ..util.results import Result, number, several
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -199,7 +199,7 @@ def counted(found: Any) -> str:
     return ", ".join([*shown, f"{found.n_event_free:,} event-free", f"{found.n_censored:,} censored before it"])
 
 
-@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=FOLLOW_UP_PARAMETERS)
 def horizon_outcomes(
     time: Any,
     event: Any,

@@ -21,7 +21,6 @@ from ..errors import (
     LabelError,
     LensError,
     UndefinedMetricError,
-    UnknownArgumentError,
 )
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
@@ -34,7 +33,7 @@ from ..metrics.hints import inside
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
@@ -237,7 +236,7 @@ def _shown(row: ClinicalRow) -> str:
     return number(row.value if abs(row.value) > rounding else 0.0)
 
 
-@checks_keywords(unlisted=("by",))
+@documents_keywords()
 def clinical_summary(
     y_true: Any,
     y_prob: Any = None,
@@ -251,7 +250,8 @@ def clinical_summary(
     where: Any = None,
     outcome: str | None = None,
     workers: int | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ClinicalSummary:
     r"""Summarize the performance of a risk model, with confidence intervals.
 
@@ -280,7 +280,8 @@ def clinical_summary(
     outcome : str, optional
         Name of the event, such as ``"death within 30 days"``. By default the name of the positive class or of the label column.
     workers
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -344,25 +345,17 @@ def clinical_summary(
     >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
     """
-    if "by" in keywords:
-        remedy = (
-            'use validate_by_group, or report(..., by=..., purpose="clinical"); groups with cluster=True are resampled'
-        )
-        raise UnknownArgumentError("by", "a summary is about all rows together", remedy)
     check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
     check_fraction(level, "level")
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
-    if keywords.get("groups") is not None and not cluster:
-        remedy = "cluster=True resamples whole groups; validate_by_group summarizes each of them"
-        raise ArgumentError("groups", "has no effect without cluster=True", remedy)
     least = least_resamples(level)
     if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
-    p = as_predictions(y_true, y_prob, keywords, where)
+    p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster, outcome, workers)
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..curves.local_regression import weighted_quantile
-from ..errors import InputTypeError, UndefinedMetricError
+from ..errors import UndefinedMetricError
 from ..input.convert import column
 from ..input.frames import column_names, positive_last
 from ..input.predictions import Predictions
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords
-from ..views.resolve import views_of
+from ..views.keywords import documents_keywords
+from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
 SHARES = (0.5, 0.9, 0.99)
-TAKEN = ("sample_weight", "counts", "input", "normalize", "clip", "sum_tolerance")
 
 
 class ScoreQuantiles(NamedTuple):
@@ -95,8 +93,10 @@ class ConfidenceDistribution(Result):
         return ["", *ScoreQuantiles._fields], rows
 
 
-@checks_keywords(taken=TAKEN)
-def confidence_summary(y_prob: Any, **keywords: Any) -> ConfidenceDistribution:
+@documents_keywords()
+def confidence_summary(
+    y_prob: Any, *, sample_weight: Any = None, input: Literal["prob", "logit", "confidence"] = "prob"
+) -> ConfidenceDistribution:
     r"""Summarize the confidence of predictions by its mean, median, 90th and 99th percentile.
 
     The confidence of a row is its largest probability. For two classes the probability of the positive class is summarized as well.
@@ -108,7 +108,9 @@ def confidence_summary(y_prob: Any, **keywords: Any) -> ConfidenceDistribution:
     y_prob : array-like of shape (N,) or (N, K), frame or Predictions
         Predicted probabilities: of the positive class, or one column per class. Of two columns the second is the positive class, unless
         their names determine it, as for ``yes`` and ``no``.
-    **keywords
+    sample_weight
+    input : {"prob", "logit", "confidence"}, default "prob"
+        What `y_prob` holds: probabilities, logits, or the confidence of the predicted class. It is never inferred.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def confidence_summary(y_prob: Any, **keywords: Any) -> ConfidenceDistribution:
     confidence (top label)             0.6250  0.6000  0.7300  0.7930
     probability of the positive class  0.6000  0.6000  0.7300  0.7930
     """
-    return confidence_of(_read(y_prob, keywords))
+    return confidence_of(_read(y_prob, sample_weight, input))
 
 
 def confidence_of(p: Predictions) -> ConfidenceDistribution:
@@ -169,18 +171,13 @@ def score_quantiles(view: View) -> ScoreQuantiles:
     return ScoreQuantiles(view.mean(view.score), *found.tolist())
 
 
-def _read(y_prob: Any, keywords: Mapping[str, Any]) -> Predictions:
+def _read(y_prob: Any, sample_weight: Any, input: str) -> Predictions:
     if isinstance(y_prob, Predictions):
-        given = next(iter(keywords), None)
-        if given is not None:
-            raise InputTypeError(given, "cannot be combined with Predictions", "pass it to Predictions(...) instead")
-        return y_prob
+        return as_predictions(y_prob, None, sample_weight)
     scores = column(y_prob, "y_prob").array
     names = column_names(y_prob)
     if names is not None and positive_last(list(map(str, names)), "") != list(map(str, names)):
         scores = scores[:, ::-1]
     # Labels are required and not used.
-    labels = np.full(
-        scores.shape[: 2 if keywords.get("input") != "confidence" else 1], 1 / max(scores.shape[1:] or (2,))
-    )
-    return Predictions.derived(labels, scores, soft=True, **keywords)
+    labels = np.full(scores.shape[: 1 if input == "confidence" else 2], 1 / max(scores.shape[1:] or (2,)))
+    return Predictions.derived(labels, scores, soft=True, sample_weight=sample_weight, input=input)

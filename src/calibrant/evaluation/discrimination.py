@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from ..errors import UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..input.predictions import Predictions
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
 Floats = NDArray[np.float64]
 
 
-@checks_keywords()
-def auroc(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+@documents_keywords()
+def auroc(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> float:
     r"""Compute the area under the ROC curve.
 
     The probability that a random positive row has a higher score than a random negative row, ties counting one half. It measures
@@ -31,7 +31,8 @@ def auroc(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
     ----------
     y_true
     y_prob
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -68,11 +69,11 @@ def auroc(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
     >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    return _mean_over_classes(as_predictions(y_true, y_prob, keywords), _auroc)
+    return _mean_over_classes(as_predictions(y_true, y_prob, sample_weight, pos_label), _auroc)
 
 
-@checks_keywords()
-def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+@documents_keywords()
+def average_precision(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> float:
     r"""Compute the average precision.
 
     The mean of the precision over all thresholds, weighted by the gain in recall; it summarises the precision-recall curve without
@@ -83,7 +84,8 @@ def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float
     ----------
     y_true
     y_prob
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -113,7 +115,7 @@ def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float
     >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return _mean_over_classes(as_predictions(y_true, y_prob, keywords), _average_precision)
+    return _mean_over_classes(as_predictions(y_true, y_prob, sample_weight, pos_label), _average_precision)
 
 
 def discriminated(p: Predictions) -> tuple[float, float]:

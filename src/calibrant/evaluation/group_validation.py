@@ -17,25 +17,26 @@ from ..errors import (
     BoundaryScoresWarning,
     CalibrantError,
     GroupError,
-    InputError,
     InputTypeError,
+    ShapeError,
     UndefinedMetricError,
 )
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
-from ..input.convert import column, is_frame, pick_columns
+from ..input.convert import column, is_frame
 from ..input.grouping import check_one_grouping
-from ..input.missing import DROP, kept_rows, missing_rows
+from ..input.missing import DROP, kept_rows
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions
+from ..views.selections import parse_selection
 from ..views.view import View
 from .clinical import one_event
 from .discrimination import auroc_with_error
@@ -289,12 +290,10 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
     ]
 
 
-@checks_keywords(texts=SHARED_HERE)
+@documents_keywords(table=SHARED_HERE)
 def validate_by_group(
-    y_true: Any,
-    y_prob: Any = None,
+    predictions: Predictions,
     *,
-    groups: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = STANDARD,
     method: Method = "reml",
     interval: PoolInterval | None = None,
@@ -305,7 +304,6 @@ def validate_by_group(
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
-    **keywords: Any,
 ) -> GroupValidation:
     r"""Validate a model in each centre and pool the results by random effects.
 
@@ -315,10 +313,8 @@ def validate_by_group(
 
     Parameters
     ----------
-    y_true
-    y_prob
-    groups : array-like of shape (N,) or str, optional
-        Group of each row, such as its centre, or with a frame its column, quantile groups such as ``"age/4"``, or an SQL expression. By default the groups of the predictions.
+    predictions : Predictions
+        Predictions with groups, such as centres: ``Predictions(y_true, y_prob, groups=centre)``.
     metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
         Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC), or
         the id of any metric that `calibrant.interval` supports.
@@ -333,7 +329,6 @@ def validate_by_group(
     rng
     lens
     where
-    **keywords
 
     Returns
     -------
@@ -355,7 +350,7 @@ def validate_by_group(
     calibrant.pool_estimates : Pool estimates that were computed elsewhere.
     validate_by_period : Periods in order, with a trend.
     calibrant.forest_diagram : Forest plot of one measure.
-    calibrant.evaluate : ``by=`` gives any metrics by group, without pooling.
+    calibrant.evaluate : Any metrics by group, without pooling.
 
     Notes
     -----
@@ -392,16 +387,16 @@ def validate_by_group(
     >>> import calibrant as cal
     >>> data = cal.make_calibrated(2000, distribution=(2, 6), rng=0)
     >>> centre = np.repeat(["A", "B", "C", "D", "E"], 400)
-    >>> result = cal.validate_by_group(data.y_true, data.y_prob, groups=centre)
+    >>> result = cal.validate_by_group(cal.Predictions(data.y_true, data.y_prob, groups=centre))
     >>> round(result["slope"].estimate, 2), result["slope"].k
     (0.98, 5)
     """
-    p = _with_groups(y_true, y_prob, groups, keywords, where)
+    p = _with_groups(as_predictions(predictions, where=where))
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
     return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling, edge)
 
 
-@checks_keywords(texts=SHARED_HERE)
+@documents_keywords(table=SHARED_HERE)
 def validate_by_period(
     y_true: Any,
     y_prob: Any = None,
@@ -420,7 +415,8 @@ def validate_by_period(
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> GroupValidation:
     r"""Validate a model in periods of time, with a pooled estimate and a trend.
 
@@ -431,8 +427,9 @@ def validate_by_period(
     ----------
     y_true
     y_prob
-    times : array-like of shape (N,) or str
-        Date of each row with `every`, else the period of each row: a number such as the year, or a label; or the column in the frame.
+    times : array-like of shape (N,), optional
+        Date of each row with `every`, else the period of each row: a number such as the year, or a label. By default the groups of
+        the predictions are the periods.
     every : {"year", "quarter", "month"}, optional
         Length of the periods into which dates are divided.
     order : sequence, optional
@@ -452,7 +449,8 @@ def validate_by_period(
     rng
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -492,77 +490,41 @@ def validate_by_period(
     >>> round(result["oe"].trend.slope, 3), round(result["oe"].trend.pvalue, 2)
     (-0.006, 0.82)
     """
-    if "groups" in keywords:
-        raise GroupError("groups", "cannot be combined with times", "use validate_by_group for groups")
     check_choice(every, "every", EVERY)
-    if isinstance(y_true, Predictions):
-        p = _with_groups(y_true, y_prob, times, keywords, where)
-        values = np.array(p.group_names)
+    p = as_predictions(y_true, y_prob, sample_weight, pos_label)
+    if times is None:
         if every is not None:
-            raise ArgumentError("every", "cannot be combined with Predictions", "pass labels, probabilities and times")
-        _, position, unit = _periods(
-            values if values.dtype.kind in "iufU" else np.array(p.group_names, object), None, order
-        )
+            raise ArgumentError("every", "divides dates into periods", "pass times as well")
+        values = np.array(_with_groups(p).group_names)
+        periods = values if values.dtype.kind in "iufU" else np.array(p.group_names, object)
+        _, position, unit = _periods(periods, None, order)
     else:
-        if times is None:
-            raise GroupError("times", "is missing", "pass the date or period of each row")
-        given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
-        keywords["groups"], position, unit = _periods_of_rows(
-            given, times if given is not times else "times", every, order, drop=keywords.get("missing") == "drop"
-        )
-        try:
-            p = as_predictions(y_true, y_prob, keywords, where)
-        except InputError as error:
-            raise (error.replaced(argument="times") if error.argument == "groups" else error) from None
+        codes, position, unit = _periods(_one_column(times, p), every, order)
+        p = p.with_groups(codes)
+    p = parse_selection(where, p)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
     chosen = _estimators(metrics, level, rng, lens, edge)
     return _validated(p, lens, chosen, min_rows, pooling, edge, position, unit, trend=trend)
 
 
-def _periods_of_rows(
-    times: Any, name: str, every: str | None, order: Sequence[Any] | None, *, drop: bool
-) -> tuple[Any, dict[Any, float], str]:
-    """As `_periods`; with `drop`, rows without a time have no period, and are dropped with those of other missing values."""
-    absent = missing_rows(times, texts=False) if drop and not isinstance(times, str) else np.zeros(0, bool)
-    if not absent.any():
-        return _periods(_one_column(times), every, order)
-    if absent.all():
-        raise GroupError("times", "is missing in every row", "pass the date or period of each row")
-    found, position, unit = _periods(_one_column(kept_rows(times, ~absent)), every, order)
-    periods = np.full(len(absent), None, dtype=object)
-    periods[~absent] = found.tolist()
-    return {name: periods}, position, unit
-
-
-def _one_column(times: Any) -> Any:
+def _one_column(times: Any, p: Predictions) -> Any:
+    """One entry for each row of the predictions; rows that these dropped have none."""
     if isinstance(times, str) or is_frame(times):
         raise InputTypeError(
             "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
         )
-    try:
-        values = column(times, "times").array
-    except InputTypeError as error:
-        absent = error.row is not None and bool(missing_rows(times, texts=False).any())
-        raise (error.replaced(remedy=DROP) if absent else error) from None
+    rows = p.n if p.kept is None else len(p.kept)
+    if len(times) != rows:
+        raise ShapeError("times", f"has {len(times)} entries for {rows} rows", "pass the date or period of each row")
+    values = column(times if p.kept is None else kept_rows(times, p.kept), "times").array
     if values.ndim != 1:
         raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
     return values
 
 
-def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any], where: Any) -> Predictions:
-    if groups is not None:
-        if isinstance(groups, str) and not is_frame(y_true):
-            raise GroupError(
-                "groups",
-                f"{groups!r} is the name of a column, and the first argument is not a frame",
-                "pass one group per row",
-            )
-        if isinstance(y_true, Predictions):
-            raise InputTypeError("groups", "cannot be combined with Predictions", "pass Predictions(..., groups=...)")
-        keywords["groups"] = groups
-    p = as_predictions(y_true, y_prob, keywords, where)
+def _with_groups(p: Predictions) -> Predictions:
     if p.groups is None:
-        raise GroupError("groups", "is missing", "pass the group of each row, such as its centre")
+        raise GroupError("groups", "are missing", "pass Predictions(..., groups=...), such as the centre of each row")
     check_one_grouping(p, "pooled results")
     return p
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,14 +21,12 @@ from ..errors import (
     ROWS_INSTEAD,
     ArgumentError,
     CalibrantError,
-    GroupError,
     InputTypeError,
     LensError,
 )
-from ..input.convert import frozen, is_frame, summing_to_one
+from ..input.convert import summing_to_one
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..input.probabilities import check_matrix
 from ..metrics.properties import PAIRED_ROWS, is_slow, is_slow_to_resample
 from ..metrics.registry import Metric, catalogue
 from ..recalibration.base import Calibrator
@@ -40,11 +37,10 @@ from ..sketches.sketch import sketch_views
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.processes import run_all
 from ..util.progress import track
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
-from ..views.view import VectorView, View
 from .header import check_outcome, header_of, sketched_header
 from .result import ALPHA, Evaluation, Header, MetricResult, Skipped, shown_direction, side_note
 
@@ -62,19 +58,19 @@ GROUPS_AT_ONCE = 256
 NOT_RESAMPLED = "in closed form, so the number of resamples had no effect"
 
 
-@checks_keywords()
+@documents_keywords()
 def evaluate(
     y_true: Any,
     y_prob: Any = None,
     *,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
-    by: Any = None,
     lens: str | Lens | None = None,
     bins: Any = None,
     binning: Any = None,
     gamma: float | None = None,
     distance: str | None = None,
     where: Any = None,
+    by_group: bool = True,
     interval: float | None = None,
     assess: bool = False,
     n_resamples: int = 200,
@@ -82,13 +78,15 @@ def evaluate(
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
     outcome: str | None = None,
     options: Mapping[str, Any] | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> Evaluation:
     """Evaluate predictions with many metrics at once.
 
     Computes each metric with its own defaults, together with a header that describes the data: number of rows; for two classes the number
     of events, prevalence, mean predicted probability, observed over expected events (O/E) and AUROC; for more classes accuracy and mean
-    confidence. Use it for an overview; call a metric itself, such as `calibrant.ece`, where one number is needed.
+    confidence. Predictions with groups, ``Predictions(..., groups=...)``, are evaluated by group as well. Use it for an overview; call a
+    metric itself, such as `calibrant.ece`, where one number is needed.
 
     Parameters
     ----------
@@ -98,11 +96,6 @@ def evaluate(
         Metrics to compute, by id or alias, or a set of them. Of a set, metrics that compare all pairs of rows are left out for more
         than 20,000 rows, and listed in ``left_out``; metrics that are slow to resample have no interval and no simulated p-value. A metric
         that is named has both.
-    by : array-like of shape (N,), str, list of str, mapping or frame, optional
-        Group of each row; every metric is computed for each group as well. With a frame, columns of it: ``"contract"``; several groupings,
-        ``["contract", "tenure/4"]`` or ``"contract, tenure/4"``, where ``tenure/4`` are four groups at the quartiles of a column; combinations,
-        ``"contract x tenure/4"``; SQL expressions, ``"age >= 65"``. A mapping or a frame has one grouping in each column. For
-        `Predictions` with groups, ``"groups"``.
     lens : str or Lens, optional
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
@@ -114,6 +107,8 @@ def evaluate(
     distance : {"tv", "l1", "l2"}, optional
         Distance between mean forecast and mean label of a cell, for `gece`, `gece_db` and `multiclass_ce`.
     where
+    by_group : bool, default True
+        Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
     interval : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
@@ -131,7 +126,8 @@ def evaluate(
     options : mapping, optional
         Further options of metrics, by name, for every metric that has them, such as ``{"edge": "drop"}``; or of one metric, such as
         ``{"cox_slope.edge": "drop"}``.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -180,8 +176,8 @@ def evaluate(
     Groups by two columns, the second at its median:
 
     >>> data = cal.make_calibrated(400, rng=0)
-    >>> by = {"region": ["north", "south"] * 200, "age/2": list(range(30, 430))}
-    >>> result = cal.evaluate(data.y_true, data.y_prob, metrics=["brier"], by=by)
+    >>> groups = {"region": ["north", "south"] * 200, "age/2": list(range(30, 430))}
+    >>> result = cal.evaluate(cal.Predictions(data.y_true, data.y_prob, groups=groups), metrics=["brier"])
     >>> list(result.groups)
     ['region: north', 'region: south', 'age 30 to 229', 'age 230 to 429']
     """
@@ -192,11 +188,11 @@ def evaluate(
     infer = Inference.read(interval, assess, n_resamples, rng, named)
     given = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
     if isinstance(y_true, Sketches):
-        resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
+        resolve(y_true, y_prob, sample_weight, pos_label, where)
         if calibrator is not None:
             raise InputTypeError("calibrator", "cannot be applied to sketches", ROWS_INSTEAD)
         return _evaluate_sketches(y_true, chosen, given, infer, outcome)
-    checked = read_grouped(y_true, y_prob, by, keywords)
+    checked = as_predictions(y_true, y_prob, sample_weight, pos_label)
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
 
@@ -209,37 +205,16 @@ def evaluate(
     left_out = tuple(Skipped(m.id, PAIRS) for m in chosen if m not in plan)
     results = _results(predictions, plan, given, infer)
     groups = {}
-    if by is not None and predictions.groups is not None:
+    if by_group and predictions.groups is not None:
         parts = list(groups_of(predictions))
         heads = partial(header_of, outcome=outcome)
         measured = _evaluate_groups([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
         for (g, place, _), (header, own) in zip(parts, measured, strict=True):
             groups[g.labels[place]] = Evaluation(header, own, {}, grouping=g.name, group=g.groups[place])
-    remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
+    remarks = tuple(grouping.note for grouping in predictions.groupings if by_group and grouping.note)
     if bins is None and binning is None and any("bins" in m.options for m in plan):
         remarks += _few_levels(predictions)
     return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
-
-
-def read_grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Predictions:
-    """Return checked predictions with the groups of `by`; Predictions with groups accept ``by="groups"``."""
-    if by is not None:
-        if "groups" in keywords:
-            raise GroupError("by", "cannot be combined with groups", "drop groups")
-        own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
-        if isinstance(y_true, (Predictions, View, VectorView)) and not own:
-            problem = "cannot be combined with Predictions, which hold their groups"
-            raise GroupError("by", problem, "pass Predictions(..., groups=...) and by='groups' here")
-        if isinstance(by, str) and not own and not is_frame(y_true):
-            problem = f"{by!r} is the name of a column, and the first argument is not a frame"
-            raise GroupError("by", problem, "pass one group per row")
-        keywords = keywords if own else {**keywords, "groups": by}
-    try:
-        return as_predictions(y_true, y_prob, keywords)
-    except CalibrantError as error:
-        if by is None or error.argument != "groups":
-            raise
-        raise error.replaced(argument="by") from None
 
 
 def _read_options(
@@ -314,13 +289,7 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         probs = calibrator.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
-    other = copy.copy(p)
-    other.__dict__.pop("predicted", None)
-    other.views, other.logits, other.same_probs = {}, None, None
-    other.probs = frozen(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
-    if p.probs.ndim == 2:
-        other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
-    return other
+    return p.with_probs(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
 
 
 def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:

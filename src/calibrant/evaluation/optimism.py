@@ -27,7 +27,7 @@ from ..metrics.curve.indices import curve_of
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import View
 from .discrimination import auroc, average_precision
@@ -246,7 +246,7 @@ class InternalValidation(Result):
         return [f"note: {text}" for text in self.note.split("\n") if text]
 
 
-@checks_keywords(taken=())
+@documents_keywords()
 def internal_validation(
     estimator: Any,
     X: Any,

@@ -37,7 +37,7 @@ from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, plain_value
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.view import View
 from .censoring import (
     FOLLOW_UP_PARAMETERS,
@@ -214,7 +214,7 @@ class SurvivalInput(NamedTuple):
         return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
 
 
-@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=FOLLOW_UP_PARAMETERS)
 def survival_summary(
     y_prob: Any,
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,9 +18,8 @@ from ..sketches.collection import Sketches
 from ..util.checks import check_positive
 from ..util.files import write_atomic
 from ..util.results import PICTURES, TABLES, TEXTS, Result, format_of, html_table, number
-from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import resolve, views_of
+from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
 from .canvas import ground_of, ink_on, is_ours, keep_room, picture, setting, small_size, tones_of
 from .labels import relabel
@@ -255,13 +254,6 @@ def corner_words(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset
     ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)
 
 
-def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.35) -> str:
-    """The corner beside the diagonal with fewer points in a box of this size, for a legend."""
-    upper = np.count_nonzero((x < width) & (y > 1 - height))
-    lower = np.count_nonzero((x > 1 - width) & (y < height))
-    return "upper left" if upper <= lower else "lower right"
-
-
 def points_of(ax: Axes) -> tuple[Floats, Floats]:
     """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
     found = [np.empty((0, 2))]
@@ -360,10 +352,7 @@ class Diagram(Result):
         >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
         """
         kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))
-        given = [*options, *(["figsize"] if figsize is not None else [])]
         if kind not in PICTURES:
-            if given:
-                raise ArgumentError(given[0], f"has no meaning for {kind}", "use .png, .svg or .pdf")
             return super().save(path, format=format)
         if figsize is not None and (len(figsize) != 2 or not all(0 < side < 100 for side in figsize)):
             raise ArgumentError("figsize", f"must be width and height in inches; got {figsize!r}")
@@ -398,15 +387,8 @@ def cells_of(columns: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
     return [list(row) for row in zip(*texts, strict=True)]
 
 
-Function = Callable[..., Any]
-
-
-def source_of(
-    who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
-) -> Predictions | View | VectorView:
-    """Checked predictions with the rows selected by `where`, or the view of a View or Sketch, or the main one of Sketches."""
-    check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
-    source = resolve(y_true, y_prob, words, where)
+def rows_or_view(source: Source) -> Predictions | View | VectorView:
+    """Predictions or a view as they are, and the view of a Sketch, or the main one of Sketches."""
     if not isinstance(source, Summary):
         return source
     if not source.n:
@@ -414,11 +396,11 @@ def source_of(
     return source.view()
 
 
-def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:
+def one_view(source: Source, lens: str | Lens) -> View:
     """The view of the single binary event that a figure shows."""
-    if isinstance(y_true, Sketches) and isinstance(lens, str) and lens not in ("classwise", "ordinal"):
-        y_true, lens = y_true.sketch(lens), "auto"
-    source = source_of(who, y_true, y_prob, where, words)
+    if isinstance(source, Sketches) and isinstance(lens, str) and lens not in ("classwise", "ordinal"):
+        source, lens = source.sketch(lens), "auto"
+    source = rows_or_view(source)
     return only_view(source, views_of(source, lens), lens)
 
 
@@ -431,9 +413,7 @@ def only_view(source: Predictions | View | VectorView, views: Sequence[Any], len
     return view
 
 
-def vector_view(
-    who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]
-) -> VectorView:
+def vector_view(source: Source, lens: str | Lens) -> VectorView:
     """The view of whole probability vectors, for figures that need them."""
-    view = views_of(source_of(who, y_true, y_prob, where, words), lens, "canonical")[0]
+    view = views_of(rows_or_view(source), lens, "canonical")[0]
     return view.as_vector() if isinstance(view, View) else view

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..inference.belt import Belt, giviti_belt, view_to_test
+from ..inference.significance import source_to_test
 from ..inference.verdicts import SignificanceResult
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import ENDS, Diagram, axis_words, finish, none_for_nan, points_of, rows_of, series_on, square
+from .base import ENDS, Diagram, axis_words, finish, none_for_nan, rows_of, series_on, square
 from .canvas import new_ax
 from .models import is_small, legend_inside
 from .styling import LINES, plots, series_of
@@ -140,7 +141,7 @@ class CalibrationBelt(Diagram):
             look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_inside(ax, *points_of(ax))
+        legend_inside(ax)
         return ax
 
 
@@ -165,7 +166,7 @@ def _ranges(risk: Floats, away: Floats) -> Ranges:
     return tuple((float(low), float(high)) for low, high in zip(ends[::2], ends[1::2], strict=True))
 
 
-@checks_keywords()
+@documents_keywords()
 def calibration_belt(
     y_true: Any,
     y_prob: Any = None,
@@ -180,7 +181,8 @@ def calibration_belt(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> CalibrationBelt:
     r"""Compute the GiViTI calibration belt: simultaneous confidence regions of the calibration curve, and its test.
 
@@ -209,7 +211,8 @@ def calibration_belt(
     lens
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -265,7 +268,7 @@ def calibration_belt(
             "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"
         )
     check_whole(points, "points", 4)
-    view = view_to_test("calibration_belt", y_true, y_prob, lens, where, keywords)
+    view = view_to_test("calibration_belt", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     found: Belt = giviti_belt(
         view,
         given,

@@ -14,14 +14,14 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan
 from .canvas import PAPER_WIDTH, small_size
 from .labels import name_room, wrapped
-from .models import ONE, find_metric, grouped_bars, legend_above, metric_words, panels, read_predictions, row_weights
+from .models import ONE, find_metric, grouped_bars, legend_above, panels, read_models, read_predictions, row_weights
 from .styling import BARS, plots, series_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class GroupErrorDiagram(Diagram):
     groups : tuple of str
         Names of these groups.
     weight : dict of str to ndarray
-        Number of rows of each group, by model.
+        Number of rows of each group, by model; importance weights are scaled to sum to the number of rows.
     group_errors : dict of str to ndarray
         Errors of each model by group; NaN where undefined.
     rows : {"all", "label"}
@@ -60,18 +60,12 @@ class GroupErrorDiagram(Diagram):
 
     metric: str
     levels: tuple[str, ...]
-    """Names of the levels, from the coarsest to single classes."""
     sizes: tuple[int, ...]
-    """Number of groups of each level."""
     level_errors: dict[str, Floats]
-    """Errors of each model by level."""
     level: int
-    """Level whose groups are shown, 1 for the coarsest."""
     groups: tuple[str, ...]
     weight: dict[str, Floats]
-    """Number of rows of each group, by model; importance weights are scaled to sum to the number of rows."""
     group_errors: dict[str, Floats]
-    """Errors of each model by group; NaN where undefined."""
     rows: Rows
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -163,7 +157,9 @@ def group_error_diagram(
     rows: Rows = "all",
     metric: str | Metric = "gece",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> GroupErrorDiagram:
     """Compute the calibration error of class groups at each level of a hierarchy.
 
@@ -187,7 +183,9 @@ def group_error_diagram(
         Error; its options are accepted as keywords. One for a single score, such as ``"ece"``, is averaged over the
         groups.
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -209,12 +207,12 @@ def group_error_diagram(
     """
     check_choice(rows, "rows", ("all", "label"))
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, keywords)
+    check_options(group_error_diagram, options, chosen)
     steps = levels_of(hierarchy)
     titles = _titles(names, len(steps))
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
-    models = read_predictions(group_error_diagram, y_true, y_prob, where, rest, chosen.options)
+    models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     found = {name: _errors(p, steps, level, chosen, options, rows) for name, p in models.items()}
     classes = next(iter(models.values())).k
     return GroupErrorDiagram(

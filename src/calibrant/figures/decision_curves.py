@@ -301,7 +301,8 @@ def decision_curve(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> DecisionCurve:
     r"""Compute decision curves: the net benefit of one or several models over threshold probabilities.
 
@@ -324,7 +325,8 @@ def decision_curve(
     lens
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -376,11 +378,11 @@ def decision_curve(
         check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", FEWEST)
     y_prob = _columns_as_models(y_prob)
-    sources = read_models(decision_curve, y_true, y_prob, where, keywords)
+    sources = read_models(y_true, y_prob, sample_weight, pos_label, where)
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
             raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")
-    views = {name: model_view(decision_curve, source, lens) for name, source in sources.items()}
+    views = {name: model_view("decision_curve", source, lens) for name, source in sources.items()}
     view = _same_outcomes(views)
     hit = view.raw_outcome.astype(np.bool_)
     prevalence = float(view.weights[hit].sum()) / view.total

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
-from ..metrics.cumulative.distributions import maximum_survival, upper_quantile
+from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_words
 from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, wrapped
@@ -65,18 +66,12 @@ class CumulativeDiagram(Diagram):
     """
 
     share: Floats = field(repr=False)
-    """Cumulative share of the weight at each distinct score, starting with 0."""
     score: Floats = field(repr=False)
-    """Distinct scores, starting with NaN."""
     path: Floats = field(repr=False)
-    """Cumulative sum of score minus outcome, divided by the total weight."""
     scale: float
-    """Standard deviation of the end of the path under calibration."""
     level: float
     reach: float
-    """Under calibration the path stays within this distance from 0 with probability `level` (asymptotically)."""
     pvalue: float
-    """Asymptotic p-value of the largest distance from 0."""
     ecce_mad: float
     ecce_r: float
     lens: str
@@ -217,7 +212,8 @@ def cumulative_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     interval: float = 0.95,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> CumulativeDiagram:
     r"""Compute the cumulative differences between scores and outcomes in order of the score.
 
@@ -232,7 +228,8 @@ def cumulative_diagram(
     interval : float, default 0.95
         Probability with which the whole path stays in the band under calibration, by the distribution of Brownian
         motion: the path leaves the band where `assess` rejects with `ecce_mad`.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -262,7 +259,7 @@ def cumulative_diagram(
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
     check_fraction(interval, "interval")
-    view = one_view(cumulative_diagram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
     chance = maximum_survival(far / scale) if scale > 0 else float(far <= 1e-12)
@@ -272,7 +269,7 @@ def cumulative_diagram(
         path,
         scale,
         interval,
-        scale * upper_quantile(maximum_survival, 1 - interval),
+        scale * brownian_quantile(maximum_survival, 1 - interval),
         chance,
         far,
         float(ecce_r(view)),

@@ -13,16 +13,13 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
 from .base import (
-    LETTER,
     axis_words,
     diagonal,
-    emptier_corner,
     finish,
     logit_places,
     mark_sides,
     plain,
     plain_number,
-    points_of,
     whole_markers,
 )
 from .canvas import COLORS, PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
@@ -37,8 +34,6 @@ Floats = NDArray[np.float64]
 
 # Largest number of single outcomes shown, and their jitter.
 MOST_LABELS, JITTER = 2000, 0.025
-# Width of a legend handle with its gaps and height of a text line, in inches.
-SAMPLE, LINE = 0.4, 0.13
 LARGEST_MARKER = 45.0
 # Largest width of the text of a legend inside the axes, as a fraction of them.
 LEGEND_PART = 0.7
@@ -75,7 +70,8 @@ def draw_reliability(
     _name(ax, look.label, _legend_lines(diagram, legend))
     if counts == "strip":
         draw_strip(diagram, ax, limits, look.color)
-    place_legend(ax, LABEL_INSET if labels else INSET)
+    inset = 0.05 + (LABEL_INSET if labels else INSET)
+    legend_inside(ax, inset, inset)
     return ax
 
 
@@ -112,11 +108,7 @@ def draw_overlay(
 
 
 def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any], name: str | None, area: bool) -> Series:
-    """Look of the line of a diagram; bars and roofs have none."""
-    if diagram.kind in ("bars", "roof"):
-        for word in ("linestyle", "linewidth"):
-            if style.get(word) is not None:
-                raise ArgumentError(word, f"has no meaning for kind={diagram.kind!r}", f"drop {word}")
+    """Look of the line of a diagram."""
     binned = diagram.kind == "line"
     return series_of(ax, style, [name], width=1.2 if binned else 1.5, marker=binned and not area)[0]
 
@@ -420,16 +412,3 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
         room = LEGEND_PART * room_of(ax, small_size())[0]
         names = [wrapped(name, room, small_size(), most=2)] if name else []
         _newest(ax).set_label("\n".join([*names, *(shortened(plain(line), room, small_size()) for line in lines)]))
-
-
-def place_legend(ax: Any, inset: float) -> None:
-    """Place the legend where it hides no line or interval, clear of the corner texts."""
-    legend_inside(ax, *points_of(ax), 0.05 + inset, 0.05 + inset)
-
-
-def legend_corner(ax: Any) -> str:
-    """The corner where the legend hides less of the diagram."""
-    lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
-    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + LINE * len(lines) / high
-    return emptier_corner(*points_of(ax), *room)

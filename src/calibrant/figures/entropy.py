@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError
+from ..errors import LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import number
@@ -21,7 +21,7 @@ from .base import MODELS_PARAMETERS, Diagram, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, small_size, tones_of
 from .intervals import inside, spans_of
 from .labels import name_room, shortened
-from .models import by_model, legend_above, model_named, model_series, read_predictions, row_weights
+from .models import by_model, legend_above, model_named, model_series, read_models, read_predictions, row_weights
 from .styling import Series, plots
 
 if TYPE_CHECKING:
@@ -109,8 +109,6 @@ class EntropyDiagram(Diagram):
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
-            if style.get("marker") is not None:
-                raise ArgumentError("marker", "has no meaning for bars", "drop marker")
             looks = model_series(ax, style, self.models)
             for place, (height, look) in enumerate(zip(heights, looks, strict=True)):
                 ax.barh(place, height, 0.7, color=look.color, alpha=look.line.get("alpha"))
@@ -181,7 +179,8 @@ def entropy_diagram(
     intervals: Any = 5,
     unit: Literal["nats", "bits", "share"] = "nats",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> EntropyDiagram:
     r"""Compute the mean entropy of the predicted distributions, overall or by parts of the rows.
 
@@ -199,7 +198,8 @@ def entropy_diagram(
     unit : {"nats", "bits", "share"}, default "nats"
         Unit of the entropy; ``"share"`` divides by the logarithm of the number of classes.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -224,7 +224,7 @@ def entropy_diagram(
     check_choice(by, "by", ("interval", "class", "predicted", None))
     check_choice(unit, "unit", tuple(UNITS))
     low, high, spans = spans_of(intervals, None)
-    models = read_predictions(entropy_diagram, y_true, y_prob, where, keywords)
+    models = read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     first = next(iter(models.values()))
     if by in ("class", "predicted"):
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]

@@ -22,6 +22,7 @@ from ..util.checks import check_choice, check_fraction, check_positive, check_wh
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import View
 from .base import (
     ENDS,
@@ -33,7 +34,6 @@ from .base import (
     halo,
     none_for_nan,
     one_view,
-    points_of,
     rows_of,
     series_on,
     square,
@@ -142,7 +142,6 @@ class FlexibleCalibrationCurve(Diagram):
     fit: FlexibleCurve = field(repr=False, compare=False)
     end: float = field(default=1.0, repr=False, compare=False)
     notes: tuple[str, ...] = ()
-    """Upper end of the axes by default."""
 
     def at(self, risk: Any) -> tuple[Floats, Floats, Floats]:
         """Evaluate the curve and its interval at given risks.
@@ -211,7 +210,7 @@ class FlexibleCalibrationCurve(Diagram):
         columns = (self.risk, self.observed, self.lower, self.upper)
         return list(self._columns()), [[number(float(each[i])) for each in columns] for i in shown]
 
-    @plots(*LINES, named=True)
+    @plots(*LINES)
     def plot(
         self,
         ax: Axes | None = None,
@@ -255,7 +254,7 @@ class FlexibleCalibrationCurve(Diagram):
             self._spikes(ax, end)
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_inside(ax, *points_of(ax), foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
+        legend_inside(ax, foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
@@ -294,7 +293,8 @@ def flexible_calibration_curve(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> FlexibleCalibrationCurve:
     r"""Estimate the flexible calibration curve of a risk model: observed rate as a smooth function of predicted risk.
 
@@ -331,7 +331,8 @@ def flexible_calibration_curve(
     lens
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -380,21 +381,8 @@ def flexible_calibration_curve(
     >>> round(curve.slope.value, 2)
     0.61
     """
-    if level is not None:
-        check_fraction(level, "level")
-    check_choice(smoother, "smoother", tuple(WAYS))
-    check_choice(uncertainty, "uncertainty", ("auto", "binomial", "residual", "wald", "bootstrap"))
-    check_whole(points, "points", 2)
-    check_whole(n_resamples, "n_resamples", FEWEST)
-    check_positive(span, "span")
-    if check_whole(degree, "degree", 0) > 2:
-        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
-    if knots not in KNOTS:
-        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
-    if uncertainty not in ("auto", *WAYS[smoother]):
-        choices = " or ".join(map(repr, WAYS[smoother]))
-        raise ArgumentError("uncertainty", f"{uncertainty!r} is not available for {smoother!r}", f"use {choices}")
-    view = one_view(flexible_calibration_curve, y_true, y_prob, lens, where, keywords)
+    _check_options(smoother, level, uncertainty, span, degree, knots, points, n_resamples)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
     how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty
@@ -405,13 +393,11 @@ def flexible_calibration_curve(
     score = view.ties.score
     risk = score if len(score) <= points else _grid(view, points)
     bounds = Bounds(np.full(len(risk), np.nan), np.full(len(risk), np.nan))
-    if how == "bootstrap":
-        assert level is not None
+    if level is not None and how == "bootstrap":
         resampler = Resampler(view)
         refit = _refit(resampler, risk, smoother, options)
         bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
-    elif how is not None:
-        assert level is not None
+    elif level is not None and how is not None:
         bounds = _closed_form(fit, risk, how, level)
     observed = fit(risk)
     end = _end(risk, observed, float(_quantile(view, 0.999)))
@@ -435,6 +421,25 @@ def flexible_calibration_curve(
         end,
         _boundary_notes(view),
     )
+
+
+def _check_options(
+    smoother: Any, level: Any, uncertainty: Any, span: Any, degree: Any, knots: Any, points: Any, n_resamples: Any
+) -> None:
+    if level is not None:
+        check_fraction(level, "level")
+    check_choice(smoother, "smoother", tuple(WAYS))
+    check_choice(uncertainty, "uncertainty", ("auto", "binomial", "residual", "wald", "bootstrap"))
+    check_whole(points, "points", 2)
+    check_whole(n_resamples, "n_resamples", FEWEST)
+    check_positive(span, "span")
+    if check_whole(degree, "degree", 0) > 2:
+        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    if uncertainty not in ("auto", *WAYS[smoother]):
+        choices = " or ".join(map(repr, WAYS[smoother]))
+        raise ArgumentError("uncertainty", f"{uncertainty!r} is not available for {smoother!r}", f"use {choices}")
 
 
 def _boundary_notes(view: View) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, plain
 from .canvas import INK, PAPER_WIDTH, new_ax, small_size
 from .classgroups import grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
-from .models import ONE, grouped_bars, legend_above, read_predictions, row_weights
+from .models import ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
 from .styling import BARS, plots, series_of
 
 if TYPE_CHECKING:
@@ -38,22 +38,18 @@ class GroupConfidenceDiagram(Diagram):
     rows : tuple of str
         Rows of `confidence`: models, or true groups.
     confidence : ndarray of shape (rows, groups)
-        Mean probability of each group; NaN without rows of the true group.
+        Mean probability by `rows` and `groups`; NaN without rows of the true group.
     weight : ndarray of shape (rows,)
-        Number of rows of each mean.
+        Number of rows of each mean; importance weights are scaled to sum to the number of rows.
     given : str or None
         True group of all rows; None if each row of `confidence` has its own.
     """
 
     groups: tuple[str, ...]
     rows: tuple[str, ...]
-    """Rows of `confidence`: models, or true groups."""
     confidence: Floats
-    """Mean probability by `rows` and `groups`; NaN without rows of the true group."""
     weight: Floats
-    """Number of rows of each mean; importance weights are scaled to sum to the number of rows."""
     given: str | None
-    """True group of all rows; None if each row of `confidence` has its own."""
 
     def _columns(self) -> dict[str, list[Any]]:
         first = "true group" if self.given is None else "model"
@@ -98,8 +94,6 @@ class GroupConfidenceDiagram(Diagram):
             ax.set_xlim(0, 1)
             legend_above(ax, lines=1)
             return ax
-        for word in style:
-            raise ArgumentError(word, "has no meaning for a heat map", f"drop {word}")
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:
@@ -132,7 +126,8 @@ def group_confidence_diagram(
     given: Any = None,
     level: int = 1,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> GroupConfidenceDiagram:
     """Compute the mean probability of each class group for rows of a true group.
 
@@ -149,7 +144,8 @@ def group_confidence_diagram(
     level : int, default 1
         Level of the hierarchy, 1 for the coarsest.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -171,7 +167,7 @@ def group_confidence_diagram(
     if check_whole(level, "level") > len(steps):
         raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
     names, lens = steps[level - 1]
-    models = read_predictions(group_confidence_diagram, y_true, y_prob, where, keywords)
+    models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     if given is not None and str(given) not in names:
         raise ArgumentError("given", f"unknown group {given!r} on level {level}", f"choose one of {names}")
     if given is None and len(models) > 1:

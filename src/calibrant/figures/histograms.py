@@ -10,34 +10,30 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
 from ..binning.table import BinTable
-from ..errors import ArgumentError
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from .base import (
     FIGURE_PARAMETERS,
     Diagram,
     cells_of,
     drawn,
     finish,
-    legend,
     none_for_nan,
     number_of,
     one_view,
     plain,
     score_label,
 )
-from .canvas import LINE, PAPER_WIDTH, new_ax, small_size, text_scale
-from .labels import width_of
-from .models import SAMPLE, legend_above
+from .canvas import PAPER_WIDTH, new_ax
+from .models import legend_above
 from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-# Width of a label in inches above which the legend is placed above the axes.
-LONG_NAME = 1.2
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +54,6 @@ class ScoreHistogram(Diagram):
 
     table: BinTable = field(repr=False)
     positive: Floats
-    """Rows with outcome 1: the event, or a correct prediction."""
     negative: Floats
     lens: str
 
@@ -106,8 +101,6 @@ class ScoreHistogram(Diagram):
             Whether the heights are on a logarithmic axis.
         """
         check_choice(show, "show", ("counts", "shares"))
-        if not isinstance(log, bool):
-            raise ArgumentError("log", f"must be True or False; got {log!r}")
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
         edges = np.append(self.table.low, self.table.high[-1:])
         counted = (self.positive, self.negative)
@@ -128,19 +121,7 @@ class ScoreHistogram(Diagram):
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)
-        labels = ax.get_legend_handles_labels()[1]
-        longest = max((width_of(label, small_size()) for label in labels), default=0)
-        across = (SAMPLE * text_scale() + longest) * ax.figure.dpi / ax.bbox.width + 0.05
-        down = LINE * text_scale() * len(labels) * ax.figure.dpi / ax.bbox.height + 0.05
-        # The highest bars below a legend in each corner, as fractions of the axes.
-        tops = (ax.transScale + ax.transLimits).transform([[0, height] for height in np.nan_to_num(np.fmax(*heights))])[
-            :, 1
-        ]
-        left, right = (tops[beside].max(initial=0) for beside in (edges[:-1] < across, edges[1:] > 1 - across))
-        if longest > LONG_NAME or min(left, right) > 1 - down:
-            legend_above(ax)
-        else:
-            legend(ax, "upper left" if left < right else "upper right")
+        legend_above(ax)
         return ax
 
 
@@ -161,7 +142,14 @@ def outcome_words(lens: str) -> tuple[str, str]:
 
 @documents_keywords(table=FIGURE_PARAMETERS)
 def score_histogram(
-    y_true: Any, y_prob: Any = None, *, bins: Bins = 20, lens: str | Lens = "auto", where: Any = None, **keywords: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: Bins = 20,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ScoreHistogram:
     """Compute histograms of the scores by outcome: events and non-events, or correct and wrong predictions.
 
@@ -173,7 +161,8 @@ def score_histogram(
         Number of bins of equal width, or their edges.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -191,6 +180,6 @@ def score_histogram(
     >>> histogram.positive.tolist(), histogram.negative.tolist()
     ([1.0, 2.0], [1.0, 0.0])
     """
-    view = one_view(score_histogram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     table = bin_table(view, EQUAL_WIDTH, bins)
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

@@ -17,7 +17,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -29,7 +29,6 @@ from .models import (
     find_metric,
     grouped_bars,
     legend_above,
-    metric_words,
     model_named,
     model_series,
     panels,
@@ -152,7 +151,9 @@ def interval_error_diagram(
     metric: str | Metric = "ece",
     lens: str | Lens = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> IntervalDiagram:
     """Compute the calibration error and the number of rows in intervals of the score.
 
@@ -171,7 +172,9 @@ def interval_error_diagram(
         Error, which must be defined for one score per row; its options are accepted as keywords.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -193,8 +196,8 @@ def interval_error_diagram(
     """
     low, high, titles = spans_of(intervals, names)
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, keywords)
-    models = read_models(interval_error_diagram, y_true, y_prob, where, rest, chosen.options)
+    check_options(interval_error_diagram, options, chosen)
+    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
     found = []
     for name, source in models.items():
         views = views_of(source, lens) if isinstance(source, Predictions) else [source]

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..sketches.collection import Sketches
-from ..sketches.sketch import Sketch
-from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens
-from ..views.resolve import paired_models, views_of
-from ..views.view import VectorView, View
-from .base import Function, legend, none_for_nan, only_view, plain, source_of
+from ..views.resolve import as_predictions, paired_models, resolve, views_of
+from ..views.view import Summary, VectorView, View
+from .base import legend, none_for_nan, only_view, plain, points_of, rows_or_view
 from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
 from .labels import entry, name_room, room_of, shortened, width_of
 from .styling import Series, series_of
@@ -44,30 +41,21 @@ ROOM_FOR = 3
 
 
 def read_models(
-    who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
+    y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None, where: Any = None
 ) -> dict[str, Source]:
     """Models by name: from a mapping as `y_prob` (same labels), from a mapping of Predictions, or a single one."""
     models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
     if models is None:
-        return {ONE: source_of(who, y_true, y_prob, where, words, more)}
+        return {ONE: rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))}
     argument = "y_prob" if models is y_prob else "y_true"
     if not models or len({str(name) for name in models}) < len(models):
         raise ArgumentError(
             argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
         )
-    check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
-    if models is y_prob:
-        parts = paired_models(y_true, models, words)
-        return {name: source_of(who, part, None, where, {}) for name, part in parts.items()}
-    if y_prob is not None or words:
-        given = "y_prob" if y_prob is not None else next(iter(words))
-        raise InputTypeError(given, "cannot be combined with Predictions", "pass the Predictions alone")
-    for name, source in models.items():
-        if not isinstance(source, (Predictions, View, VectorView, Sketch, Sketches)):
-            raise InputTypeError(
-                "y_true", f"{name!r} must be Predictions, a View or a Sketch", "pass (y_true, {name: y_prob})"
-            )
-    return {str(name): source_of(who, source, None, where, {}) for name, source in models.items()}
+    if models is y_true and any(isinstance(source, (View, VectorView, Summary)) for source in models.values()):
+        return {str(name): rows_or_view(resolve(source, where=where)) for name, source in models.items()}
+    parts = paired_models(y_true, y_prob, sample_weight, pos_label)
+    return {name: as_predictions(part, where=where) for name, part in parts.items()}
 
 
 class Named(Protocol):
@@ -99,30 +87,26 @@ def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, 
     return columns | {name: [value for held in each for value in held] for name, each in values.items()}
 
 
-def read_predictions(
-    who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
-) -> dict[str, Predictions]:
-    """Models by name, as `read_models`, with a probability for each class."""
-    found: dict[str, Predictions] = {}
-    for name, source in read_models(who, y_true, y_prob, where, words, more).items():
+def read_predictions(who: str, models: Mapping[str, Source]) -> dict[str, Predictions]:
+    """The models of `read_models`, if they have a probability for each class; `who` is the public function that was called."""
+    checked: dict[str, Predictions] = {}
+    for name, source in models.items():
         if not isinstance(source, Predictions):
-            raise InputTypeError(
-                "y_true", f"{who.__name__} requires every class; got a view", "pass labels and probabilities"
-            )
+            raise InputTypeError("y_true", f"{who} requires every class; got a view", "pass labels and probabilities")
         if source.kind not in ("binary", "multiclass"):
             raise InputTypeError(
-                "y_prob", f"{who.__name__} requires a probability for each class; got {source.kind} predictions"
+                "y_prob", f"{who} requires a probability for each class; got {source.kind} predictions"
             )
-        found[name] = source
-    return found
+        checked[name] = source
+    return checked
 
 
-def model_view(who: Function, source: Source, lens: str | Lens) -> View:
+def model_view(who: str, source: Source, lens: str | Lens) -> View:
     """The view of the event of one model, with observed outcomes."""
     views = views_of(source, lens) if isinstance(source, Predictions) else [source]
     view = only_view(source, views, lens)
     if view.is_soft:
-        raise UndefinedMetricError(who.__name__, "is not defined for soft labels")
+        raise UndefinedMetricError(who, "is not defined for soft labels")
     return view
 
 
@@ -144,12 +128,6 @@ def row_weights(view: View | VectorView) -> NDArray[np.float64]:
 def find_metric(metric: Any) -> Metric:
     """A metric by identifier or alias, or itself."""
     return metric if isinstance(metric, Metric) else catalogue[metric]
-
-
-def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The keywords that are options of the metric, and the rest."""
-    options = {word: value for word, value in words.items() if word in metric.options}
-    return options, {word: value for word, value in words.items() if word not in options}
 
 
 def model_series(ax: Axes, style: Mapping[str, Any], parts: Iterable[Named], **more: Any) -> list[Series]:
@@ -256,18 +234,26 @@ def is_small(ax: Axes) -> bool:
     return not is_ours(ax.figure) and min(ax.bbox.width, ax.bbox.height) / ax.figure.dpi < SMALL_PANEL * text_scale()
 
 
-def legend_inside(ax: Axes, x: Any, y: Any, inset: float = 0.0, foot: float = 0.0) -> Any:
-    """A legend in the corner beside the diagonal where it hides fewer points, in axes coordinates; above the axes where both have many.
+def free_corner(ax: Axes, labels: Sequence[str], inset: float = 0.0, foot: float = 0.0) -> str:
+    """The corner beside the diagonal where text hides fewer points of the curves; empty where both have many.
 
-    It is `inset` from the upper and `foot` from the lower edge.
+    The text is `inset` from the upper and `foot` from the lower edge.
     """
+    x, y = points_of(ax)
     wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    labels = list(dict.fromkeys(ax.get_legend_handles_labels()[1]))
     across = (SAMPLE * text_scale() + max((width_of(text, small_size()) for text in labels), default=0.0)) / wide + 0.02
     down = LINE * text_scale() * sum(text.count("\n") + 1 for text in labels) / high + 0.04
     upper = np.count_nonzero((x < across) & (y > 1 - inset - down))
     lower = np.count_nonzero((x > 1 - across) & (y < foot + down))
     if min(upper, lower) > HIDDEN * len(x):
+        return ""
+    return "upper left" if upper <= lower else "lower right"
+
+
+def legend_inside(ax: Axes, inset: float = 0.0, foot: float = 0.0) -> Any:
+    """A legend in a corner that is free, `inset` from the upper or `foot` from the lower edge; above the axes where none is."""
+    corner = free_corner(ax, list(dict.fromkeys(ax.get_legend_handles_labels()[1])), inset, foot)
+    if not corner:
         return legend_above(ax, lines=0)
-    corner, anchor = ("upper left", (0.0, 1 - inset)) if upper <= lower else ("lower right", (1.0, foot))
+    anchor = (0.0, 1 - inset) if corner == "upper left" else (1.0, foot)
     return legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")

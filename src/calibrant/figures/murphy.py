@@ -78,10 +78,8 @@ class MurphyDiagram(Diagram):
     """
 
     theta: Floats
-    """Thresholds; at jumps a threshold occurs twice, first for the left limit."""
     curves: tuple[MurphyCurve, ...]
     exact: bool
-    """Whether linear interpolation between the thresholds is exact."""
     difference: MurphyDifference | None
     lens: str
 
@@ -178,7 +176,8 @@ def murphy_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> MurphyDiagram:
     r"""Compute the Murphy diagram: the mean elementary score at every decision threshold.
 
@@ -200,7 +199,8 @@ def murphy_diagram(
     lens
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -234,8 +234,8 @@ def murphy_diagram(
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
-    models = read_models(murphy_diagram, y_true, y_prob, where, keywords)
-    orders = {name: _Order(model_view(murphy_diagram, source, lens)) for name, source in models.items()}
+    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
+    orders = {name: _Order(model_view("murphy_diagram", source, lens)) for name, source in models.items()}
     theta, left, exact = _thresholds(list(orders.values()), points)
     curves = []
     for name, order in orders.items():

@@ -14,12 +14,13 @@ from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.resolve import views_of
-from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain, source_of
+from ..views.resolve import Source, resolve, views_of
+from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size, tones_of
-from .drawing import draw_overlay, draw_reliability, legend_corner
+from .drawing import draw_overlay, draw_reliability
 from .labels import label_room, wrapped
-from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability_diagram
+from .models import free_corner
+from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
 from .styling import LINES, each_of, plots
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _quiet(ax: Any) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        upper = legend_corner(ax) == "upper left"
+        upper = free_corner(ax, [entries[0][1]]) != "lower right"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
         style: dict[str, Any] = {
@@ -266,10 +267,19 @@ def before_after(y_true: Any, before: Any, after: Any, **options: Any) -> Reliab
 
 
 @documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name != "lens"), source=reliability_diagram, table=FIGURE_PARAMETERS
+    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
+    source=reliability_diagram,
+    table=FIGURE_PARAMETERS,
 )
 def classwise_panels(
-    y_true: Any, y_prob: Any = None, *, show: int | Sequence[Any] = MOST_CLASSES, where: Any = None, **options: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    show: int | Sequence[Any] = MOST_CLASSES,
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> ReliabilityPanels:
     """Compute a reliability diagram of the probability of each class.
 
@@ -280,17 +290,14 @@ def classwise_panels(
     show : int or sequence, default 12
         Number of classes, the most frequent ones, or the classes by name or index.
     where
+    sample_weight
+    pos_label
     **options
 
     Returns
     -------
     ReliabilityPanels
         ``diagrams`` by class. ``plot()`` draws them.
-
-    Raises
-    ------
-    LensError
-        If `lens` is given.
 
     See Also
     --------
@@ -308,17 +315,26 @@ def classwise_panels(
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
-    source, own = _rows_and_options(classwise_panels, y_true, y_prob, where, options)
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
     return ReliabilityPanels(
-        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in classes_shown(source, show)}
+        {name: reliability_diagram(source, lens=f"class:{key}", **options) for name, key in classes_shown(source, show)}
     )
 
 
 @documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name != "lens"), source=reliability_diagram, table=FIGURE_PARAMETERS
+    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
+    source=reliability_diagram,
+    table=FIGURE_PARAMETERS,
 )
 def ordinal_panels(
-    y_true: Any, y_prob: Any = None, *, show: int | Sequence[Any] = MOST_CLASSES, where: Any = None, **options: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    show: int | Sequence[Any] = MOST_CLASSES,
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> ReliabilityPanels:
     """Compute a reliability diagram of each cumulative probability of ordered classes.
 
@@ -329,6 +345,8 @@ def ordinal_panels(
     show : int or sequence, default 12
         Largest number of cuts, evenly spread over the classes, or the classes at which the order is cut, by name or index.
     where
+    sample_weight
+    pos_label
     **options
 
     Returns
@@ -339,7 +357,7 @@ def ordinal_panels(
     Raises
     ------
     LensError
-        If `lens` is given, or the order of the classes is unknown.
+        If the order of the classes is unknown.
 
     See Also
     --------
@@ -357,7 +375,7 @@ def ordinal_panels(
     >>> list(cal.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
     ['at most 0', 'at most 1']
     """
-    source, own = _rows_and_options(ordinal_panels, y_true, y_prob, where, options)
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
     cuts = [view.lens.removeprefix("ordinal:") for view in views_of(source, "ordinal")]
     if isinstance(show, (int, np.integer)) and not isinstance(show, bool):
         count = min(check_whole(show, "show"), len(cuts))
@@ -365,7 +383,7 @@ def ordinal_panels(
     else:
         chosen = [_name_of(source, index) for index in _classes(source, show)]
     return ReliabilityPanels(
-        {f"at most {name}": reliability_diagram(source, lens=f"ordinal:{name}", **own) for name in chosen}
+        {f"at most {name}": reliability_diagram(source, lens=f"ordinal:{name}", **options) for name in chosen}
     )
 
 
@@ -382,28 +400,13 @@ def classes_shown(source: Predictions, show: Any, *, in_order: bool = False) -> 
     return [(f"class {key}" if source.classes is None else str(key), key) for key in keys]
 
 
-def _rows_and_options(
-    who: Any, y_true: Any, y_prob: Any, where: Any, options: dict[str, Any]
-) -> tuple[Predictions, dict[str, Any]]:
-    """Return checked predictions, and the options of `reliability_diagram`, for panels that choose the lens."""
-    own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
-    words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
-    if "lens" in own:
-        raise LensError("lens", "is determined by the classes", "drop lens or use reliability_panels")
-    return rows_of(who, y_true, y_prob, where, words, OWN_KEYWORDS), own
-
-
-def rows_of(
-    who: Any, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], own: Sequence[str] = ()
-) -> Predictions:
-    """Return checked predictions with rows, for figures of all classes; `own` are further keywords of the figure."""
-    source = source_of(who, y_true, y_prob, where, words, own)
+def with_rows(source: Source) -> Predictions:
+    """Return predictions with rows, for figures of all classes."""
     if not isinstance(source, Predictions):
-        raise InputTypeError(
-            "y_true",
-            "views and sketches have one event per row",
-            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels",
+        remedy = (
+            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
         )
+        raise InputTypeError("y_true", "views and sketches have one event per row", remedy)
     return source
 
 

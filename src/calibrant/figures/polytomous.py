@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
+from ..views.resolve import resolve
 from .base import FIGURE_PARAMETERS, Diagram, plain
 from .canvas import PAPER_WIDTH, grid_of_axes, ink_on, text_size
 from .flexible_curves import FlexibleCalibrationCurve, Smoother, Uncertainty, flexible_calibration_curve
 from .labels import relabel
-from .panels import MOST_CLASSES, classes_shown, panels_across, rows_of
+from .panels import MOST_CLASSES, classes_shown, panels_across, with_rows
 from .styling import LINES, each_of, plots
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def classwise_curves(
     n_resamples: int = 500,
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ClasswiseCurves:
     """Estimate the flexible calibration curve of each class: the polytomous calibration plot.
 
@@ -160,7 +162,8 @@ def classwise_curves(
         Number of resamples of ``"bootstrap"``.
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -198,7 +201,7 @@ def classwise_curves(
     >>> list(found.curves)
     ['class 0', 'class 1', 'class 2']
     """
-    source = rows_of(classwise_curves, y_true, y_prob, where, keywords)
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
     options: dict[str, Any] = {"smoother": smoother, "level": level, "uncertainty": uncertainty, "span": span}
     options |= {"degree": degree, "knots": knots, "n_resamples": n_resamples, "rng": rng}
     return ClasswiseCurves(

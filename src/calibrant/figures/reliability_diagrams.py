@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,17 +16,18 @@ from ..inference.bands import CalibrationBand, calibration_band
 from ..inference.replicates import Bounds
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import Metric
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
-from .models import metric_label
+from .models import find_metric, metric_label
 from .styling import LINES, plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
@@ -65,15 +65,15 @@ class ReliabilityDiagram(Diagram):
     table : BinTable
         The bins, with ``low``, ``high``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
     lower : ndarray of shape (bins,)
-        Lower end of the interval of each bin.
+        Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration.
     upper : ndarray of shape (bins,)
         Upper end.
     level : float or None
         Level of the intervals.
     how : str or None
-        Kind of the intervals.
+        Kind of the intervals; None without intervals.
     curve : FittedCurve, optional
-        Curve of ``kind="smooth"`` and ``"corp"``.
+        The curve of ``kind="smooth"`` and ``"corp"``.
     band : CalibrationBand, optional
         Simultaneous band.
     decomposition : Decomposition, optional
@@ -93,23 +93,16 @@ class ReliabilityDiagram(Diagram):
     kind: str
     lens: str
     table: BinTable = field(repr=False)
-    """The bins: ``low``, ``high``, ``rows``, ``weight``, ``mean_score``, ``rate``; empty bins are included."""
     lower: Floats
-    """Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration."""
     upper: Floats
     level: float | None
     how: str | None
-    """Kind of the intervals; None without intervals."""
     curve: FittedCurve | None = None
-    """The curve of ``kind="smooth"`` and ``"corp"``."""
     band: CalibrationBand | None = None
     decomposition: Decomposition | None = None
-    """Decomposition of the Brier score, for ``kind="corp"``."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Values of the requested metrics by identifier."""
     view: View | None = field(default=None, repr=False, compare=False)
     cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
-    """The arguments `binning` and `bins`."""
 
     @property
     def mean_score(self) -> Floats:
@@ -157,7 +150,7 @@ class ReliabilityDiagram(Diagram):
         float
             The value.
         """
-        found = metric if isinstance(metric, Metric) else catalogue[metric]
+        found = find_metric(metric)
         if found.id in self.metrics:
             return self.metrics[found.id]
         if self.view is None:
@@ -221,7 +214,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @plots(*LINES, named=True)
+    @plots(*LINES)
     def plot(
         self,
         ax: Axes | None = None,
@@ -284,7 +277,8 @@ def reliability_diagram(
     bandwidth: float | None = None,
     n_resamples: int = 1000,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ReliabilityDiagram:
     r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
 
@@ -306,7 +300,8 @@ def reliability_diagram(
     bandwidth
     n_resamples
     rng
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -351,15 +346,13 @@ def reliability_diagram(
     check_choice(uncertainty, "uncertainty", WAYS)
     if interval is not None:
         check_fraction(interval, "interval")
-    view = one_view(reliability_diagram, y_true, y_prob, lens, where, keywords)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
 reliability = reliability_diagram
 """The short name of `reliability_diagram`."""
-
-OWN_KEYWORDS = tuple(inspect.unwrap(reliability_diagram).__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
@@ -406,12 +399,8 @@ def _diagram(
         bounds = bin_bounds(view, table, binning, bins, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
-    values = {found.id: metric_value(found, view, binning, bins) for found in map(_metric, metrics)}
+    values = {found.id: metric_value(found, view, binning, bins) for found in map(find_metric, metrics)}
     shown = None if how in (None, "standard_error") else level
     return ReliabilityDiagram(
         kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, (binning, bins)
     )
-
-
-def _metric(name: str | Metric) -> Metric:
-    return name if isinstance(name, Metric) else catalogue[name]

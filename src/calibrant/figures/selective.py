@@ -73,9 +73,7 @@ class RiskCoverageDiagram(Diagram):
     curves: tuple[RiskCurve, ...]
     risk: Risk
     target: str
-    """Target of the marked threshold as text; empty without target."""
     level: float | None
-    """Level of the interval of each risk."""
     lens: str
 
     def __getitem__(self, name: str) -> RiskCurve:
@@ -190,7 +188,8 @@ def risk_coverage_diagram(
     points: int = 400,
     lens: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> RiskCoverageDiagram:
     r"""Compute risk-coverage curves: the risk of the accepted rows against the share of rows accepted.
 
@@ -218,7 +217,8 @@ def risk_coverage_diagram(
     lens : str or Lens, optional
         Lens, as in `risk_coverage`.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -248,7 +248,7 @@ def risk_coverage_diagram(
     Examples
     --------
     >>> from calibrant.figures.selective import risk_coverage_diagram
-    >>> shown = risk_coverage_diagram([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", accuracy=0.9)
+    >>> shown = risk_coverage_diagram(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), accuracy=0.9)
     >>> shown["model"].risk.round(3).tolist(), shown["model"].mark.threshold
     ([0.0, 0.0, 0.333, 0.25], 0.8)
     """
@@ -262,7 +262,7 @@ def risk_coverage_diagram(
             "select the rows of all first",
         )
     target = _target(accuracy, coverage, confidence_level)
-    models = read_models(risk_coverage_diagram, y_true, y_prob, where, keywords)
+    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
     curves = []
     for name, source in models.items():
         own, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")

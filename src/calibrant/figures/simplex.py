@@ -16,9 +16,9 @@ from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.resolve import views_of
+from ..views.resolve import resolve, views_of
 from ..views.view import VectorView
-from .base import FIGURE_PARAMETERS, Diagram, plain, source_of
+from .base import FIGURE_PARAMETERS, Diagram, plain, rows_or_view
 from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, small_size, text_size, tones_of
 from .labels import shortened, width_of, wrapped
 from .models import row_weights
@@ -47,7 +47,7 @@ class SimplexDiagram(Diagram):
     kind : {"arrows", "points"}
         Cells of a grid, or single rows.
     probs : ndarray of shape (M, 3)
-        Predicted distributions: means of cells, or single rows.
+        Predicted distribution, one per row: the mean of a cell, or that of a single row.
     outcome : ndarray of shape (M, 3)
         Observed frequency of each class; for single rows 1 for the label.
     weight : ndarray of shape (M,)
@@ -56,21 +56,16 @@ class SimplexDiagram(Diagram):
         Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to
         sum to 1.
     left_out : float
-        Share of rows not shown.
+        Share of rows not shown: rows of other classes, of cells with few rows, or beyond the largest number of points.
     """
 
     corners: tuple[str, str, str]
     kind: Kind
     probs: Floats
-    """Predicted distribution, one per row: the mean of a cell, or that of a single row."""
     outcome: Floats
-    """Observed frequency of each class; for single rows 1 for the label."""
     weight: Floats
-    """Number of rows; importance weights are scaled to sum to it."""
     renormalised: bool
-    """Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to sum to 1."""
     left_out: float
-    """Share of rows not shown: rows of other classes, of cells with few rows, or beyond the largest number of points."""
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -131,9 +126,6 @@ class SimplexDiagram(Diagram):
         return ax
 
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
-        for word in ("label", "marker"):
-            if style.get(word) is not None:
-                raise ArgumentError(word, "has no meaning for arrows", f"drop {word}")
         from matplotlib.colors import to_rgb
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE
@@ -225,7 +217,8 @@ def simplex_diagram(
     least: float = 10,
     points: int = 2000,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> SimplexDiagram:
     """Compute the simplex diagram of three classes: arrows from mean predicted probabilities to observed frequencies.
 
@@ -245,7 +238,8 @@ def simplex_diagram(
     points : int, default 2000
         Largest number of single rows shown, evenly selected.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -264,7 +258,7 @@ def simplex_diagram(
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
     check_choice(kind, "kind", ("arrows", "points"))
-    source = source_of(simplex_diagram, y_true, y_prob, where, keywords)
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
     whole = _whole(source)
     view, names = _three(source, whole, corners)
     if kind == "points":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler
@@ -24,13 +24,14 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_fraction, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
+from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, finish, source_of
+from .base import FIGURE_PARAMETERS, Diagram, finish, rows_or_view
 from .canvas import PAPER_WIDTH, small_size, tones_of
 from .labels import relabel
-from .models import Source, find_metric, in_octaves, legend_above, metric_words, panels
+from .models import Source, find_metric, in_octaves, legend_above, panels
 from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -84,11 +85,11 @@ class StabilityDiagram(Diagram):
     values : tuple
         The settings.
     metric_value : ndarray
-        Value of the metric at each setting; for ``over="fraction"`` the mean over the resamples.
+        Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined.
     spread : ndarray
-        Standard deviation over the resamples.
+        Standard deviation over the resamples; NaN without resamples.
     lower : ndarray
-        Lower end of the interval.
+        Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples.
     upper : ndarray
         Upper end of the interval.
     by_chance : ndarray
@@ -98,7 +99,7 @@ class StabilityDiagram(Diagram):
     chance_upper : ndarray
         Upper end of this band.
     cells : ndarray
-        Number of non-empty bins or cells.
+        Number of non-empty bins or cells; NaN if the metric has none.
     least : ndarray
         Least number of rows in one of them.
     middle : ndarray
@@ -106,11 +107,11 @@ class StabilityDiagram(Diagram):
     most : ndarray
         Largest number of rows in one of them.
     same_as : tuple
-        The first setting with the same cells, or None.
+        The first setting with the same cells; None for a setting of its own.
     region : tuple of int or None
-        First and last index of the stable region.
+        First and last index of the stable region, or None.
     plateau : float
-        Midrange of the values in the region.
+        Midrange of the values in the region, or NaN.
     tolerance : float or str
         Criterion of stability.
     level : float
@@ -125,32 +126,21 @@ class StabilityDiagram(Diagram):
 
     metric: str
     over: str
-    """The option that varies, or ``"fraction"``."""
     values: tuple[Any, ...]
     metric_value: Floats
-    """Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined."""
     spread: Floats
-    """Standard deviation over the resamples; NaN without resamples."""
     lower: Floats
-    """Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples."""
     upper: Floats
     by_chance: Floats
-    """Mean of the metric over simulated labels; NaN without resamples and for soft labels."""
     chance_lower: Floats
     chance_upper: Floats
     cells: Floats
-    """Number of non-empty bins or cells; NaN if the metric has none."""
     least: Floats
-    """Least number of rows in one of them."""
     middle: Floats
-    """Median number of rows in them."""
     most: Floats
     same_as: tuple[Any, ...]
-    """The first setting with the same cells; None for a setting of its own."""
     region: tuple[int, int] | None
-    """First and last index of the stable region, or None."""
     plateau: float
-    """Midrange of the values in the region, or NaN."""
     tolerance: float | str
     level: float
     n_resamples: int
@@ -293,7 +283,9 @@ def stability_diagram(
     lens: Any = None,
     where: Any = None,
     rng: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> StabilityDiagram:
     """Compute a metric as a function of one of its options, or of the share of rows, and find where it is stable.
 
@@ -325,7 +317,9 @@ def stability_diagram(
         Lens; by default that of the metric.
     where
     rng
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -365,25 +359,19 @@ def stability_diagram(
     (5, 10, 15, 20)
     """
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, keywords)
+    check_options(stability_diagram, options, chosen)
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
     _check_tolerance(tolerance, n_resamples)
-    source = source_of(stability_diagram, y_true, y_prob, where, rest, chosen.options)
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
     if isinstance(source, VectorView) and n_resamples:
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
         raise ArgumentError("lens", "is determined by the view", "drop lens")
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
-    try:
-        whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
-    except LensError as error:
-        if not (over == error.argument == "bins" and "gamma" in chosen.options):
-            raise
-        problem = f"'bins' has no effect for {chosen.id} of whole vectors, which a k-d tree partitions"
-        raise ArgumentError("over", problem, "use over='gamma'") from None
+    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"

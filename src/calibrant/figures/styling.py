@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentError, UnknownArgumentError
+from ..errors import ArgumentError
 from ..views.keywords import documents_keywords, parameter_lines, unknown_keyword
 from .base import FIGURE_PARAMETERS, plain, series_on
 from .canvas import grow, ink_on, load_matplotlib, next_color, title_size
@@ -58,12 +58,11 @@ def _keywords(
     """Signature of the keywords."""
 
 
-def plots(*words: str, axes: Sequence[str] = AXES, named: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def plots(*words: str, axes: Sequence[str] = AXES) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a method that draws take keywords of matplotlib: `words` for its main artists, and `axes` for its axes.
 
-    The method receives those of the artists as ``**style``, checked and under their long names; an unknown keyword, or one without meaning
-    for this figure, raises. With `named` the keyword ``name`` is accepted as ``label``. The docstring gets the sections that are
-    missing.
+    The method receives those of the artists as ``**style``, checked and under their long names; an unknown keyword raises. The docstring
+    gets the sections that are missing.
     """
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
@@ -72,34 +71,16 @@ def plots(*words: str, axes: Sequence[str] = AXES, named: bool = False) -> Calla
         known = (*own, *words, *axes)
 
         @wraps(method)
-        def call(*args: P.args, **given: P.kwargs) -> T:
+        def call(*args: P.args, **keywords: P.kwargs) -> T:
             load_matplotlib()
-            owner = f"{type(args[0]).__name__}.{method.__name__}"
-            values: dict[str, Any] = {}
-            for word, value in given.items():
-                full = _full(word, named)
-                if full not in known and full in (*LINES, *AXES):
-                    raise UnknownArgumentError(
-                        word, f"has no meaning for {owner}", f"it accepts {', '.join((*words, *axes))}"
-                    )
-                if word in ("figsize", "dpi"):
-                    raise UnknownArgumentError(
-                        word,
-                        f"unexpected keyword of {owner}",
-                        f"pass an ax of your figure, or use save(path, {word}=...)",
-                    )
-                if full not in known:
-                    raise unknown_keyword(owner, word, value, known)
-                if values.get(full) is not None and value is not None:
-                    other = next(one for one in given if one != word and _full(one, named) == full)
-                    raise ArgumentError(full, f"is given twice, as {other} and as {word}")
-                if value is None and full in (*words, *axes):
-                    continue
-                if full in words and full not in own:
-                    _check(full, value)
-                values[full] = plain(str(value)) if word == "name" and full == "label" else value
-            texts = {word: values.pop(word) for word in axes if word in values}
-            drawn = method(*args, **values)
+            values: dict[str, Any] = {SHORT.get(word, word): value for word, value in keywords.items()}
+            for word, value in values.items():
+                if word not in known:
+                    raise unknown_keyword(f"{type(args[0]).__name__}.{method.__name__}", word, value, known)
+                if word in words and word not in own and value is not None:
+                    _check(word, value)
+            texts = {word: value for word in axes if (value := values.pop(word, None)) is not None}
+            drawn = method(*args, **{word: value for word, value in values.items() if value is not None or word in own})
             _name_axes(drawn, texts, whole=own[0] == "figure")
             return drawn
 
@@ -112,11 +93,6 @@ def plots(*words: str, axes: Sequence[str] = AXES, named: bool = False) -> Calla
         )
 
     return decorate
-
-
-def _full(word: str, named: bool) -> str:
-    """The long name of a keyword."""
-    return "label" if named and word == "name" else SHORT.get(word, word)
 
 
 def _with_parameters(doc: str, first: str) -> str:
@@ -141,10 +117,7 @@ def _check(word: str, value: Any) -> None:
         try:
             Line2D([], [], **{word: one})
         except (TypeError, ValueError) as error:
-            why = str(error)
-            raise ArgumentError(
-                word, f"matplotlib does not accept {one!r}{f' ({why})' if len(why) < 60 else ''}"
-            ) from error
+            raise ArgumentError(word, f"matplotlib does not accept {one!r}") from error
 
 
 def _several(word: str, value: Any) -> list[Any] | None:

@@ -16,9 +16,9 @@ from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, re
 from ..inference.replicates import Replicates
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.view import View
-from .base import Diagram, finish, mark_sides, none_for_nan, points_of, series_on, square, whole_markers
+from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square, whole_markers
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .drawing import counts_above
 from .models import legend_inside
@@ -127,7 +127,7 @@ class SurvivalDiagram(Diagram):
         which = "1 risk group" if lost == 1 else f"{lost} risk groups"
         return [f"{which} without a value: nobody is observed until the horizon; use fewer groups"]
 
-    @plots(*LINES, named=True)
+    @plots(*LINES)
     def plot(
         self,
         ax: Axes | None = None,
@@ -181,7 +181,7 @@ class SurvivalDiagram(Diagram):
             whole_markers(ax, *drawn)
         counts, edges = np.histogram(self.risk, BARS, (0, top))
         counts_above(ax, look.color, counts, (edges[:-1], edges[1:]), "rows")
-        legend_inside(ax, *points_of(ax), 0.07, 0.07)
+        legend_inside(ax, 0.07, 0.07)
         return ax
 
     def _limit(self) -> float:
@@ -192,7 +192,7 @@ class SurvivalDiagram(Diagram):
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
 
 
-@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=FOLLOW_UP_PARAMETERS)
 def survival_diagram(
     y_prob: Any,
     *,

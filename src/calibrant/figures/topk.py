@@ -14,7 +14,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
 from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain, reference
@@ -25,10 +25,10 @@ from .models import (
     find_metric,
     in_octaves,
     legend_above,
-    metric_words,
     model_named,
     model_series,
     panels,
+    read_models,
     read_predictions,
 )
 from .styling import LINES, Series, plots
@@ -83,7 +83,6 @@ class TopkDiagram(Diagram):
     metric: str
     lens: Asked
     baseline: str | None
-    """The model whose mean confidence is the baseline; None for the observed rate."""
 
     def __getitem__(self, name: str) -> TopkLine:
         return model_named(self.lines, name)
@@ -194,7 +193,9 @@ def topk_diagram(
     lens: Asked = "top_k",
     baseline: str | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> TopkDiagram:
     """Compute calibration error, accuracy and confidence of the k most likely classes.
 
@@ -212,7 +213,9 @@ def topk_diagram(
         Model whose mean confidence of rank k is the baseline; by default the first of several models, and for a single
         model the observed rate.
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -233,8 +236,8 @@ def topk_diagram(
     """
     check_choice(lens, "lens", ("top_k", "within_top", "rank"))
     chosen = find_metric(metric)
-    options, rest = metric_words(chosen, keywords)
-    models = read_predictions(topk_diagram, y_true, y_prob, where, rest, chosen.options)
+    check_options(topk_diagram, options, chosen)
+    models = read_predictions("topk_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     numbers = _numbers(k, min(p.k for p in models.values()))
     if baseline is None and len(models) > 1:
         baseline = next(iter(models))

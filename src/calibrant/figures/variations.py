@@ -28,6 +28,7 @@ from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
+from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import FIGURE_PARAMETERS, Diagram, corner_words, finish, legend, square, vector_view, whole_markers
 from .canvas import new_ax, tones_of
@@ -83,7 +84,6 @@ class VariationDiagram(Diagram):
     stated: Floats
     observed: Floats
     vce: float
-    """Variation calibration error: the mean gap over all rows."""
 
     _stated = ("variation", "vce")
 
@@ -129,7 +129,8 @@ def variation_diagram(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> VariationDiagram:
     """Compute the observed against the predicted variation of whole probability vectors, by bins.
 
@@ -149,7 +150,8 @@ def variation_diagram(
     lens : str or Lens, default "canonical"
         Lens with a probability vector per row.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -170,7 +172,7 @@ def variation_diagram(
     (True, True)
     """
     measure = measure_of(variation)
-    view = vector_view(variation_diagram, y_true, y_prob, lens, where, keywords)
+    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     key, cell, count = bins_of_variation(view, measure, binning, bins)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
     table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins, variation == "confidence")
@@ -212,14 +214,11 @@ class UceDiagram(Diagram):
     """
 
     table: BinTable = field(repr=False)
-    """The bins; ``mean_score`` is the mean normalised entropy, ``rate`` the error rate."""
     expected: Floats
-    """Error rate under calibration: one minus the mean of the largest probability."""
     lower: Floats
     upper: Floats
     level: float | None
     uce: float
-    """Uncertainty calibration error: the mean gap over all rows."""
 
     _stated = ("uce", "level")
 
@@ -262,7 +261,8 @@ def uce_diagram(
     lens: str | Lens = "canonical",
     where: Any = None,
     interval: float | None = 0.95,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> UceDiagram:
     """Compute the error rate against the mean normalized entropy, by bins.
 
@@ -281,7 +281,8 @@ def uce_diagram(
     where
     interval : float or None, default 0.95
         Level of the Clopper-Pearson interval of each error rate; None for no intervals.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -302,7 +303,7 @@ def uce_diagram(
     """
     if interval is not None:
         check_fraction(interval, "interval")
-    view = vector_view(uce_diagram, y_true, y_prob, lens, where, keywords)
+    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
     table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)

@@ -13,7 +13,13 @@ from ..binning.parse import bin_table
 from ..errors import UndefinedMetricError
 from ..metrics.bin.debiased import group_moments
 from ..metrics.cumulative.cumulative import null_scale, rank_view
-from ..metrics.cumulative.distributions import bridge_survival, maximum_survival, range_survival, upper_quantile
+from ..metrics.cumulative.distributions import (
+    bridge_survival,
+    brownian_quantile,
+    maximum_survival,
+    range_survival,
+    upper_quantile,
+)
 from ..metrics.point.totals import logit_shift
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
@@ -252,7 +258,7 @@ def _path_found(
         return TestOutcome(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1", by_chance=0.0)
     return TestOutcome(
         survival(asked.statistic / unit),
-        upper_quantile(survival, asked.alpha) * unit,
+        brownian_quantile(survival, asked.alpha) * unit,
         null_distribution,
         {"sigma": unit},
         by_chance=MEANS[survival] * unit,

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
 from .sequential import one_view
+from .significance import source_to_test
 
 Floats = NDArray[np.float64]
 Method = Literal["clopper_pearson", "yang_barber"]
@@ -141,7 +142,7 @@ class CalibrationBand(Record):
         return ["score", "low", "high"], rows
 
 
-@checks_keywords()
+@documents_keywords()
 def calibration_band(
     y_true: Any,
     y_prob: Any = None,
@@ -151,7 +152,8 @@ def calibration_band(
     method: Method = "clopper_pearson",
     lens: str | Lens = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> CalibrationBand:
     r"""Compute a simultaneous confidence band of the calibration curve.
 
@@ -171,7 +173,8 @@ def calibration_band(
         ``"clopper_pearson"`` uses exact binomial bounds [1]_; ``"yang_barber"`` a wider margin around the isotonic curve [2]_.
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -217,7 +220,7 @@ def calibration_band(
         raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
-    view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
+    view = one_view(source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens, "calibration_band")
     if not isinstance(view, View):
         raise LensError("lens", "requires one score per row", "use 'top_label'")
     if view.weight_kind == "importance":

@@ -17,7 +17,7 @@ from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
@@ -26,7 +26,7 @@ from .pvalues import SAME
 from .replicates import many
 from .resampling import RowSampler
 from .seeds import generator, seed_of
-from .significance import read_source, refuse_rows_by_label
+from .significance import Source, source_to_test
 from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ BELT_STEPS, BELT_TOLERANCE, BELT_NO_GAIN = 60, 1e-9, 1e-12
 NODES = 64
 
 
-@checks_keywords()
+@documents_keywords()
 def giviti_test(
     y_true: Any,
     y_prob: Any = None,
@@ -54,7 +54,8 @@ def giviti_test(
     rng: Any = None,
     lens: Any = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> SignificanceResult:
     r"""Test calibration by a polynomial logistic recalibration model, as the GiViTI calibration belt does.
 
@@ -81,7 +82,8 @@ def giviti_test(
     rng
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -136,7 +138,7 @@ def giviti_test(
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
     check_method(method, ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
-    view = view_to_test("giviti_test", y_true, y_prob, lens, where, keywords)
+    view = view_to_test("giviti_test", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     warn_of_sure_scores(view, "giviti_test")
     free = 2 if external else 1
 
@@ -210,10 +212,8 @@ def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> Signific
     )
 
 
-def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]) -> View:
+def view_to_test(name: str, source: Source, lens: Any) -> View:
     """The single view that is tested, with hard labels and without importance weights."""
-    refuse_rows_by_label(where)
-    source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens)
     if len(views) > 1 or isinstance(views[0], VectorView):
         raise LensError("lens", f"{name} tests one event at a time", one_question(source))

@@ -21,7 +21,7 @@ from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_m
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, value_options
 from ..views.view import Rows, View
 from .replicates import draw_events
 
@@ -138,8 +138,7 @@ class Drawn:
 
 def value_of_resample(metric: Metric, keywords: dict[str, Any]) -> Callable[[Drawn], float]:
     """The metric as a function of a resample; NaN where it is undefined."""
-    options = {keyword: value for keyword, value in keywords.items() if keyword not in ("lens", "where")}
-    formula = metric.with_options(**options)
+    formula = metric.with_options(**value_options(keywords))
 
     def value(drawn: Drawn) -> float:
         try:

@@ -16,7 +16,8 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
-from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
+from ..views.keywords import check_options, documents_keywords
+from ..views.lenses import Lens
 from ..views.resolve import paired_models
 from ..views.selections import Selection, parse_selection
 from .resampling import PredictionSampler, RowSampler, Sampler, choose_sampler, refuse_options_of_rows
@@ -127,10 +128,10 @@ def _lower_is_better(metric: Metric) -> bool:
     return not metric.info.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
 
 
-@checks_keywords("metric", catalogue)
+@documents_keywords()
 def compare(
     y_true: Any,
-    models: Mapping[str, Any],
+    models: Mapping[str, Any] | None = None,
     *,
     metric: str | Metric = "brier",
     level: float = 0.95,
@@ -138,8 +139,11 @@ def compare(
     cluster: bool = False,
     rng: Any = None,
     workers: int | None = None,
+    lens: str | Lens | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> Comparison:
     r"""Compare models on the same rows by a paired bootstrap.
 
@@ -149,9 +153,9 @@ def compare(
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        Observed labels.
-    models : mapping of str to array-like
+    y_true : array-like of shape (N,), or mapping of str to Predictions
+        Observed labels; or, without `models`, the `Predictions` of each model, by name, for the same rows.
+    models : mapping of str to array-like, optional
         Predicted probabilities of each model, by name, for the same rows.
     metric : str or Metric, default "brier"
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
@@ -159,12 +163,15 @@ def compare(
     n_resamples : int, default 1000
         Number of bootstrap replicates.
     cluster : bool, default False
-        Whether to resample whole groups (``groups=``). With fewer than 20 groups p-values are too small and intervals too short, which
+        Whether to resample whole groups (those of ``Predictions(..., groups=...)``). With fewer than 20 groups p-values are too small and intervals too short, which
         the result notes: a 5% test of equal models rejected in 11% of simulated data sets with 8 groups.
     rng
     workers
+    lens
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -203,7 +210,8 @@ def compare(
     >>> round(result["good", "flat"].difference, 2)
     -0.21
     """
-    if not isinstance(models, Mapping) or len(models) < 2:
+    several = y_true if models is None else models
+    if not isinstance(several, Mapping) or len(several) < 2:
         raise ArgumentError(
             "models", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
         )
@@ -213,10 +221,11 @@ def compare(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     chosen = catalogue[metric]
-    prediction_keywords = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
-    options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
+    check_options(compare, options, chosen)
+    if lens is not None:
+        options["lens"] = lens
     refuse_options_of_rows(chosen, options)
-    given = paired_models(y_true, models, prediction_keywords)
+    given = paired_models(y_true, models, sample_weight, pos_label)
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))

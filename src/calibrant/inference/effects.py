@@ -14,7 +14,7 @@ from ..binning.parse import bin_cells
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
-from ..metrics.cumulative.distributions import maximum_survival, range_survival, upper_quantile
+from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
 from ..metrics.registry import OWN_TESTS, Metric
 from ..sketches.sketch import Sketch
 from ..views.view import View
@@ -205,7 +205,9 @@ def _path_plan(case: Case) -> Plan:
         (0, int(np.abs(path).argmax())) if case.name == "ecce_mad" else (int(path.argmin()), int(path.argmax()))
     )
     reach, w1 = abs(path[last] - path[first]), abs(spread[last] - spread[first])
-    limit = upper_quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(v0)
+    limit = brownian_quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(
+        v0
+    )
 
     def found(n: int) -> float:
         return case.alpha if reach <= SLIGHT else _normal(math.sqrt(n) * reach - limit, w1)

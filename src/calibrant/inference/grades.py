@@ -17,7 +17,7 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .asymptotic import too_few
@@ -27,7 +27,7 @@ from .metric_tests import few_events
 from .multiplicity import adjust
 from .replicates import cumulative, draw_classes, many
 from .seeds import generator, seed_of
-from .significance import read_source, refuse_rows_by_label
+from .significance import source_to_test
 from .verdicts import SignificanceResult, degrees_of_freedom
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class GradeTest:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.grade_tests([0] * 195 + [1] * 5, [0.01] * 200, grades=["B"] * 200)["B"].light
+    >>> cal.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))["B"].light
     'green'
     """
 
@@ -133,12 +133,11 @@ class GradeTests(Result):
         ]
 
 
-@checks_keywords()
+@documents_keywords()
 def grade_tests(
     y_true: Any,
     y_prob: Any = None,
     *,
-    grades: Any = None,
     edges: Any = None,
     method: Literal["binomial", "jeffreys"] = "binomial",
     alternative: Side = "greater",
@@ -148,7 +147,8 @@ def grade_tests(
     alpha: float = 0.05,
     lens: Any = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> GradeTests:
     r"""Test the calibration of each rating grade.
 
@@ -159,10 +159,8 @@ def grade_tests(
     ----------
     y_true
     y_prob
-    grades : array-like of shape (N,) or str, optional
-        Grade of each row; by default the groups of the predictions.
     edges : array-like, optional
-        Increasing edges of score bands, used as grades instead of `grades`.
+        Increasing edges of score bands, used as grades; by default the grades are the groups of the predictions.
     method : {"binomial", "jeffreys"}, default "binomial"
         Exact binomial test, or the posterior tail probability of the rate under Jeffreys' prior.
     alternative : {"greater", "less", "two-sided"}, default "greater"
@@ -176,7 +174,8 @@ def grade_tests(
     alpha
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -209,23 +208,13 @@ def grade_tests(
     Examples
     --------
     >>> import calibrant as cal
-    >>> tests = cal.grade_tests([0] * 195 + [1] * 5, [0.01] * 200, grades=["B"] * 200)
+    >>> tests = cal.grade_tests(cal.Predictions([0] * 195 + [1] * 5, [0.01] * 200, groups=["B"] * 200))
     >>> round(tests["B"].pvalue, 4)
     0.0517
     """
     check_fraction(alpha, "alpha", 0.05)
     _check_choices(method, alternative, correction, lights)
-    if grades is not None:
-        if edges is not None or "groups" in keywords:
-            raise ArgumentError(
-                "grades",
-                "cannot be combined with edges or groups",
-                "give one of them",
-            )
-        keywords["groups"] = grades
-    if isinstance(y_true, Predictions) and grades is not None:
-        raise InputTypeError("grades", "cannot be combined with Predictions", "pass Predictions(..., groups=...)")
-    view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
+    view = view_to_test("grade_tests", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
     rows, events = (np.asarray(values, dtype=np.float64) for values in sums)
@@ -271,7 +260,8 @@ def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
 
 def _given(view: View) -> tuple[Places, list[Any]]:
     if view.rows is None or view.rows.groups is None:
-        raise InputTypeError("grades", "is missing", "pass the grade of each row or pass edges")
+        problem = "are missing: they are the grade of each row"
+        raise InputTypeError("groups", problem, "pass Predictions(..., groups=...), or edges")
     names = view.rows._predictions.group_names
     return view.rows.groups.astype(np.intp), list(names)
 
@@ -309,7 +299,7 @@ def _light(pvalue: float, lights: tuple[float, float]) -> str:
     return "red" if pvalue <= lights[1] else "amber" if pvalue <= lights[0] else "green"
 
 
-@checks_keywords()
+@documents_keywords()
 def hosmer_lemeshow_multinomial(
     y_true: Any,
     y_prob: Any = None,
@@ -322,7 +312,8 @@ def hosmer_lemeshow_multinomial(
     n_resamples: int = 999,
     rng: Any = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> SignificanceResult:
     r"""Test the calibration of all classes by the multinomial Hosmer-Lemeshow test.
 
@@ -348,7 +339,8 @@ def hosmer_lemeshow_multinomial(
         Number of simulated data sets.
     rng
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -393,8 +385,7 @@ def hosmer_lemeshow_multinomial(
     from scipy.special import chdtrc, chdtri
 
     check_fraction(alpha, "alpha", 0.05)
-    refuse_rows_by_label(where)
-    source, _ = read_source(y_true, y_prob, where, keywords)
+    source = source_to_test(y_true, y_prob, sample_weight, pos_label, where)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = source.class_index(reference, "reference")

@@ -20,8 +20,9 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.progress import track
 from ..util.results import Record, number
-from ..views.keywords import checks_keywords
-from ..views.lenses import has_one_event, shared_name
+from ..views.keywords import check_options, documents_keywords
+from ..views.lenses import Lens, has_one_event, shared_name, value_options
+from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
@@ -142,7 +143,7 @@ class Interval(Record):
         return ["metric", "value", "low", "high", "level", "method"], [row]
 
 
-@checks_keywords("metric", catalogue)
+@documents_keywords()
 def interval(
     y_true: Any,
     y_prob: Any = None,
@@ -156,8 +157,11 @@ def interval(
     exact: bool = False,
     rng: Any = None,
     workers: int | None = None,
+    lens: str | Lens | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> Interval:
     r"""Compute a confidence interval of a metric.
 
@@ -181,7 +185,7 @@ def interval(
     n_resamples : int, default 1000
         Number of bootstrap replicates.
     cluster : bool, default False
-        Whether to resample whole groups (``groups=``), for rows that are dependent within groups; ``"sandwich"`` adds up their
+        Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states.
     stratify : bool, default False
         Whether to resample within classes, so that class counts stay fixed.
@@ -189,8 +193,11 @@ def interval(
         Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
     rng
     workers
+    lens
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -264,16 +271,17 @@ def interval(
     cox_slope 2.139 [1.286, 3.218] (95%, profile)
     """
     chosen = catalogue[metric]
+    check_options(interval, options, chosen)
     if method not in METHODS:
         raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
-    source, options = read_source(y_true, y_prob, where, keywords)
+    source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     refuse_options_of_rows(chosen, options)
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
     own = own_intervals(chosen, {**chosen.options, **metric_keywords})
-    value = value_of(chosen, views, metric_keywords)
+    value = value_of(chosen, views, value_options(options))
     view = views[0]
     if not math.isfinite(value):
         method = _for_infinite(method, chosen, own, view)

@@ -22,7 +22,7 @@ from ..metrics.hints import warn_of_sure_scores
 from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from .means import two_sided_quantile
 from .significance import refuse_rows_by_label
@@ -172,7 +172,7 @@ class MultinomialRecalibration(Result):
         return [*lines, *(f"note: {note}" for note in self.notes)]
 
 
-@checks_keywords()
+@documents_keywords()
 def multinomial_recalibration(
     y_true: Any,
     y_prob: Any = None,
@@ -181,7 +181,8 @@ def multinomial_recalibration(
     level: float = 0.95,
     edge: Edge = "clip",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> MultinomialRecalibration:
     r"""Estimate calibration intercepts and slopes of several classes by multinomial recalibration.
 
@@ -200,7 +201,8 @@ def multinomial_recalibration(
         Probabilities within 1e-12 of 0 or 1, whose log-ratios are infinite or nearly so: ``"clip"`` truncates them, where single rows can determine the fit;
         ``"drop"`` leaves out their rows. A warning states how many there are.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -263,7 +265,7 @@ def multinomial_recalibration(
     check_choice(edge, "edge", ("clip", "drop"))
     check_fraction(level, "level")
     refuse_rows_by_label(where)
-    p = as_predictions(y_true, y_prob, keywords, where)
+    p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     if p.kind not in ("binary", "multiclass") or p.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = 0 if reference is None else p.class_index(reference, "reference")

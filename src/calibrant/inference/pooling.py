@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, percent, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from .means import two_sided_quantile
 
 Floats = NDArray[np.float64]
@@ -163,7 +163,7 @@ def trend_words(trend: Trend, unit: str = "unit of the covariate") -> str:
     return f"trend {number(trend.slope)} {ends} per {unit}, p = {pvalue_text(trend.pvalue)}"
 
 
-@checks_keywords(taken=())
+@documents_keywords()
 def pool_estimates(
     estimates: Any,
     standard_errors: Any,

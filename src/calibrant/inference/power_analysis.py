@@ -15,7 +15,7 @@ from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import check_options, documents_keywords
 from .effects import (
     SLIGHT,
     Case,
@@ -101,7 +101,7 @@ class PowerResult(Record):
         return ["test", "rows", "power", "low", "high", "level"], [row]
 
 
-@checks_keywords("test", catalogue, taken=("lens",), view=())
+@documents_keywords()
 def power(
     test: str | Metric | Callable[..., Any],
     n: int,
@@ -193,6 +193,7 @@ def power(
       analytic
     """
     check_whole(n, "n")
+    _check_options(power, test, options)
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and is_too_small(case, n)):
@@ -202,7 +203,7 @@ def power(
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
 
-@checks_keywords("test", catalogue, taken=("lens",), view=())
+@documents_keywords()
 def sample_size(
     test: str | Metric | Callable[..., Any],
     *,
@@ -281,6 +282,7 @@ def sample_size(
     4,040 rows for power at least 0.8000 of ecce_mad at level 0.05; alternative: event rate 0.02 above the score.
       analytic; conservative: the formula is a lower bound of the power
     """
+    _check_options(sample_size, test, options)
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
@@ -376,6 +378,13 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
     if enough is None:
         return None
     return gap(float(brentq(excess, steps[enough - 1], steps[enough], xtol=1e-12)))
+
+
+def _check_options(function: Callable[..., Any], test: Any, options: dict[str, Any]) -> None:
+    """Raise for an option that the metric does not have; those of a function of the user are not known."""
+    if isinstance(test, (str, Metric)):
+        own = {keyword: value for keyword, value in options.items() if keyword != "lens"}
+        check_options(function, own, catalogue[test])
 
 
 def _case(

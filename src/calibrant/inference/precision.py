@@ -14,7 +14,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from .effects import nodes_of, normal_quantile
 from .means import two_sided_quantile
 from .simulation.population import Population
@@ -198,7 +198,7 @@ class PrecisionResult(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@checks_keywords(taken=(), texts=SHARED_HERE)
+@documents_keywords(table=SHARED_HERE)
 def precision_sample_size(
     scores: Any = None,
     *,
@@ -358,7 +358,7 @@ def precision_sample_size(
     )
 
 
-@checks_keywords(taken=(), texts=SHARED_HERE)
+@documents_keywords(table=SHARED_HERE)
 def expected_precision(
     n: int,
     scores: Any = None,

@@ -22,7 +22,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.drawn import Draw, DrawnView, draw_views
-from ..views.lenses import FLATTENED, AnyView, has_one_event
+from ..views.lenses import FLATTENED, AnyView, has_one_event, text_of_lens, value_options
 from ..views.resolve import are_kept
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
@@ -295,8 +295,8 @@ class PredictionSampler:
     def _whole_views(self, metric: Metric, keywords: dict[str, Any]) -> list[View] | None:
         """The views of the original rows, if each row has one score in each that depends on no other row; else None."""
         given = view_keywords(metric, keywords)
-        lens = given.get("lens", "")
-        if len(given) > ("lens" in given) or not isinstance(lens, str) or metric.ordinal:
+        lens = text_of_lens(given.get("lens", ""))
+        if len(given) > ("lens" in given) or lens is None or metric.ordinal:
             return None
         if (metric.id, lens) not in self.known:
             views = metric.views(self.predictions, **given)
@@ -465,8 +465,7 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:
     """Let the interval and the test of a metric use its value, which was computed from the same data and options."""
-    keywords = {keyword: option for keyword, option in options.items() if keyword != "lens"}
-    value_of(metric, metric.views(source, **view_keywords(metric, options)), keywords, value)
+    value_of(metric, metric.views(source, **view_keywords(metric, options)), value_options(options), value)
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:

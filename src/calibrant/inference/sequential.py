@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ROWS_INSTEAD, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
-from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, Lens
-from ..views.resolve import views_of
-from ..views.view import VectorView, View
+from ..views.resolve import Source as AnySource
+from ..views.resolve import resolve, views_of
+from ..views.view import Summary, VectorView, View
 from .e_values import (
     beta_increments,
     impossible_rows,
@@ -34,7 +34,7 @@ from .e_values import (
     transforms,
 )
 from .seeds import generator, seed_of
-from .significance import read_source, refuse_rows_by_label
+from .significance import Source, refuse_rows_by_label
 
 Floats = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ class EValue(Record):
         return ["method", "e-value", "largest", "p-value", "lens", "rows"], [row]
 
 
-@checks_keywords()
+@documents_keywords()
 def safe_hosmer_lemeshow(
     y_true: Any,
     y_prob: Any = None,
@@ -158,7 +158,8 @@ def safe_hosmer_lemeshow(
     lens: str | Lens = "auto",
     rng: Any = 0,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> EValue:
     r"""Test calibration by an e-value with isotonic alternatives.
 
@@ -180,7 +181,8 @@ def safe_hosmer_lemeshow(
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the splits.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -223,7 +225,9 @@ def safe_hosmer_lemeshow(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_whole(splits, "splits")
-    view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
+    view = _one_score(
+        _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "safe_hosmer_lemeshow")
+    )
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
@@ -232,7 +236,7 @@ def safe_hosmer_lemeshow(
     return _result(f"isotonic, mean over {splits} random splits", view, alpha, log_mean(logs)[None], logs, False)
 
 
-@checks_keywords()
+@documents_keywords()
 def sequential_test(
     y_true: Any,
     y_prob: Any = None,
@@ -241,7 +245,8 @@ def sequential_test(
     alpha: float = 0.05,
     lens: str | Lens = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> EValue:
     r"""Test calibration sequentially by an e-process of the residuals.
 
@@ -260,7 +265,8 @@ def sequential_test(
     alpha
     lens
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -299,7 +305,9 @@ def sequential_test(
     (True, 9)
     """
     check_fraction(alpha, "alpha", 0.05)
-    view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "sequential_test"))
+    view = _one_score(
+        _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "sequential_test")
+    )
     outcome, score = view.outcome, view.score
     whole = np.cumsum(newton_increments(outcome, score))
     if bins is None:
@@ -321,7 +329,7 @@ def sequential_test(
     )
 
 
-@checks_keywords()
+@documents_keywords()
 def pit_test(
     y_true: Any,
     y_prob: Any = None,
@@ -331,7 +339,8 @@ def pit_test(
     lens: str | Lens = "canonical",
     rng: Any = 0,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> EValue:
     r"""Test calibration sequentially by probability integral transforms.
 
@@ -352,7 +361,8 @@ def pit_test(
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the randomised transforms.
     where
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -388,7 +398,7 @@ def pit_test(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_whole(lag, "lag")
-    view = _ordered(y_true, y_prob, lens, where, keywords, "pit_test")
+    view = _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "pit_test")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
     paths = []
     for start in range(min(lag, view.n)):
@@ -420,10 +430,8 @@ def _result(
     return EValue(method, view.n, view.lens, alpha, anytime, log_path if anytime else log_path[-1:], ends)
 
 
-def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
+def one_view(source: Source, lens: str | Lens, who: str) -> AnyView:
     """The single view of hard labels that a lens yields."""
-    refuse_rows_by_label(where)
-    source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens, "canonical")
     if len(views) > 1:
         raise LensError(
@@ -434,12 +442,13 @@ def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: d
     return views[0]
 
 
-def _ordered(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
-    if isinstance(y_true, Sketch):
+def _ordered(source: AnySource, lens: str | Lens, where: Any, who: str) -> AnyView:
+    if isinstance(source, Summary):
         raise ArgumentError(
             "y_true", f"{who} requires the order of the rows, which a sketch does not keep", ROWS_INSTEAD
         )
-    view = one_view(y_true, y_prob, lens, where, keywords, who)
+    refuse_rows_by_label(where)
+    view = one_view(source, lens, who)
     if view.weight is not None and (view.weight != 1).any():
         raise WeightsNotSupportedError(who, "does not support weights", "drop the weights")
     return view

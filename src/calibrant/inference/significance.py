@@ -14,8 +14,9 @@ from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
-from ..views.lenses import has_one_event, shared_name, single_event
+from ..views.keywords import check_options, documents_keywords
+from ..views.lenses import Lens, has_one_event, shared_name, single_event, value_options
+from ..views.resolve import Source as AnySource
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
@@ -51,7 +52,7 @@ MOST_ROUNDS = 20
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
-@checks_keywords("metric", catalogue)
+@documents_keywords()
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -65,8 +66,11 @@ def assess(
     exact: bool = False,
     rng: Any = None,
     workers: int | None = None,
+    lens: str | Lens | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> SignificanceResult:
     r"""Test whether the value of a metric is compatible with calibrated predictions.
 
@@ -99,8 +103,11 @@ def assess(
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
     workers
+    lens
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metric.
 
     Returns
@@ -160,11 +167,12 @@ def assess(
     brier = 0.09000 is statistically significant at 5% (p = 0.002).
     """
     chosen = catalogue[metric]
+    check_options(assess, options, chosen)
     check_fraction(alpha, "alpha", 0.05)
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
-    source, options = read_source(y_true, y_prob, where, keywords)
+    source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
@@ -203,7 +211,7 @@ def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceR
     return replace(result, unused=unused)
 
 
-@checks_keywords("metrics", catalogue)
+@documents_keywords()
 def assess_many(
     y_true: Any,
     y_prob: Any = None,
@@ -216,8 +224,11 @@ def assess_many(
     exact: bool = False,
     rng: Any = None,
     workers: int | None = None,
+    lens: str | Lens | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> SignificanceTable:
     r"""Test several metrics on the same simulated data sets and correct for multiplicity.
 
@@ -242,8 +253,11 @@ def assess_many(
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
     workers
+    lens
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the metrics; each metric receives those it accepts.
 
     Returns
@@ -290,6 +304,7 @@ def assess_many(
     chosen = [catalogue[m] for m in named]
     if not chosen:
         raise ArgumentError("metrics", "is empty", "name at least one")
+    check_options(assess_many, options, *chosen)
     if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
         raise ArgumentError(
             "correction", f"must be 'holm', 'benjamini_hochberg', 'min_p' or 'none'; got {correction!r}"
@@ -297,7 +312,7 @@ def assess_many(
     check_fraction(alpha, "alpha", 0.05)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
-    source, options = read_source(y_true, y_prob, where, keywords)
+    source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
@@ -326,14 +341,22 @@ def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     return np.maximum((1 + counts) / (1 + len(null)), pvalues)
 
 
-def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
-    """Validated predictions or a view, and the keywords that are options of metrics."""
-    own = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
-    options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
-    source = resolve(y_true, y_prob, own, where)
-    if isinstance(source, Summary) and options.get("edge") == "drop":
+def read_source(
+    source: AnySource, lens: str | Lens | None, options: Mapping[str, Any]
+) -> tuple[Source, dict[str, Any]]:
+    """Predictions or a view, and the options of a metric with the lens; a sketch becomes the view of the lens."""
+    if not isinstance(source, Summary):
+        return source, {**options} if lens is None else {**options, "lens": lens}
+    if options.get("edge") == "drop":
         refuse_dropped()
-    return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
+    return source.view(lens or "auto"), {**options}
+
+
+def source_to_test(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any, where: Any) -> Source:
+    """Predictions or a view, of rows that were not selected by their labels."""
+    refuse_rows_by_label(where)
+    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+    return source.view() if isinstance(source, Summary) else source
 
 
 def refuse_rows_by_label(where: Any) -> None:
@@ -347,7 +370,7 @@ def refuse_rows_by_label(where: Any) -> None:
 
 
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
-    known = {*metric.options, "lens", "combine", "class_weight"}
+    known = {*metric.options, "lens"}
     return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
@@ -372,10 +395,10 @@ def _asked(
         raise ArgumentError("metric", problem, "use 'esce' or 'accuracy'")
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
-    keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
-    value = value_of(metric, views, keywords)
+    value = value_of(metric, views, value_options(options))
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
-    return TestInput(metric, {**metric.options, **keywords}, views, value, alpha, side, n_resamples, seed)
+    own = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    return TestInput(metric, own, views, value, alpha, side, n_resamples, seed)
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from ..metrics.registry import Metric
 from ..metrics.sum_forms import Binned, Linear, Sums, TableView
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
 from .cells import CellSampler, Draws, Plan
 from .lines import Lines, reads_table, tables_of_sums
@@ -128,8 +128,8 @@ def draws_at_once(
     workers: int | None,
 ) -> Floats | None:
     """Values of a metric on all resamples; None where these are evaluated one by one."""
-    # Classes that are combined, and rows that are selected, are not options of the formula.
-    if not {*metric.options, "lens"}.issuperset(options):
+    # How classes are combined, and rows that are selected, are not options of the formula.
+    if not {*metric.options, "lens"}.issuperset(options) or combination(options.get("lens")):
         return None
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
     if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins

@@ -81,6 +81,23 @@ def positive_of(classes: Sequence[Any]) -> int | None:
     return None
 
 
+def two_classes(labels: NDArray[Any]) -> tuple[Any, Any] | None:
+    """Return the negative and the positive one of two text labels, if their names determine it; None otherwise.
+
+    >>> two_classes(np.array(["no", "yes", "no"])), two_classes(np.array(["1", "1"])), two_classes(np.array(["cat", "dog"]))
+    (('no', 'yes'), ('0', '1'), None)
+    """
+    try:
+        seen = sorted(set(labels.tolist()))
+    except TypeError:  # labels of several types
+        return None
+    if len(seen) == 1:
+        other = {"0": "1", "1": "0"}.get(seen[0]) or opposite_of(seen[0])
+        seen += [] if other is None else [other]
+    place = positive_of(seen)
+    return None if place is None else (seen[1 - place], seen[place])
+
+
 def positive_last(names: list[str], pattern: str) -> list[str]:
     """Return columns of scores with that of the positive class last, if there are two and their names determine it.
 

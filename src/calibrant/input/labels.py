@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,18 @@ from numpy.typing import NDArray
 from ..errors import (
     InputTypeError,
     LabelError,
+    ProbabilityError,
     ShapeError,
     SwappedArgumentsError,
 )
 from ..util.blocks import map_blocks, rows_per_block
-from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
+from .convert import SUM_TOLERANCE, Column, _short, frozen, is_hashable, is_missing, is_number, missing_values, numbers
+from .frames import classes_of_columns, two_classes
+from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
+
+if TYPE_CHECKING:
+    from .columns import Columns
+    from .scores import Probabilities
 
 Array = NDArray[Any]
 
@@ -24,6 +31,105 @@ POSITIVE_ALONE = "drop pos_label or pass the column of the positive class alone"
 SWAP = "pass (y_true, y_prob): labels first, probabilities second"
 PER_CLASS = "pass one 0/1 column per class"
 UNLABELLED = "drop the rows without a label"
+
+
+class Labels(NamedTuple):
+    """Encoded labels with the names of the classes, and the predicted class of each row."""
+
+    codes: Array | None
+    """Class indices; None for soft labels."""
+    soft: Array | None
+    classes: tuple[Any, ...] | None
+    class_order: tuple[int, ...] | None
+    """Columns in increasing order of their classes, for ordered classes; None if the order is unknown."""
+    top_score: Array | None = None
+    """Largest probability of each row of several columns."""
+    top_correct: Array | None = None
+    positive: Any = None
+    """Label that was taken as the positive class of two because of its name; None where this was stated."""
+
+
+def read_labels(
+    columns: Columns, probabilities: Probabilities, soft: bool, check: Callable[[Array, Array], bool] | None = None
+) -> Labels:
+    """Return the encoded labels, and check the values of the probabilities in the same pass where that is possible.
+
+    `check` is a check of one score per row and labels, before the usual one and instead of it if it returns True.
+    """
+    classes, positive = _classes_of(columns, probabilities, soft)
+    order: tuple[int, ...] | None = tuple(range(probabilities.k))
+    if classes is not None and probabilities.k > 2:
+        order = class_order(classes, columns.categories, columns.by_columns)
+    pos_label = columns.pos_label if positive is None else positive
+    try:
+        if soft or probabilities.kind == "multilabel":
+            return _several_per_row(columns, probabilities, soft, classes, order)
+        if pos_label is None and classes is None:
+            quick = _read_quickly(columns.labels.array, probabilities, check)
+            if quick is not None:
+                return Labels(quick[0], None, None, order, *quick[1:])
+        codes = encode_labels(columns.labels, probabilities.k, classes, pos_label, probabilities.probs)
+        if pos_label is not None:
+            classes = names_around(columns.labels.array, classes, pos_label)
+        return Labels(codes, None, classes, order, *_check_values(probabilities, codes), positive)
+    except ProbabilityError as error:
+        names = columns.names if columns.names is not None and len(columns.names) == probabilities.k else classes
+        if names is None or not isinstance(error.column, int) or error.column >= len(names):
+            raise
+        raise error.replaced(column=str(names[error.column])) from None
+
+
+def _classes_of(columns: Columns, probabilities: Probabilities, soft: bool) -> tuple[tuple[Any, ...] | None, Any]:
+    """Return the names of the classes, and the positive one of two labels whose names alone determine it."""
+    classes, pos_label, labels = columns.classes, columns.pos_label, columns.labels.array
+    exclusive = not soft and probabilities.kind in ("binary", "multiclass")
+    if columns.names is not None and pos_label is None and exclusive:
+        classes = classes_of_columns(columns.names, classes, labels)
+    if classes is not None:
+        return class_names(classes, probabilities.k), None
+    plain = exclusive and pos_label is None and probabilities.probs.ndim == 1 and labels.ndim == 1
+    pair = two_classes(labels) if plain and labels.dtype.kind in "USO" and is_text(labels) else None
+    return pair, None if pair is None else pair[1]
+
+
+def _several_per_row(
+    columns: Columns, probabilities: Probabilities, soft: bool, classes: tuple[Any, ...] | None, order: Any
+) -> Labels:
+    """Soft labels, or those of several classes per row."""
+    if columns.pos_label is not None:
+        raise LabelError("pos_label", "cannot be combined with soft or multilabel labels", "drop one of them")
+    probs, multilabel = probabilities.probs, probabilities.kind == "multilabel"
+    if not soft:
+        codes = multilabel_targets(columns.labels, probs.shape)
+        return Labels(codes, None, classes, order, *_check_values(probabilities, codes))
+    shares = soft_targets(columns.labels, probabilities.k, probs.ndim == 1, multilabel)
+    return Labels(None, shares, classes, order, *_check_values(probabilities, None))
+
+
+def _check_values(probabilities: Probabilities, codes: Array | None) -> tuple[Array | None, Array | None]:
+    """Check the values of the probabilities; return the largest of each row of several, and whether it belongs to the label."""
+    if probabilities.probs.ndim == 1 or probabilities.kind == "multilabel":
+        check_vector(probabilities.probs)
+        return None, None
+    return check_matrix(probabilities.probs, codes, probabilities.tolerance, not probabilities.is_stated)
+
+
+def _read_quickly(
+    labels: Array, probabilities: Probabilities, check: Callable[[Array, Array], bool] | None
+) -> tuple[Array, Array | None, Array | None] | None:
+    """Check probabilities and labels in one pass; return None if that is not possible or something is invalid."""
+    if labels.ndim != 1:
+        return None
+    probs = probabilities.probs
+    if labels.dtype == np.bool_:
+        labels = labels.view(np.uint8)
+    if probs.ndim == 1:
+        checked = check is not None and check(frozen(probs), frozen(labels))
+        return (labels, None, None) if checked or quick_vector(probs, labels) else None
+    top = quick_matrix(probs, labels, probabilities.tolerance)
+    if top is None:
+        return None
+    return labels.astype(np.uint8 if probabilities.k == 2 else np.intp, copy=False), *top
 
 
 def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:

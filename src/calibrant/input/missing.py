@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -374,28 +373,6 @@ def explained(
     return missing_error(found, error) if at_fault else error
 
 
-_latest: ContextVar[Dropped | None] = ContextVar("latest", default=None)
-
-
-def dropping(dropped: Dropped) -> None:
-    """Note what was dropped, for the result of the function that runs."""
-    _latest.set(dropped)
-
-
-class dropped_by:
-    """Context in which rows may be dropped; ``found`` is what was."""
-
-    found: Dropped | None = None
-
-    def __enter__(self) -> dropped_by:
-        self._token = _latest.set(None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.found = _latest.get()
-        _latest.reset(self._token)
-
-
 def on_same_rows(
     parts: Mapping[str, Predictions], places: Mapping[str, NDArray[np.int64]] | None = None
 ) -> dict[str, Predictions]:
@@ -428,8 +405,6 @@ def on_same_rows(
         together[name] = part.take(order[kept[rows[name][order]]])
         if dropped.n:
             together[name].kept, together[name].dropped = kept, dropped
-    if dropped.n:
-        dropping(dropped)
     return together
 
 

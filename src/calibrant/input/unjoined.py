@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, InputTypeError, ShapeError, UnknownArgumentError
-from .convert import as_entries, codes_of, is_frame, pick_columns
+from ..errors import InputError, InputTypeError, ShapeError
+from .convert import as_entries, codes_of
 from .predictions import Predictions
 
 
-def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords: Any) -> Predictions:
+def join_events(
+    y_true: Any, y_prob: Any = None, *, keys: Any = None, sample_weight: Any = None, pos_label: Any = None
+) -> Predictions:
     """Join the two rows of each event in logs whose labels were not joined to the predictions.
 
     Such a log has one row with label 0 for every prediction, written when it was made, and a further row with label 1 for each event, written
@@ -21,15 +23,17 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
 
     Parameters
     ----------
-    y_true : array-like of shape (N,), frame or Predictions
-        Labels, 0 and 1 or two class names; `pos_label` names the event.
+    y_true : array-like of shape (N,) or Predictions
+        Labels, 0 and 1 or two class names; `pos_label` names the event. Or `Predictions`, and `y_prob` is then left out.
     y_prob : array-like of shape (N,), optional
         Predicted probabilities of the event.
-    keys : array-like of shape (N,) or str, optional
-        Identifier of the prediction that a row belongs to, or its column in the frame. By default rows with the same probability, weight, group and features
+    keys : array-like of shape (N,), optional
+        Identifier of the prediction that a row belongs to. By default rows with the same probability, weight, group and features
         belong together, which is sufficient for metrics: which of several equal rows is removed does not matter.
-    **keywords
-        Keywords of `Predictions`, such as `sample_weight`, `groups`, `pos_label` or the columns `label` and `prob` of a frame.
+    sample_weight : array-like of shape (N,), optional
+        Importance weight of each row.
+    pos_label : object, optional
+        Label of the event.
 
     Returns
     -------
@@ -44,8 +48,6 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
         If there are more than two classes, soft labels or `counts`.
     ShapeError
         If `keys` does not have one entry per row.
-    UnknownArgumentError
-        If a keyword is not one of `Predictions`.
 
     See Also
     --------
@@ -66,15 +68,11 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
     >>> round(cal.expected_observed_ratio(joined), 4)
     1.15
     """
-    known = Predictions.__init__.__kwdefaults__ or {}
-    for word in keywords:
-        if word not in known:
-            hint = f"join_events accepts keys, {', '.join(known)}"
-            raise UnknownArgumentError(word, "unexpected keyword of join_events", hint)
-    if isinstance(keys, str) and is_frame(y_true):
-        keys = pick_columns(y_true, keys, "keys")
-    given = isinstance(y_true, Predictions) and y_prob is None and not keywords
-    rows = y_true if given else Predictions(y_true, y_prob, **keywords)
+    alone = y_prob is None and sample_weight is None and pos_label is None
+    if isinstance(y_true, Predictions) and alone:
+        rows = y_true
+    else:
+        rows = Predictions(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if rows.kind != "binary" or rows.labels is None:
         raise InputTypeError("y_true", f"unjoined rows have one event with hard labels; got {rows.kind} predictions")
     if rows.weight_kind == "counts":

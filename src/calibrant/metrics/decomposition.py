@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
@@ -20,12 +19,12 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
 )
-from ..input.convert import column, is_frame, is_number, numbers, pick_columns
+from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.results import Record, number
-from ..views.keywords import VIEW_KEYWORDS, checks_keywords
+from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, single_event
-from ..views.resolve import as_predictions, resolve, views_of
+from ..views.resolve import Source, as_predictions, resolve, views_of
 from ..views.selections import Selection, parse_selection, select
 from ..views.view import Summary, VectorView, View
 from .registry import Metric, catalogue
@@ -121,7 +120,7 @@ class Decomposition(Record):
         return ["part", "value"], [[name, number(value)] for name, value in parts]
 
 
-@checks_keywords("score", catalogue, view=())
+@documents_keywords()
 def decompose(
     y_true: Any,
     y_prob: Any = None,
@@ -132,7 +131,9 @@ def decompose(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens | None = None,
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> Decomposition:
     r"""Decompose a proper score into miscalibration, discrimination and uncertainty.
 
@@ -161,7 +162,9 @@ def decompose(
         Which binary event of the predictions is evaluated. By default all classes together, or ``"auto"`` where one score per row
         is required.
     where
-    **keywords
+    sample_weight
+    pos_label
+    **options
         Options of the score.
 
     Returns
@@ -210,7 +213,7 @@ def decompose(
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
-    options = {word: keywords.pop(word) for word in proper.options if word in keywords}
+    check_options(decompose, options, proper)
     for word, value in options.items():
         if (proper.id, word) in _IMPROPER and value is not None:
             raise ArgumentError(
@@ -221,7 +224,7 @@ def decompose(
         raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
     whole = isinstance(binning, (KDTree, SimplexGrid))
     usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
-    view = _one_view(y_true, y_prob, lens, usual, where, keywords)
+    view = _one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, usual)
     if method == "auto" and not binned:
         view = _as_one_score(view)
         method = "corp" if isinstance(view, View) else "auto"
@@ -289,11 +292,8 @@ def _proper_score(score: Any) -> Metric:
     return metric
 
 
-def _one_view(
-    y_true: Any, y_prob: Any, lens: str | Lens | None, usual: str, where: Any, keywords: dict[str, Any]
-) -> AnyView:
+def _one_view(source: Source, lens: str | Lens | None, usual: str) -> AnyView:
     """Return the view of `lens`, or of the `usual` lens by default."""
-    source = resolve(y_true, y_prob, keywords, where)
     if lens is None:
         whole = isinstance(source, Predictions) and source.kind in ("binary", "multiclass")
         lens = usual if whole else "auto"
@@ -382,9 +382,18 @@ def _isotonic(view: View) -> Floats:
     return values
 
 
-@checks_keywords("score", catalogue)
+@documents_keywords()
 def skill_score(
-    y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **keywords: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    score: str | Metric = "brier",
+    reference: Any = None,
+    lens: str | Lens | None = None,
+    where: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    **options: Any,
 ) -> float:
     r"""Compute the skill of forecasts relative to a reference forecast.
 
@@ -400,7 +409,11 @@ def skill_score(
         Reference forecast. By default the class proportions of these rows, the best constant in hindsight. For an honest
         out-of-sample comparison pass the proportions of the training data: a number for two classes, or one number per class. Or
         another forecast, with the shape and scale of `y_prob`; an array of that shape is taken as a forecast.
-    **keywords
+    lens
+    where
+    sample_weight
+    pos_label
+    **options
         Options of the score.
 
     Returns
@@ -444,18 +457,18 @@ def skill_score(
     metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
         raise ArgumentError("score", f"{metric.id!r} has no finite optimum", "use 'brier' or 'nll'")
-    options = {word: keywords.pop(word) for word in (*metric.options, *VIEW_KEYWORDS) if word in keywords}
-    where = options.pop("where", None)
+    check_options(skill_score, options, metric)
     whole: Any
     other: Any
     if isinstance(y_true, (View, VectorView, Summary)):
-        (whole,) = views_of(resolve(y_true, y_prob, keywords, where), "auto")
+        (whole,) = views_of(resolve(y_true, y_prob, sample_weight, pos_label, where), "auto")
         if reference is not None:
             raise InputTypeError("reference", "cannot be added to a view", "pass arrays or Predictions")
         other = with_forecast(whole, constant_forecast(proportions(whole), whole.n))
     else:
-        whole, other = reference_of(y_true, y_prob, reference, where, keywords)
-    return _skill(metric, metric(whole, **options), metric(other, **options))
+        given = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        whole, other = _reference_of(given, reference, where)
+    return _skill(metric, metric(whole, lens=lens, **options), metric(other, lens=lens, **options))
 
 
 def _skill(metric: Metric, value: float, reached: float) -> float:
@@ -495,15 +508,9 @@ def constant_forecast(share: Floats, n: int) -> Floats:
     return np.tile(share, (n, 1)) if share.ndim else np.full(n, float(share))
 
 
-def reference_of(
-    y_true: Any, y_prob: Any, reference: Any, where: Any, keywords: Mapping[str, Any]
-) -> tuple[Predictions, Predictions]:
+def _reference_of(given: Predictions, reference: Any, where: Any) -> tuple[Predictions, Predictions]:
     """The predictions that `where` keeps, and the same rows with the forecast of the reference."""
-    if isinstance(reference, str) and is_frame(y_true):
-        reference = pick_columns(y_true, reference, "reference")
-    given = as_predictions(y_true, y_prob, keywords)
     kept = parse_selection(where, given)
-    mend = {word: keywords[word] for word in ("clip", "normalize", "sum_tolerance") if word in keywords}
     if reference is None:
         return kept, _with_probs(kept, constant_forecast(_class_proportions(kept), kept.n))
     if is_number(reference):
@@ -514,10 +521,10 @@ def reference_of(
         values = values if given.kept is None else values[given.kept]
         if where is not None:
             values = values[(where if isinstance(where, Selection) else select.mask(where)).mask(given)]
-        return kept, _with_probs(kept, values, "logit" if given.logits is not None else "prob", **mend)
+        return kept, _with_probs(kept, values, "logit" if given.logits is not None else "prob")
     if values.shape == (given.k,) and given.kind != "confidence":
         share = values[1] if kept.probs.ndim == 1 else values
-        return kept, _with_probs(kept, constant_forecast(np.asarray(share, np.float64), kept.n), **mend)
+        return kept, _with_probs(kept, constant_forecast(np.asarray(share, np.float64), kept.n))
     raise ShapeError(
         "reference",
         f"expected shape {(rows, *given.probs.shape[1:])} or {given.k} numbers, got shape {values.shape}",
@@ -543,7 +550,7 @@ def _class_proportions(p: Predictions) -> Floats:
     return np.clip((weight * targets.T).sum(axis=-1) / weight.sum(), 0, 1)
 
 
-def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) -> Predictions:
+def _with_probs(p: Predictions, probs: Array, input: Any = "prob") -> Predictions:
     """Return the same rows with other probabilities, which are checked; the remaining data are not checked again."""
     weight: dict[str, Any] = {}
     if p.weight is not None:
@@ -556,7 +563,6 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
             input="confidence" if p.kind == "confidence" else input,
             multilabel=multilabel,
             **weight,
-            **mend,
         )
     except InputError as error:  # it speaks of y_prob, which is in order
         raise error.replaced(argument="reference") from None

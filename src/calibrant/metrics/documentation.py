@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from ..views.keywords import PREDICTION_KEYWORDS, SHARED, VIEW_KEYWORDS
+from ..views.keywords import SHARED
 from .signature import build_signature
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ OPTIONS = {
     "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates). ``'levels'`` is one bin per distinct score, for scores with few values.",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, ``'quantile'`` (at interpolated quantiles, as in scikit-learn), a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
-    "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",
+    "class_weight": "Weight of each class.",
 }
 # Types of options whose annotation does not state them.
 TYPES = {
@@ -166,8 +166,9 @@ def example_of(metric: Metric) -> Example:
     data: tuple[str, ...] = BINARY if needs or metric.lens in BINARY_LENSES else THREE_CLASSES
     if metric.id in MANY_ROWS:
         data = tuple(f"{line} * 5" for line in BINARY)
-    given = "".join(f", {need}={need}" for need in needs)
-    call = f"cal.{metric.id}(y_true, y_prob{given})"
+    further = "".join(f", {need}={need}" for need in needs)
+    arguments = f"cal.Predictions(y_true, y_prob{further})" if needs else "y_true, y_prob"
+    call = f"cal.{metric.id}({arguments})"
     return Example((*data, *(NEEDED[need] for need in needs)), call, example_values().get(metric.id, ""))
 
 
@@ -301,14 +302,14 @@ def _shared(metric: Metric, name: str) -> tuple[str, str, str]:
     text = " ".join(text.split())
     if name == "lens":
         kind = f'str or Lens, default "{metric.lens}"'
-    elif name == "combine":
-        text += f' By default ``"{metric.combine}"``' + (
-            ', or ``"max"`` with an infinite norm.' if "norm" in metric.options else "."
-        )
-    elif name in metric.needs:
+        text += f' The values of several classes are combined by ``"{metric.combine}"``'
+        text += ', or by ``"max"`` with an infinite norm,' if "norm" in metric.options else ""
+        text += ' unless the lens states it, as ``classwise(combine="max")``.'
+    elif name == "y_true":
+        own = [need for need in metric.needs if need != "labels"]
         instead = " or ".join(f"`{other}`" for other in metric.instead)
-        kind = kind if instead else kind.removesuffix(", optional")
-        text += f" Required by this metric, unless {instead} is given." if instead else " Required by this metric."
+        for need in own:
+            text += f" This metric requires ``Predictions(..., {need}=...)``" + (f", or {instead}." if instead else ".")
     return name, kind, text
 
 
@@ -325,7 +326,7 @@ def parameters_of(metric: Metric) -> list[tuple[str, str, str]]:
         for name in metric.options
         for kind in [_type(metric, name)]
     ]
-    shared = [name for name in (*VIEW_KEYWORDS, *PREDICTION_KEYWORDS) if name not in metric.options]
+    shared = ("lens", "where", "sample_weight", "pos_label")
     first = [_shared(metric, name) for name in ("y_true", "y_prob")]
     return [*first, *own, *(_shared(metric, name) for name in shared)]
 

@@ -20,10 +20,11 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..input.convert import is_number
+from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.progress import track
 from ..util.results import Record, number, pvalue_text
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, single_event
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
@@ -318,7 +319,7 @@ def permuted(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
         yield outcome
 
 
-@checks_keywords()
+@documents_keywords()
 def grouping_loss(
     y_true: Any,
     y_prob: Any = None,
@@ -332,14 +333,16 @@ def grouping_loss(
     rng: Any = 0,
     lens: str | Lens = "auto",
     where: Any = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> GroupingLoss:
     r"""Decompose the Brier score into calibration, grouping and irreducible loss, with the help of features.
 
     A calibrated score can be far from the probability of single rows, if rows with the same score have different probabilities: this is
     the grouping loss. No recalibration of the score removes it, but a better model, or the use of further features, can. It is
     estimated as the variance of the observed rate between regions of the features, among rows of similar score, and is a *lower
-    bound*: features or regions that are not considered can only add to it. Use `decompose` without features.
+    bound*: features or regions that are not considered can only add to it. The features are those of
+    ``Predictions(..., features=...)``. Use `decompose` without features.
 
     Parameters
     ----------
@@ -362,8 +365,8 @@ def grouping_loss(
         Seed or random generator of the folds and resamples. With a seed the result does not depend on the order of the rows.
     lens
     where
-    **keywords
-        `features` are required: an array of shape (N, d) or a frame of numbers, or a list of columns of a frame `y_true`.
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -435,7 +438,7 @@ def grouping_loss(
     >>> rng = np.random.default_rng(0)
     >>> group = rng.integers(0, 2, 2000)
     >>> y_true = rng.random(2000) < np.where(group, 0.7, 0.3)
-    >>> cal.grouping_loss(y_true, np.full(2000, 0.5), features=group)
+    >>> cal.grouping_loss(cal.Predictions(y_true, np.full(2000, 0.5), features=group))
     brier (binary): 0.2500 = 0.0001153 calibration + 0.04203 grouping (lower bound) + 0.2079 irreducible (upper bound)
     grouping: 0.04203 between 4 regions - 0 due to the bins
     95% interval [0.03401, 0.05010]; p = 0.002 for no grouping loss
@@ -445,7 +448,7 @@ def grouping_loss(
     check_whole(folds, "folds", 2)
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    sample, view = _sample(y_true, y_prob, lens, where, keywords)
+    sample, view = _sample(as_predictions(y_true, y_prob, sample_weight, pos_label, where), lens)
     n = len(sample.score)
     if n < folds * 2:
         raise ArgumentError("folds", f"{folds} folds require at least {2 * folds} rows; got {n}")
@@ -513,11 +516,10 @@ def _why_undivided(sample: Sample) -> str:
     return "too few rows per bin, or features that are constant within bins"
 
 
-def _sample(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any]) -> tuple[Sample, View]:
+def _sample(predictions: Predictions, lens: str | Lens) -> tuple[Sample, View]:
     """Return the rows of one binary event with their features; rows with counts are expanded."""
-    predictions = as_predictions(y_true, y_prob, keywords, where)
     if predictions.features is None:
-        raise InputTypeError("features", "required by grouping_loss", "pass features")
+        raise InputTypeError("features", "required by grouping_loss", "pass Predictions(..., features=...)")
     views = views_of(predictions, lens)
     view = views[0]
     if len(views) > 1 or not isinstance(view, View):

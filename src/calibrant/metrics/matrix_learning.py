@@ -15,7 +15,7 @@ from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_positive
 from ..util.results import Result, number, several
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView
 
@@ -70,7 +70,7 @@ class LearnedMatrix(Result):
         return {"class": [str(name) for name in self.classes], **columns}
 
 
-@checks_keywords()
+@documents_keywords()
 def learn_matrix(
     y_true: Any,
     y_prob: Any = None,
@@ -78,7 +78,8 @@ def learn_matrix(
     ratings: Any = None,
     worse: Any = None,
     shrinkage: float = 0.01,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> LearnedMatrix:
     r"""Learn from feedback how severe a confusion between classes is, for the distance ``"mahalanobis"`` of `gece`.
 
@@ -96,7 +97,8 @@ def learn_matrix(
         Pairs of rows, in place of `ratings`: the error of the first is worse than that of the second.
     shrinkage : float, default 0.01
         Weight of the Euclidean distance, to which confusions without feedback are shrunk.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -151,7 +153,7 @@ def learn_matrix(
     if (ratings is None) == (worse is None):
         given = "requires ratings or comparisons" if ratings is None else "cannot be combined with worse"
         raise ArgumentError("ratings", given, "pass ratings or worse" if ratings is None else "give one of them")
-    predictions = as_predictions(y_true, y_prob, keywords)
+    predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
     [view] = views_of(predictions, "canonical")
     assert isinstance(view, VectorView)
     gaps = np.concatenate([block.probs - block.targets for _, block in view.blocks()])

@@ -71,6 +71,7 @@ WITH_OPTION = {
         "O/E ratio",
         "observed expected ratio",
         "observed to expected ratio",
+        "ratio of observed to expected",
         "standardised mortality ratio",
         "SMR",
     ),

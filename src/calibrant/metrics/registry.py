@@ -24,7 +24,6 @@ from ..errors import (
     InputTypeError,
     LensError,
     UndefinedMetricError,
-    UnknownArgumentError,
     UnknownMetricError,
     WeightsNotSupportedError,
 )
@@ -32,18 +31,17 @@ from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
 from ..util import kernels
 from ..util.blocks import map_blocks
-from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
-from ..views.lenses import Lens, has_one_event, shared_name, single_event
+from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
+from ..views.lenses import Combine, Lens, combination, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
-from .signature import build_signature, check_class_weight, check_option, formula_options
+from .signature import build_signature, check_option, formula_options
 from .use_cases import USE_CASES
 
-Combine = Literal["mean", "sum", "max", "prevalence"]
 IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
 Above = Literal["over", "under"]
@@ -63,6 +61,8 @@ SIDES: dict[str, tuple[str, str] | None] = {
 Array = NDArray[Any]
 AnyView = View | VectorView
 
+# Keywords of every metric besides its options.
+SHARED_KEYWORDS = ("lens", "where", "sample_weight", "pos_label")
 # Values of several classes cancel where their sum is smaller than this fraction of the largest.
 CANCELLED = 1e-9
 
@@ -312,7 +312,7 @@ class Metric:
                 "the first argument must be annotated with View, VectorView or Block",
                 "for example def gap(view: View) -> float",
             )
-        taken = set(self.options) & set(PREDICTION_KEYWORDS)
+        taken = set(self.options) & {"lens", "where", *DATA_KEYWORDS}
         if taken:
             raise ArgumentError(self.id, f"{taken.pop()!r} is an option of every metric", "choose another name")
 
@@ -347,13 +347,12 @@ class Metric:
 
     def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
+        if isinstance(y_prob, str):
+            refuse_column_names(self.id, (y_true, y_prob, *more))
         if y_true is None:
-            if "labels" in keywords:  # elsewhere the names of the classes
-                problem = f"unexpected keyword of {self.id}"
-                raise UnknownArgumentError("labels", problem, "use y_true (the first argument)")
             self._split(keywords)  # reports the names of other packages, such as preds and target
             if y_prob is None:
-                raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob), or a frame with label and prob")
+                raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob) or Predictions")
         if more:
             example = next(
                 (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"
@@ -361,7 +360,7 @@ class Metric:
             raise InputTypeError(
                 self.id, "takes only y_true and y_prob by position", f"pass options by keyword, such as {example}"
             )
-        return self._found(y_true, y_prob, keywords)[0]
+        return self._evaluate(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
         """Compute the value for checked predictions, and return it with the name of the lens.
@@ -371,7 +370,7 @@ class Metric:
         predictions : Predictions or Sketches
             Labels and probabilities.
         **keywords
-            Options of the metric, and `lens`, `where`, `combine` and `class_weight`.
+            Options of the metric, `lens` and `where`.
 
         Returns
         -------
@@ -380,17 +379,18 @@ class Metric:
         lens : str
             Name of the lens through which the predictions were evaluated.
         """
-        return self._found(predictions, None, keywords)
+        return self._evaluate(predictions, None, keywords)
 
-    def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
-        options, lens, where, combine, class_weight, words = self._split(keywords)
+    def _evaluate(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
+        options, lens, where, rows = self._split(keywords)
+        together = combination(lens)
         if isinstance(y_true, Sketches) and self.takes == "Block":
-            resolve(y_true, y_prob, words, where)
+            resolve(y_true, y_prob, **rows, where=where)
             value = self._of_row_sums(y_true, options, lens)
-            return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
-        views = self._views(y_true, y_prob, lens, where, words, options)
+            return combine_values([value], [], self.combine, together.get("class_weight")), "canonical"
+        views = self._views(y_true, y_prob, lens, where, rows, options)
         name = views[0].lens if len(views) == 1 else shared_name(views)
-        value = self._value(views, options, combine, class_weight)
+        value = self._value(views, options, **together)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
         return value, name
@@ -403,7 +403,7 @@ class Metric:
         views : list of View or VectorView
             One view, or one view per class.
         **keywords
-            Options of the metric, and `combine` and `class_weight`.
+            Options of the metric, and the `lens` if it states how classes are combined.
 
         Returns
         -------
@@ -418,15 +418,16 @@ class Metric:
         Parameters
         ----------
         **keywords
-            Options of the metric, and `combine` and `class_weight`.
+            Options of the metric, and `lens`.
 
         Returns
         -------
         callable
             Function from a list of views to the value.
         """
-        options, _, _, combine, class_weight, _ = self._split(keywords)
-        return lambda views: self._value(views, options, combine, class_weight)
+        options, lens, *_ = self._split(keywords)
+        how = combination(lens)
+        return lambda views: self._value(views, options, **how)
 
     def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
         """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.
@@ -460,8 +461,8 @@ class Metric:
         list of View or VectorView
             One view, or one view per class.
         """
-        options, lens, where, _, _, words = self._split(keywords)
-        return self._views(y_true, y_prob, lens, where, words, options)
+        options, lens, where, rows = self._split(keywords)
+        return self._views(y_true, y_prob, lens, where, rows, options)
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
         """Compute the contribution of each row to a metric that is a mean over rows.
@@ -495,10 +496,11 @@ class Metric:
             raise InputTypeError("y_true", "contributions of rows cannot be computed from a sketch", ROWS_INSTEAD)
         if not self.is_row_mean:
             raise self._no_row_mean()
-        # Weights do not change the contribution of a row, and without them every row has one.
-        keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
-        options, lens, where, _, _, words = self._split(keywords)
-        views = self._views(y_true, y_prob, lens, where, words, options)
+        options, lens, where, rows = self._split(keywords)
+        rows.pop(
+            "sample_weight", None
+        )  # it does not change the contribution of a row, and without it every row has one
+        views = self._views(y_true, y_prob, lens, where, rows, options)
         if not has_one_event(views):
             raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
         found = self.rows_of(views[0], options)
@@ -533,30 +535,28 @@ class Metric:
             "see calibration_curve for the deviations by score",
         )
 
-    def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
+    def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], str | Lens, Any, dict[str, Any]]:
+        """Return the options, the lens, the selected rows, and the keywords for `resolve`."""
         options = dict(self.options)
-        words: dict[str, Any] = {}
-        view_words: dict[str, Any] = dict.fromkeys(VIEW_KEYWORDS)
-        for word, value in keywords.items():
-            if word in options:
-                options[word] = check_option(self.formula, word, value)
-            elif word in VIEW_KEYWORDS:
-                view_words[word] = check_class_weight(value) if word == "class_weight" else value
-            elif word in PREDICTION_KEYWORDS:
-                words[word] = value
+        shared: dict[str, Any] = {}
+        for keyword, value in keywords.items():
+            if keyword in options:
+                options[keyword] = check_option(self.formula, keyword, value)
+            elif keyword in SHARED_KEYWORDS:
+                shared[keyword] = value
             else:
-                raise unknown_keyword(self.id, word, value, [*options, *VIEW_KEYWORDS, *PREDICTION_KEYWORDS])
-        lens = self.lens if view_words["lens"] is None else view_words["lens"]
-        return options, lens, view_words["where"], view_words["combine"], view_words["class_weight"], words
+                raise unknown_keyword(self.id, keyword, value, [*options, *SHARED_KEYWORDS])
+        lens = shared.pop("lens", None)
+        return options, self.lens if lens is None else lens, shared.pop("where", None), shared
 
     def _views(
-        self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
+        self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, rows: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         check = None
-        plain = y_prob is not None and where is None and not words and lens in ("auto", "binary")
+        plain = y_prob is not None and where is None and not rows and lens in ("auto", "binary")
         if kernels.loaded and plain and self.takes == "View" and not self.needs:
             check = check_with_sums(options.get("binning"), options.get("bins"))
-        source = resolve(y_true, y_prob, words, where, check)
+        source = resolve(y_true, y_prob, **rows, where=where, check=check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
@@ -621,16 +621,21 @@ class Metric:
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                raise InputTypeError(need, f"required by {self.id}", " or ".join(f"pass {name}" for name in enough))
+                forms = [word if word in options else f"Predictions(..., {word}=...)" for word in enough]
+                raise InputTypeError(need, f"required by {self.id}", f"pass {' or '.join(forms)}")
 
-    def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
+    def _value(
+        self,
+        views: list[AnyView],
+        options: dict[str, Any],
+        combine: Combine | None = None,
+        class_weight: Any = None,
+    ) -> float:
         bins = options.get("bins")
         several = None if bins is None or isinstance(bins, int) else several_bins(bins)
         if several:
             values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
             return math.fsum(values) / len(values)
-        if class_weight is not None and "class_weight" in options:
-            options["class_weight"], class_weight = class_weight, None
         if len(views) == 1:
             values = [self._formula_value(views[0], options)]
         else:

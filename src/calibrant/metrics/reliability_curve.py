@@ -13,7 +13,7 @@ from ..binning.table import BinTable, check_interval
 from ..errors import LensError
 from ..input.predictions import Predictions
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
@@ -95,7 +95,7 @@ class CalibrationCurve(Result):
         return f"Calibration curve ({self.lens}{interval})"
 
 
-@checks_keywords()
+@documents_keywords()
 def calibration_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -106,7 +106,8 @@ def calibration_curve(
     where: Any = None,
     interval: float | None = 0.95,
     method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> CalibrationCurve:
     """Compute the calibration curve of one binary event.
 
@@ -129,7 +130,8 @@ def calibration_curve(
         Confidence level of the intervals; None for no intervals.
     method : {"clopper_pearson", "jeffreys", "wilson"}, default "clopper_pearson"
         Kind of the intervals.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -156,7 +158,7 @@ def calibration_curve(
     [0.5, 1.0]
     """
     check_interval(0.95 if interval is None else interval, method, "interval")
-    source = resolve(y_true, y_prob, keywords, where)
+    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
     views = views_of(source, lens, flattened=interval is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):

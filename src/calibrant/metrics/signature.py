@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
-from ..views.keywords import PREDICTION_KEYWORDS
 
 if TYPE_CHECKING:
     from .registry import Metric
@@ -77,11 +76,6 @@ def build_signature(metric: Metric) -> Any:
     ]
     own = [formula.parameters[word].replace(default=value) for word, value in metric.options.items()]
     lens = inspect.Parameter("lens", keyword, default=metric.lens, annotation="str | Lens")
-    view = [
-        inspect.Parameter("where", keyword, default=None, annotation="Any"),
-        inspect.Parameter("combine", keyword, default=None, annotation="Combine | None"),
-        inspect.Parameter("class_weight", keyword, default=None, annotation="Any"),
-    ]
-    view = [parameter for parameter in view if parameter.name not in metric.options]
-    rest = [predictions[word] for word in PREDICTION_KEYWORDS]
-    return inspect.Signature([*first, *own, lens, *view, *rest], return_annotation="float")
+    where = inspect.Parameter("where", keyword, default=None, annotation="Any")
+    rest = [predictions[name] for name in ("sample_weight", "pos_label")]
+    return inspect.Signature([*first, *own, lens, where, *rest], return_annotation="float")

@@ -322,8 +322,9 @@ class Postgres:
             connection.execute("SELECT value FROM meta WHERE name = 'format' FOR UPDATE")
 
     def _has_tables(self, connection: Connection) -> bool:
-        query = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
-        return connection.execute(query, (self.schema,)).fetchone() is not None
+        # The current schema is none for a user without rights on it.
+        query = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'meta'"
+        return connection.execute(query).fetchone() is not None
 
     def prepare(self, connection: Connection) -> None:
         """Before the tables are made. A user without the right to create a schema uses an existing one."""

@@ -25,7 +25,6 @@ from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..util.progress import track
-from ..views.resolve import as_predictions
 from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
     ALL_ROWS,
@@ -331,7 +330,7 @@ class Monitor:
     def update(
         self,
         y_true: Any,
-        y_prob: Any,
+        y_prob: Any = None,
         *,
         when: Any = None,
         ids: Any = None,
@@ -346,9 +345,10 @@ class Monitor:
 
         Parameters
         ----------
-        y_true : array-like of shape (N,) or None
-            Labels; None or NaN for missing ones, None if all are missing.
-        y_prob : array-like of shape (N,) or (N, K)
+        y_true : array-like of shape (N,), None or Predictions
+            Labels; None or NaN for missing ones, None if all are missing. Or `Predictions` with all labels, and `y_prob` is then
+            left out.
+        y_prob : array-like of shape (N,) or (N, K), optional
             Predicted probabilities, as for `Predictions`.
         when : str, datetime or array-like, optional
             Time of each prediction, or of all; required for windows of time. Times without zone are UTC.
@@ -388,6 +388,8 @@ class Monitor:
             raise InputTypeError(
                 extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
             )
+        if isinstance(y_true, Predictions):
+            y_true, y_prob, groups = _columns_of(y_true, y_prob, groups, self.settings)
         delivered = len(column(y_prob, "y_prob").array)
         rows = read_arrivals(
             y_true,
@@ -714,6 +716,19 @@ class Monitor:
         return f"Monitor({str(self.path)!r}: {watched}, reference of {self.reference.n:,} rows)"
 
 
+def _columns_of(p: Predictions, y_prob: Any, groups: Any, settings: Settings) -> tuple[Any, Any, Any]:
+    """Labels, probabilities and groups of predictions."""
+    if y_prob is not None or groups is not None:
+        argument = "y_prob" if y_prob is not None else "groups"
+        raise InputTypeError(argument, "cannot be combined with Predictions", "pass it to Predictions(...) instead")
+    if p.labels is None or p.weight is not None:
+        raise InputTypeError("y_true", "a monitor takes single rows with hard labels", "drop weights and soft labels")
+    labels: Any = p.labels
+    if settings.names is not None and p.classes is not None:
+        labels = [p.classes[code] for code in p.labels.tolist()]
+    return labels, p.probs, None if p.groups is None else [p.group_names[code] for code in p.groups.tolist()]
+
+
 def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, bool, Predictions | None]:
     """Reference data as sketches, whether the classes have names, and the rows if they were given."""
     p = None
@@ -725,7 +740,7 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
         found = reference
     else:
         if isinstance(reference, tuple) and len(reference) == 2:
-            p = as_predictions(*reference, {} if classes is None else {"classes": classes})
+            p = Predictions(*reference, classes=classes)
         elif isinstance(reference, Predictions):
             p = reference
         else:

@@ -24,7 +24,6 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
-from ..views.keywords import check_fields
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 Input = Literal["prob", "logit"]
@@ -162,10 +161,7 @@ class Calibrator:
     Calibrators follow the conventions of scikit-learn: they work with ``clone`` and in pipelines, and fitted attributes end in an
     underscore.
 
-    Parameters
-    ----------
-    *args, **keywords
-        Parameters of the method, which are the fields of its class.
+    The parameters of a method are the fields of its class.
 
     Attributes
     ----------
@@ -235,12 +231,6 @@ class Calibrator:
     needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
-
-    def __new__(cls, *args: Any, **keywords: Any) -> Self:
-        # Not in `__init__`, which each dataclass generates.
-        if is_dataclass(cls):
-            check_fields(cls, keywords)
-        return super().__new__(cls)
 
     def __getattr__(self, name: str) -> Any:
         problem = f"{type(self).__name__!r} object has no attribute {name!r}"

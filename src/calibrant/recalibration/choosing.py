@@ -28,7 +28,7 @@ from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.processes import run_all
 from ..util.progress import track
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
@@ -42,11 +42,6 @@ Loss = Literal["nll", "brier"]
 FLOOR = 1e-12
 # Prefix of the names of safe counterparts.
 SAFE = "safe_"
-# Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
-NOT_USED = {
-    "groups": "use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group",
-    "features": "use PlattScalingWithFeatures().fit(scores, y, features=features), or drop features",
-}
 
 
 @dataclass(frozen=True)
@@ -176,7 +171,7 @@ class Recalibration(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@checks_keywords(unlisted=NOT_USED)
+@documents_keywords()
 def recalibrate(
     y_true: Any,
     y_prob: Any = None,
@@ -188,7 +183,8 @@ def recalibrate(
     safe: float | None = None,
     rng: Any = 0,
     lens: str | Lens | Mapping[Any, Any] | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> Recalibration:
     r"""Select a calibrator by cross-validation and fit it on all rows.
 
@@ -222,7 +218,8 @@ def recalibrate(
         Event that is calibrated in place of all classes, and on which the methods are compared: a mapping from groups to classes or
         `calibrant.class_groups`, ``"class:NAME"``, ``"top_label"``, ``"within_top:K"``, or ``"band:LOW,HIGH"`` for the rows of a band of
         confidence. The result is carried over to all classes; see `LensCalibration`.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -265,8 +262,7 @@ def recalibrate(
     array([[0.167, 0.833]])
     """
     return recalibrated(
-        y_true,
-        y_prob,
+        as_predictions(y_true, y_prob, sample_weight, pos_label),
         method=method,
         loss=loss,
         folds=folds,
@@ -274,13 +270,11 @@ def recalibrate(
         safe=safe,
         rng=rng,
         lens=lens,
-        keywords=keywords,
     )[0]
 
 
 def recalibrated(
-    y_true: Any,
-    y_prob: Any = None,
+    predictions: Predictions,
     *,
     method: str | Calibrator | Iterable[str] = "auto",
     loss: Loss = "nll",
@@ -289,7 +283,6 @@ def recalibrated(
     safe: float | None = None,
     rng: Any,
     lens: Any = None,
-    keywords: Mapping[str, Any],
 ) -> tuple[Recalibration, Floats | None]:
     """The result of `recalibrate`, and the cross-validated probabilities of the selected calibrator."""
     check_choice(loss, "loss", ("nll", "brier"))
@@ -299,7 +292,7 @@ def recalibrated(
         check_fraction(safe, "safe", 0.05)
     if safe is not None and lens is not None:
         raise ArgumentError("safe", "cannot be combined with lens", "use one of them")
-    p, names = _read(y_true, y_prob, keywords, folds)
+    p, names = _one_class_per_row(predictions, folds), predictions.classes
     target = None if lens is None else read_target(lens)
     whole = TrainingData(p)
     if target is not None:
@@ -336,14 +329,8 @@ def recalibrated(
     return found, None if isinstance(own, str) else own
 
 
-def _read(
-    y_true: Any, y_prob: Any, keywords: Mapping[str, Any], folds: int
-) -> tuple[Predictions, tuple[Any, ...] | None]:
-    """Validated predictions with one class per row, and the names of the classes, if any."""
-    for word, value in keywords.items():
-        if word in NOT_USED and value is not None:
-            raise ArgumentError(word, "is not supported: one calibrator is fitted to all rows", NOT_USED[word])
-    p = as_predictions(y_true, y_prob, keywords)
+def _one_class_per_row(p: Predictions, folds: int) -> Predictions:
+    """The predictions with rows that sum to 1, if there is one class for each row."""
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
@@ -351,7 +338,7 @@ def _read(
             "y_true", "recalibration requires rows of at least two classes; all labels are equal"
         )
     _check_rows(p, folds)
-    return rows_summing_to_one(p), p.classes
+    return rows_summing_to_one(p)
 
 
 def _check_rows(p: Predictions, folds: int) -> None:
@@ -373,10 +360,7 @@ def _remedy(p: Predictions) -> str:
 def rows_summing_to_one(p: Predictions) -> Predictions:
     """Divide rows by their sums if a wider tolerance admitted them, since calibrators check the sums again."""
     probs = p.probs if p.logits is not None else summing_to_one(p.probs)
-    if probs is p.probs:
-        return p
-    weight: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-    return Predictions.derived(p.labels, probs, **weight)
+    return p if probs is p.probs else p.with_probs(probs)
 
 
 def _rows(p: Predictions) -> int:

@@ -14,7 +14,7 @@ from ..errors import (
     LensError,
 )
 from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Inference, choose_metrics, read_grouped
+from ..evaluation.measure import Inference, choose_metrics
 from ..evaluation.result import Evaluation, Header
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -24,14 +24,11 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.files import check_writable
 from ..util.progress import loop
-from ..util.results import number
 from ..util.version import __version__
-from ..views.keywords import checks_keywords
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
-from ..views.resolve import resolve, views_of
-from ..views.selections import parse_selection
+from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
-from .clinical import PURPOSES, clinical_part
 from .content import (
     BeforeAfter,
     CalibratorTable,
@@ -49,15 +46,17 @@ from .forms import Document, form_of
 from .html import render_report
 from .interactive import Interactive, interactive
 from .measuring import measure
-from .plain import markdown_of
+from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
 from .summary import summarize
+from .tables import best_method, metric_table, places_found, report_tables, summary_table
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
 BINS = 15
+PURPOSES = ("clinical",)
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
 
@@ -170,7 +169,14 @@ class Report(Document):
         str
             Markdown text.
         """
-        return markdown_of(self)
+        return render_markdown(
+            "report.md",
+            report=self,
+            tables=report_tables(self),
+            summary=None if self.clinical is None else summary_table(self.clinical.summary),
+            best=best_method(self.recalibration),
+            places=places_found(self.weaknesses),
+        )
 
     def _fields(self) -> dict[str, Any]:
         found = super()._fields()
@@ -186,18 +192,16 @@ class Report(Document):
         return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        known = [(row.id, row.value, row.low, row.high) for row in self.metrics.all_rows]
-        rows = [[id, *("" if value is None else number(value) for value in values)] for id, *values in known]
-        return ["metric", "value", "low", "high"], rows
+        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome)
+        return table.headings, table.cells
 
 
-@checks_keywords()
+@documents_keywords()
 def report(
     y_true: Any,
     y_prob: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
-    by: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
     purpose: str | None = None,
     lens: str | Lens | None = None,
@@ -212,7 +216,8 @@ def report(
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> Report:
     """Report the calibration of predictions: conclusion, diagram, metrics, subgroups, recalibration and threshold.
 
@@ -226,8 +231,6 @@ def report(
     y_prob
     path : str or path-like, optional
         File to write; the suffix .html, .md or .json determines the format.
-    by : array-like of shape (N,), str, list of str, mapping or frame, optional
-        Groups that are tested, as for `evaluate`: the group of each row, or with a frame ``["contract", "tenure/4", "age >= 65"]``.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
@@ -257,7 +260,8 @@ def report(
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Format of the file, if the suffix of `path` does not determine it.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -310,13 +314,14 @@ def report(
         metadata,
         purpose,
     )
-    more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
+    grouped = isinstance(y_true, Predictions) and y_true.groups is not None
+    more: dict[str, Any] = {"by": "given" if grouped else None, "where": None if where is None else "given"}
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
-        resolve(y_true, y_prob, keywords if by is None else {**keywords, "groups": by}, where)
+        resolve(y_true, y_prob, sample_weight, pos_label, where)
         data = y_true
     else:
-        data = parse_selection(where, read_grouped(y_true, y_prob, by, keywords))
+        data = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     found = build(data, options, more)
     if path is not None:
         found.save(path, format=form)
@@ -433,6 +438,8 @@ def build(
 def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None:
     if options.purpose is None:
         return None
+    from .clinical import clinical_part  # its figures take long to import
+
     settings = options.known_level, options.n_resamples, options.seed
     return clinical_part(p, options.lens, *settings, outcome, options.metadata)
 
@@ -470,10 +477,6 @@ def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
         **({} if options.purpose is None else {"purpose": options.purpose}),
         **more,
     }
-
-
-def _shown(by: Any) -> str | None:
-    return None if by is None else by if isinstance(by, str) else "given"
 
 
 def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], list[str]]:

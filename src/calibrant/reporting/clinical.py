@@ -21,7 +21,6 @@ from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
 from .tripod_items import tripod
 
-PURPOSES = ("clinical",)
 # Statistics of each subgroup.
 BRIEF = ("c", "intercept", "slope", "oe")
 RISK_BINS, CURVE_POINTS, MOST_SUBGROUPS = 40, 120, 30

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,22 +14,23 @@ from ..errors import ArgumentError, CalibrantError, ShapeError
 from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
 from ..inference.multiplicity import adjust
-from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..recalibration.choosing import rows_summing_to_one
 from ..sketches.collection import Sketches
 from ..util.files import check_writable
 from ..util.results import number, percent
-from ..views.keywords import checks_keywords
-from ..views.resolve import paired_models
+from ..views.keywords import documents_keywords
+from ..views.resolve import as_predictions, paired_models
 from .building import Options, Report, build, read_options
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
-from .html import SIGNIFICANCE, render_comparison
-from .plain import chance_cell, escaped, line, metadata_lines, points, provenance_lines, span, table_of
+from .html import comparison_tables, render_comparison
+from .plain import render_markdown
 from .recalibration import most_rows, sampled_rows
-from .verdict import ALPHA, chance, rounded_up
-from .wording import lens_text, level_text, mean_name, percents, rate_name
+from .tables import side_table
+from .verdict import ALPHA, chance
+from .wording import mean_name, percents, rate_name
 
 Kind = Literal["models", "periods", "before-after"]
 KINDS = ("models", "periods", "before-after")
@@ -60,16 +61,10 @@ class Side:
     detectable: float | None
     """Minimum detectable effect: the difference of both that the test detects with a power of 0.8."""
 
-
-class Table(NamedTuple):
-    """A table of text; the first `before` columns and the last `after` columns are text, the others numbers."""
-
-    heading: str
-    text: str
-    headings: list[str]
-    rows: list[list[str]]
-    before: int
-    after: int = 0
+    @property
+    def gap(self) -> float | None:
+        """Mean score minus rate."""
+        return None if self.mean_score is None or self.rate is None else self.mean_score - self.rate
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,17 +138,7 @@ class ReportComparison(Document):
         str
             Markdown text.
         """
-        lines = [f"# {line(self.title)}", "", f"**{escaped(self.sentence)}**", "", *metadata_lines(self.metadata)]
-        for table in self._tables():
-            rows = [[escaped(cell, 80) for cell in row] for row in table.rows]
-            lines += [f"## {table.heading}", "", escaped(table.text), ""]
-            heads = [escaped(cell, 80) for cell in table.headings]
-            lines += [*table_of(heads, rows, range(table.before, len(table.headings) - table.after)), ""]
-        lines += [*(f"- {line(note)}" for note in self.notes), ""] if self.notes else []
-        for report in self.reports:
-            lines += [f"## {line(report.title)}", "", escaped(report.verdict.sentence), ""]
-            lines += [*provenance_lines(report.provenance, report.verdict), ""]
-        return "\n".join(lines).rstrip() + "\n"
+        return render_markdown("comparison.md", comparison=self, tables=comparison_tables(self))
 
     def to_html(self) -> str:
         """Render one self-contained HTML page: the page of `report`, with the diagrams of all sides over each other.
@@ -163,81 +148,7 @@ class ReportComparison(Document):
         str
             The page; it opens from disk without network access.
         """
-        return render_comparison(self, self._sides(), self._values())
-
-    def _tables(self) -> list[Table]:
-        tables = [self._sides(), self._values()]
-        return [*tables, self._differences()] if self.metrics else tables
-
-    def _sides(self) -> Table:
-        # The conclusions of two classes may be about the top label or about the positive class.
-        mixed = len({side.lens for side in self.sides}) > 1
-        rows = [
-            [
-                side.name,
-                *([lens_text(side.lens, self.outcome)] if mixed else []),
-                f"{side.rows:,}",
-                percent(side.mean_score),
-                percent(side.rate),
-                points(_minus(side.mean_score, side.rate)),
-                chance_cell(side.adjusted),
-                "-" if side.detectable is None else rounded_up(100 * side.detectable),
-                SIGNIFICANCE[side.found],
-            ]
-            for side in self.sides
-        ]
-        lens = "" if mixed else self.sides[0].lens
-        about = f"Evaluated on: {lens_text(lens, self.outcome)}. " if lens else ""
-        text = (
-            f"{about}Gaps are in percentage points. P-values are adjusted for multiple testing by Holm's method. The "
-            "minimum detectable effect is the mean gap that the test detects with a power of at least 80%."
-        )
-        means = (
-            ["evaluated on", "rows", "mean score", "rate"]
-            if mixed
-            else ["rows", mean_name(lens), rate_name(lens, self.outcome)]
-        )
-        heads = ["", *means, "gap", "adjusted p-value", "minimum detectable effect", "miscalibration"]
-        return Table("Side by side", text, heads, rows, 2 if mixed else 1, 1)
-
-    def _values(self) -> Table:
-        ids = list(dict.fromkeys(row.id for report in self.reports for row in report.metrics.all_rows))
-        rows = []
-        for report in self.reports:
-            found = {row.id: row for row in report.metrics.all_rows}
-            cells = [
-                "-"
-                if id not in found or found[id].value is None
-                else _with_span(found[id].value, found[id].low, found[id].high)
-                for id in ids
-            ]
-            rows.append([report.title, *cells])
-        text = f"Each metric on all rows, with its {level_text(self.level)} interval."
-        return Table("Metrics", text, ["", *ids], rows, 1)
-
-    def _differences(self) -> Table:
-        rows = []
-        for metric in self.metrics:
-            if metric.reason:
-                rows.append([metric.id, f"not compared: {metric.reason}", "-", "-", "-", "-"])
-            for each in metric.differences:
-                judged = SIGNIFICANCE[each.found]
-                pair = f"{each.first} minus {each.second}"
-                numbers = [number(each.difference), span(each.low, each.high), chance_cell(each.adjusted)]
-                rows.append([metric.id, pair, *numbers, judged])
-        text = (
-            "Every resample uses the same rows for all models. A negative difference means that the first model has the lower value, which "
-            "is better for an unsigned metric with ideal value 0. P-values are adjusted for the number of differences by Holm's method."
-        )
-        heads = [
-            "metric",
-            "difference",
-            "value",
-            f"{level_text(self.level)} interval",
-            "adjusted p-value",
-            "result",
-        ]
-        return Table("Differences", text, heads, rows, 2, 1)
+        return render_comparison(self)
 
     def _title(self) -> str:
         lines = [f"{key}: {value}" for key, value in self.metadata.items()]
@@ -247,20 +158,11 @@ class ReportComparison(Document):
         return "\n".join([self.title, *(f"  {text}" for text in lines), self.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        table = self._sides()
-        return table.headings, table.rows
+        table = side_table(self.sides, self.outcome)
+        return table.headings, table.cells
 
 
-def _minus(mean_score: float | None, rate: float | None) -> float | None:
-    return None if mean_score is None or rate is None else mean_score - rate
-
-
-def _with_span(value: float | None, low: float | None, high: float | None) -> str:
-    known = number(value)
-    return known if low is None or high is None else f"{known} ({span(low, high)})"
-
-
-@checks_keywords()
+@documents_keywords()
 def compare_reports(
     y_true: Any,
     y_prob: Any = None,
@@ -280,7 +182,8 @@ def compare_reports(
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **keywords: Any,
+    sample_weight: Any = None,
+    pos_label: Any = None,
 ) -> ReportComparison:
     """Compare the calibration of several models, of several periods, or before and after recalibration.
 
@@ -325,7 +228,8 @@ def compare_reports(
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Form of the file, where the suffix of `path` does not determine it.
-    **keywords
+    sample_weight
+    pos_label
 
     Returns
     -------
@@ -361,20 +265,21 @@ def compare_reports(
     options = read_options(
         title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
     )
-    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), options, kind, given_title=title)
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label}
+    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), options, kind, given_title=title)
     if path is not None:
         found.save(path, format=form)
     return found
 
 
-def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[str, Any]) -> dict[str, Predictions]:
-    """Return checked predictions by name."""
+def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str, Any]) -> dict[str, Predictions]:
+    """Return checked predictions by name; `rows` are the weights and the positive class of all of them."""
     if calibrator is not None:
         if kind != "before-after":
             raise ArgumentError(
                 "calibrator", "applies to a comparison of before and after only", "use kind='before-after'"
             )
-        before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **keywords)
+        before = as_predictions(y_true, y_prob, **rows)
         return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
@@ -386,10 +291,10 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
     if kind != "periods":
-        return paired_models(y_true, y_prob, keywords)
+        return paired_models(y_true, y_prob, **rows)
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
         raise ArgumentError("y_true", "must have the same names as y_prob, in the same order")
-    return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
+    return {str(name): as_predictions(y_true[name], probs, **rows) for name, probs in y_prob.items()}
 
 
 def compare_parts(
@@ -498,20 +403,12 @@ def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tu
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
-    keywords: dict[str, Any] = {} if options.lens is None else {"lens": options.lens}
     one = next(iter(parts.values()))
-    keywords |= {"multilabel": True} if one.kind == "multilabel" else {}
-    keywords |= {"input": "confidence"} if one.kind == "confidence" else {}
-    keywords |= {"soft": True} if one.labels is None else {}
-    keywords |= {} if one.weight is None else {"counts" if one.weight_kind == "counts" else "sample_weight": one.weight}
-    models = {
-        name: p.probs if p.kind in ("multilabel", "confidence") else summing_to_one(p.probs)
-        for name, p in parts.items()
-    }
-    labels = one.soft if one.labels is None else one.labels
+    if one.kind in ("binary", "multiclass"):
+        parts = {name: rows_summing_to_one(p) for name, p in parts.items()}
     draws: dict[str, Any] = {"level": options.known_level, "n_resamples": n_resamples, "rng": options.seed}
     try:
-        return compared_metric(metric, compare(labels, models, metric=metric, **draws, **keywords))
+        return compared_metric(metric, compare(parts, metric=metric, lens=options.lens, **draws))
     except CalibrantError as error:
         return ComparedMetric(**_facts(metric), values={}, differences=(), rows=one.n, reason=error.problem)
 

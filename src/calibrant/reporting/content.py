@@ -19,48 +19,98 @@ MetricGroup = Literal["calibration", "proper score", "discrimination"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The conclusion in a few sentences, and the numbers behind it."""
+    """The conclusion in a few sentences, and the numbers behind it.
+
+    Parameters
+    ----------
+    sentence : str
+        All sentences: `headline`, significance, recalibration, minimum detectable effect.
+    headline : str
+        The first sentence: means, and a direction only where it is statistically significant.
+    direction : Direction
+        ``over`` or ``under`` where the mean deviates significantly, ``mixed`` where only parts do, ``none`` where the test does
+        not reject, ``unknown`` where there is no test.
+    mean_score : float or None
+        Mean score under `lens`: the mean confidence for ``top_label``, else the mean predicted probability.
+    rate : float or None
+        Observed rate under `lens`: the accuracy for ``top_label``, the share of the class for ``binary`` and ``class:...``.
+    lens : str
+        Lens of `mean_score` and `rate`.
+    event_mean_score : float or None
+        Mean predicted probability of the positive class of two; None otherwise.
+    event_rate : float or None
+        Observed rate of the positive class of two; None otherwise.
+    test : str
+        Id of the metric whose test gave `pvalue`.
+    test_lens : str
+        Lens of the test.
+    statistic : float or None
+        Statistic of the test.
+    pvalue : float or None
+        P-value.
+    alpha : float
+        Significance level.
+    rejected : bool or None
+        None where there is no test.
+    null_distribution : str
+        Null hypothesis, and how the p-value was computed.
+    detectable : float or None
+        Minimum detectable effect: a difference of mean score and rate, under `test_lens`, that the test detects with a power of
+        0.8.
+    recalibration : str
+        Best calibration method, with its parameter; empty where none improves the loss or none was tried.
+    error_removed : float or None
+        Share of the held-out `smece` that it removes: 1 - after / before.
+    reason : str
+        Why there is no test; empty where there is one.
+    """
 
     sentence: str
-    """All sentences: `headline`, significance, recalibration, minimum detectable effect."""
     headline: str
-    """The first sentence: means, and a direction only where it is statistically significant."""
     direction: Direction
-    """``over`` or ``under`` where the mean deviates significantly, ``mixed`` where only parts do, ``none`` where the test does not
-    reject, ``unknown`` where there is no test."""
     mean_score: float | None
-    """Mean score under `lens`: the mean confidence for ``top_label``, else the mean predicted probability."""
     rate: float | None
-    """Observed rate under `lens`: the accuracy for ``top_label``, the share of the class for ``binary`` and ``class:...``."""
     lens: str
-    """Lens of `mean_score` and `rate`."""
     event_mean_score: float | None
-    """Mean predicted probability of the positive class of two; None otherwise."""
     event_rate: float | None
-    """Observed rate of the positive class of two; None otherwise."""
     test: str
-    """Id of the metric whose test gave `pvalue`."""
     test_lens: str
     statistic: float | None
     pvalue: float | None
     alpha: float
     rejected: bool | None
-    """None where there is no test."""
     null_distribution: str
-    """Null hypothesis, and how the p-value was computed."""
     detectable: float | None
-    """Minimum detectable effect: a difference of mean score and rate, under `test_lens`, that the test detects with a power of 0.8."""
     recalibration: str = ""
-    """Best calibration method, with its parameter; empty where none improves the loss or none was tried."""
     error_removed: float | None = None
-    """Share of the held-out `smece` that it removes: 1 - after / before."""
     reason: str = ""
-    """Why there is no test; empty where there is one."""
 
 
 @dataclass(frozen=True)
 class DiagramBin:
-    """One bin of the reliability diagram; means are None where it is empty."""
+    """One bin of the reliability diagram; means are None where it is empty.
+
+    Parameters
+    ----------
+    low : float
+        Lower end.
+    high : float
+        Upper end.
+    rows : int
+        Number of rows, or the rows of the table.
+    weight : float
+        Sum of the weights.
+    mean_score : float or None
+        Mean score.
+    rate : float or None
+        Observed rate.
+    gap : float or None
+        Mean score minus rate; positive where the predicted probabilities exceed the observed rate.
+    lower : float or None
+        Lower end of the interval.
+    upper : float or None
+        Ends of the interval of `rate`.
+    """
 
     low: float
     high: float
@@ -69,31 +119,82 @@ class DiagramBin:
     mean_score: float | None
     rate: float | None
     gap: float | None
-    """Mean score minus rate; positive where the predicted probabilities exceed the observed rate."""
     lower: float | None
     upper: float | None
-    """Ends of the interval of `rate`."""
 
 
 @dataclass(frozen=True)
 class Diagram:
-    """The reliability diagram as data."""
+    """The reliability diagram as data.
+
+    Parameters
+    ----------
+    bins : tuple of DiagramBin
+        The bins.
+    lens : str
+        Lens.
+    binning : str
+        ``equal_width``, or ``equal_mass`` where nearly all scores lie in one bin of equal width.
+    level : float or None
+        Confidence level of the interval of each bin; None where there is none.
+    method : str
+        Method.
+    notes : tuple of str
+        Remarks.
+    reason : str
+        Why there is no diagram; empty where there is one.
+    """
 
     bins: tuple[DiagramBin, ...]
     lens: str
     binning: str
-    """``equal_width``, or ``equal_mass`` where nearly all scores lie in one bin of equal width."""
     level: float | None
-    """Confidence level of the interval of each bin; None where there is none."""
     method: str
     notes: tuple[str, ...] = ()
     reason: str = ""
-    """Why there is no diagram; empty where there is one."""
 
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric: value, interval, p-value and meaning."""
+    """One metric: value, interval, p-value and meaning.
+
+    Parameters
+    ----------
+    id : str
+        Identifier.
+    name : str
+        Name.
+    value : float or None
+        Value.
+    low : float or None
+        Lower end.
+    high : float or None
+        Upper end.
+    pvalue : float or None
+        P-value.
+    ideal : float or None
+        Ideal value.
+    direction : str
+        Direction of the deviation.
+    lens : str
+        Lens.
+    meaning : str
+        What the metric measures.
+    caution : str
+        Its limits.
+    reference : str
+        The paper that defines it.
+    link : str
+        Where to read that paper; empty where unknown.
+    reason : str
+        Why it has no value; empty where it has one.
+    note : str
+        Remark on its interval or p-value.
+    group : MetricGroup
+        Group of the table.
+    by_chance : float or None
+        Expected value if the predictions were calibrated.
+    """
 
     id: str
     name: str
@@ -107,21 +208,32 @@ class MetricRow:
     meaning: str
     caution: str
     reference: str
-    """The paper that defines it."""
     link: str
-    """Where to read that paper; empty where unknown."""
     reason: str = ""
-    """Why it has no value; empty where it has one."""
     note: str = ""
-    """Remark on its interval or p-value."""
     group: MetricGroup = "calibration"
     by_chance: float | None = None
-    """Expected value if the predictions were calibrated."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """The table of metrics."""
+    """The table of metrics.
+
+    Parameters
+    ----------
+    rows : tuple of MetricRow
+        Number of rows, or the rows of the table.
+    level : float or None
+        Confidence level of the intervals.
+    n_resamples : int
+        Number of resamples.
+    notes : tuple of str
+        Remarks.
+    reason : str
+        Why there is no value; empty where there is one.
+    discrimination : tuple of MetricRow
+        AUROC and average precision.
+    """
 
     rows: tuple[MetricRow, ...]
     level: float | None
@@ -129,7 +241,6 @@ class Metrics:
     notes: tuple[str, ...] = ()
     reason: str = ""
     discrimination: tuple[MetricRow, ...] = ()
-    """AUROC and average precision."""
 
     @property
     def all_rows(self) -> tuple[MetricRow, ...]:
@@ -148,57 +259,124 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Weakness:
-    """A subset of the rows: mean score, observed rate, and the test of their difference."""
+    """A subset of the rows: mean score, observed rate, and the test of their difference.
+
+    Parameters
+    ----------
+    kind : {"class", "at most", "predicted", "group", "range"}
+        A class against the rest, a class and all lower ones, the rows with one predicted class, a group, or a range of scores.
+    name : str
+        Name.
+    lens : str
+        Lens of `mean_score` and `rate`: ``top_label``, ``binary`` (the positive class) or ``class:...`` (that class).
+    rows : int
+        Number of rows, or the rows of the table.
+    share : float
+        Share of the total weight.
+    mean_score : float
+        Mean score.
+    rate : float
+        Observed rate.
+    gap : float
+        `mean_score` minus `rate`; positive where the model is overconfident or overestimates.
+    low : float or None
+        Lower end.
+    high : float or None
+        Ends of the interval of `gap`.
+    weighted_gap : float
+        Share times absolute gap; the entries are sorted by it.
+    pvalue : float or None
+        P-value.
+    adjusted : float or None
+        P-value adjusted for the number of subsets examined.
+    found : bool or None
+        Whether the gap is statistically significant after the adjustment; None where there is no test.
+    test : str
+        How the p-value was computed, or why there is none.
+    """
 
     kind: Literal["class", "at most", "predicted", "group", "range"]
-    """A class against the rest, a class and all lower ones, the rows with one predicted class, a group, or a range of scores."""
     name: str
     lens: str
-    """Lens of `mean_score` and `rate`: ``top_label``, ``binary`` (the positive class) or ``class:...`` (that class)."""
     rows: int
     share: float
-    """Share of the total weight."""
     mean_score: float
     rate: float
     gap: float
-    """`mean_score` minus `rate`; positive where the model is overconfident or overestimates."""
     low: float | None
     high: float | None
-    """Ends of the interval of `gap`."""
     weighted_gap: float
-    """Share times absolute gap; the entries are sorted by it."""
     pvalue: float | None
     adjusted: float | None
-    """P-value adjusted for the number of subsets examined."""
     found: bool | None
-    """Whether the gap is statistically significant after the adjustment; None where there is no test."""
     test: str
-    """How the p-value was computed, or why there is none."""
 
 
 @dataclass(frozen=True)
 class Weaknesses:
-    """Where the model fails: classes, groups and ranges of scores, the largest weighted gap first."""
+    """Where the model fails: classes, groups and ranges of scores, the largest weighted gap first.
+
+    Parameters
+    ----------
+    entries : tuple of Weakness
+        The rows of the table.
+    looked_at : int
+        Number of subsets examined; `entries` may hold fewer.
+    tested : int
+        Number of subsets with a test; there is none for soft labels, and for few rows with importance weights.
+    found : int
+        Number of subsets with a statistically significant gap after the adjustment.
+    correction : str
+        Method of the adjustment for multiple testing.
+    alpha : float
+        Significance level.
+    level : float
+        Confidence level of the intervals.
+    notes : tuple of str
+        Remarks.
+    reason : str
+        Why there is no value; empty where there is one.
+    about : str
+        What `mean_score` and `rate` of all entries refer to, as text.
+    """
 
     entries: tuple[Weakness, ...]
     looked_at: int
-    """Number of subsets examined; `entries` may hold fewer."""
     tested: int
-    """Number of subsets with a test; there is none for soft labels, and for few rows with importance weights."""
     found: int
-    """Number of subsets with a statistically significant gap after the adjustment."""
     correction: str
     alpha: float
     level: float
     notes: tuple[str, ...] = ()
     reason: str = ""
     about: str = ""
-    """What `mean_score` and `rate` of all entries refer to, as text."""
 
 
 @dataclass(frozen=True)
 class CalibratorRow:
-    """One calibration method: its held-out loss, and the gain over the original scores."""
+    """One calibration method: its held-out loss, and the gain over the original scores.
+
+    Parameters
+    ----------
+    method : str
+        Method.
+    chosen : bool
+        Chosen.
+    loss : float or None
+        Held-out loss.
+    gain : float or None
+        Loss without minus loss with the calibrator.
+    low : float or None
+        Lower end.
+    high : float or None
+        Upper end.
+    ece : float or None
+        Held-out, 15 bins of equal width.
+    error_removed : float or None
+        Share of the held-out `smece` that the chosen method removes; None for the others.
+    reason : str
+        Why it could not be fitted.
+    """
 
     method: str
     chosen: bool
@@ -207,68 +385,142 @@ class CalibratorRow:
     low: float | None
     high: float | None
     ece: float | None
-    """Held-out, 15 bins of equal width."""
     error_removed: float | None
-    """Share of the held-out `smece` that the chosen method removes; None for the others."""
     reason: str = ""
-    """Why it could not be fitted."""
 
 
 @dataclass(frozen=True)
 class CalibratorTable:
-    """Recalibration: calibration methods compared by cross-validation."""
+    """Recalibration: calibration methods compared by cross-validation.
+
+    Parameters
+    ----------
+    method : str
+        The method with the lowest held-out loss; ``none`` where the original scores are best.
+    description : str
+        Its name with its parameter, such as ``temperature scaling (T = 1.6)``.
+    entries : tuple of CalibratorRow
+        The rows of the table.
+    loss : str
+        Held-out loss.
+    folds : int
+        Number of folds.
+    level : float
+        Confidence level of the intervals.
+    rows : int
+        Number of rows used.
+    of : int
+        Number of rows available.
+    before : float or None
+        The `smece` of these rows without recalibration.
+    after : float or None
+        The held-out `smece` with the chosen method.
+    pvalue_after : float or None
+        P-value of the verdict's test after recalibration, on held-out data; None where there is no test.
+    notes : tuple of str
+        Remarks.
+    reason : str
+        Why there is no value; empty where there is one.
+    """
 
     method: str
-    """The method with the lowest held-out loss; ``none`` where the original scores are best."""
     description: str
-    """Its name with its parameter, such as ``temperature scaling (T = 1.6)``."""
     entries: tuple[CalibratorRow, ...]
     loss: str
     folds: int
     level: float
     rows: int
-    """Number of rows used."""
     of: int
-    """Number of rows available."""
     before: float | None = None
-    """The `smece` of these rows without recalibration."""
     after: float | None = None
-    """The held-out `smece` with the chosen method."""
     pvalue_after: float | None = None
-    """P-value of the verdict's test after recalibration, on held-out data; None where there is no test."""
     notes: tuple[str, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Operating point: only rows with a confidence of at least `threshold` are answered."""
+    """Operating point: only rows with a confidence of at least `threshold` are answered.
+
+    Parameters
+    ----------
+    threshold : float
+        Confidence threshold.
+    coverage : float
+        Share of the rows that are accepted.
+    accuracy : float
+        Accuracy of the accepted rows.
+    low : float or None
+        Lower end.
+    high : float or None
+        Ends of the interval of the accuracy, for a threshold fixed in advance.
+    accepted : float
+        Rows that are accepted.
+    errors : float
+        Errors among them.
+    """
 
     threshold: float
     coverage: float
     accuracy: float
     low: float | None
     high: float | None
-    """Ends of the interval of the accuracy, for a threshold fixed in advance."""
     accepted: float
     errors: float
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The confidence threshold, its guarantee, and other operating points."""
+    """The confidence threshold, its guarantee, and other operating points.
+
+    Parameters
+    ----------
+    threshold : float or None
+        Answer automatically at this confidence or above; None where no threshold has the guarantee.
+    target : str
+        Target.
+    guarantee : str
+        Guarantee.
+    method : str
+        Method.
+    confidence_level : float
+        Probability with which the guarantee holds.
+    accuracy : float or None
+        Accuracy of the accepted rows.
+    coverage : float or None
+        Share of the rows that are accepted.
+    coverage_bound : float or None
+        Lower confidence bound of the coverage.
+    accepted : float or None
+        Rows that are accepted.
+    errors : float or None
+        Errors among them.
+    points : tuple of Point
+        Operating points.
+    aurc : float or None
+        Area under the risk-coverage curve.
+    augrc : float or None
+        Generalized area under it.
+    lens : str
+        Lens.
+    level : float or None
+        Confidence level of the intervals at the points.
+    always : bool
+        Whether no confidence can be below `threshold`, so that every row is answered.
+    notes : tuple of str
+        Remarks.
+    reason : str
+        Why there is no value; empty where there is one.
+    """
 
     threshold: float | None
-    """Answer automatically at this confidence or above; None where no threshold has the guarantee."""
     target: str
     guarantee: str
     method: str
     confidence_level: float
     accuracy: float | None
-    """Accuracy of the accepted rows."""
     coverage: float | None
     coverage_bound: float | None
-    """Lower confidence bound of the coverage."""
     accepted: float | None
     errors: float | None
     points: tuple[Point, ...]
@@ -276,40 +528,70 @@ class Threshold:
     augrc: float | None
     lens: str
     level: float | None = None
-    """Confidence level of the intervals at the points."""
     always: bool = False
-    """Whether no confidence can be below `threshold`, so that every row is answered."""
     notes: tuple[str, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Methods and provenance: what is needed to reproduce the report."""
+    """Methods and provenance: what is needed to reproduce the report.
+
+    Parameters
+    ----------
+    calibrant : str
+        Version of calibrant.
+    numpy : str
+        Version of NumPy.
+    python : str
+        Version of Python.
+    kind : str
+        Kind.
+    rows : int
+        Number of rows given; with counts, `weight` is the number of rows they represent.
+    weight : float
+        Sum of the weights.
+    weight_kind : str
+        Weight kind.
+    classes : int
+        Number of classes.
+    class_names : tuple of str
+        Names of the classes.
+    group_names : tuple of str
+        Names of the groups.
+    fingerprint : str
+        Hash of labels, probabilities and weights, independent of the order of the rows.
+    seed : int
+        Seed of the random numbers.
+    parameters : mapping of str to Any
+        Options of the report.
+    made : str or None
+        Time from SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes.
+    notes : tuple of str
+        Steps that used a subset of the rows or were left out.
+    dropped : str
+        How many rows were dropped because of missing values; empty if none were.
+    sketch : str
+        That the report is computed from a sketch, in one sentence; empty if it is computed from the rows.
+    """
 
     calibrant: str
     numpy: str
     python: str
     kind: str
     rows: int
-    """Number of rows given; with counts, `weight` is the number of rows they represent."""
     weight: float
     weight_kind: str
     classes: int
     class_names: tuple[str, ...]
     group_names: tuple[str, ...]
     fingerprint: str
-    """Hash of labels, probabilities and weights, independent of the order of the rows."""
     seed: int
     parameters: Mapping[str, Any]
     made: str | None
-    """Time from SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
     notes: tuple[str, ...] = ()
-    """Steps that used a subset of the rows or were left out."""
     dropped: str = ""
-    """How many rows were dropped because of missing values; empty if none were."""
     sketch: str = ""
-    """That the report is computed from a sketch, in one sentence; empty if it is computed from the rows."""
 
     @property
     def size(self) -> str:
@@ -343,23 +625,65 @@ class Change:
 
 @dataclass(frozen=True)
 class ComparedDifference:
-    """Difference of a metric between two models, the first minus the second, on the same rows; after minus before recalibration."""
+    """Difference of a metric between two models, the first minus the second, on the same rows; after minus before recalibration.
+
+    Parameters
+    ----------
+    first : str
+        First model.
+    second : str
+        Second model.
+    difference : float
+        Difference of the metric.
+    low : float or None
+        Lower end of the interval; like the next four None where the difference is not finite and cannot be tested.
+    high : float or None
+        Upper end.
+    pvalue : float or None
+        P-value.
+    adjusted : float or None
+        P-value adjusted for the number of differences of the metric.
+    found : bool or None
+        Whether the difference is significant.
+    """
 
     first: str
     second: str
     difference: float
     low: float | None
-    """Lower end of the interval; like the next four None where the difference is not finite and cannot be tested."""
     high: float | None
     pvalue: float | None
     adjusted: float | None
-    """P-value adjusted for the number of differences of the metric."""
     found: bool | None
 
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """One metric of all models, and all pairwise differences."""
+    """One metric of all models, and all pairwise differences.
+
+    Parameters
+    ----------
+    id : str
+        Identifier.
+    name : str
+        Name.
+    ideal : float or None
+        Ideal value.
+    lower_is_better : bool
+        Lower is better.
+    values : mapping of str to float
+        Values of the metrics.
+    differences : tuple of ComparedDifference
+        Differences between the two.
+    rows : int
+        Number of rows, or the rows of the table.
+    n_resamples : int
+        Number of resamples.
+    reason : str
+        Why it could not be compared.
+    note : str
+        Caveats, such as an infinite value.
+    """
 
     id: str
     name: str
@@ -370,38 +694,60 @@ class ComparedMetric:
     rows: int
     n_resamples: int = 0
     reason: str = ""
-    """Why it could not be compared."""
     note: str = ""
-    """Caveats, such as an infinite value."""
 
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Effect of a calibrator fitted on other data; the rest of the report describes the calibrated probabilities."""
+    """Effect of a calibrator fitted on other data; the rest of the report describes the calibrated probabilities.
+
+    Parameters
+    ----------
+    summary : tuple of str
+        Calibration method, changes and threshold, as sentences.
+    values : tuple of Change
+        Values of the metrics.
+    diagram : Diagram or None
+        The reliability diagram before recalibration; None where the scores were not changed.
+    differences : tuple of ComparedMetric
+        Metrics after minus before recalibration, with intervals and p-values.
+    level : float
+        Confidence level of the intervals of the differences.
+    cells : Interactive or None
+        Data of the interactive page before recalibration; in no other form.
+    """
 
     summary: tuple[str, ...]
-    """Calibration method, changes and threshold, as sentences."""
     values: tuple[Change, ...]
     diagram: Diagram | None
-    """The reliability diagram before recalibration; None where the scores were not changed."""
     differences: tuple[ComparedMetric, ...] = ()
-    """Metrics after minus before recalibration, with intervals and p-values."""
     level: float = 0.95
-    """Confidence level of the intervals of the differences."""
     cells: Interactive | None = field(default=None, repr=False, compare=False)
-    """Data of the interactive page before recalibration; in no other form."""
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The flexible calibration curve at one predicted risk."""
+    """The flexible calibration curve at one predicted risk.
+
+    Parameters
+    ----------
+    risk : float
+        Predicted risk.
+    observed : float
+        Observed rate.
+    lower : float or None
+        Lower end of the interval.
+    upper : float or None
+        Upper end of the interval.
+    logistic : float or None
+        The logistic calibration curve, from joint intercept and slope; None where they are undefined.
+    """
 
     risk: float
     observed: float
     lower: float | None
     upper: float | None
     logistic: float | None
-    """The logistic calibration curve, from joint intercept and slope; None where they are undefined."""
 
 
 @dataclass(frozen=True)

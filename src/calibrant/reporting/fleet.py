@@ -9,7 +9,7 @@ from ..monitoring.fleet import FleetStatus
 from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
-from .html import environment
+from .templates import environment
 
 STATES = {
     "alarm": "calibration alarm",

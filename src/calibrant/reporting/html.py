@@ -5,74 +5,64 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
 from ..util.files import cached_text
 from ..util.results import percent
-from .content import (
-    BenefitPoint,
-    ComparedDifference,
-    ComparedMetric,
-    CurvePoint,
-    Diagram,
-    MetricRow,
-    Metrics,
-    RiskBin,
-    Weaknesses,
-)
+from .content import BenefitPoint, CurvePoint, MetricRow, Metrics, RiskBin
 from .interactive import shown
 from .overlay import Overlay, PageSide, compared_sides, report_sides
-from .plain import (
-    TO_BE_FILLED,
-    TRIPOD_NOTE,
-    TRIPOD_REFERENCE,
-    changes_table,
-    mean_and_rate,
-    places_found,
-    with_interval,
-)
+from .plain import parameter_text
 from .specs import (
     ACCURACY,
     COVERAGE,
-    ON_PAGE,
-    ON_PAPER,
     ROWS,
     SHARE,
     WITH_EVENT,
     WITHOUT_EVENT,
-    Palette,
+    Spec,
     benefit_spec,
     curve_spec,
-    data_address,
     histogram_spec,
-    image_of,
     reliability_spec,
     risks_spec,
+    still,
     threshold_spec,
     trend_spec,
 )
-from .stills import compared_image, diagram_image
-from .wording import ABOVE, BELOW, event_of, lens_text, level_text, mean_name, plain_id, rate_name, sentence, signed
+from .tables import (
+    Table,
+    amount,
+    best_method,
+    bin_table,
+    chance_cell,
+    difference_table,
+    metric_table,
+    places_found,
+    report_tables,
+    side_table,
+    span,
+    subset_table,
+    threshold_table,
+    value_table,
+)
+from .templates import environment
+from .wording import ABOVE, BELOW, event_of, lens_text, level_text, mean_name, plain_id, rate_name, sentence
 
 if TYPE_CHECKING:
     from .building import Report
     from .comparing import ReportComparison
-
-SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 INTERVAL_LEVEL = 0.95
 # Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
 ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
-PAPER_WIDTH = 420
 # SHA-256 of the script that these versions of vl-convert bundle.
 DRAWING_LIBRARIES = {"1.9.0": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
 
@@ -90,82 +80,81 @@ def render_report(report: Report) -> str:
     str
         The page.
     """
-    changed = report.before_after
-    charts = {} if report.clinical is None else clinical_charts(report)
-    pictures = {} if report.clinical is None else clinical_charts(report, ON_PAPER, PAPER_WIDTH)
+    tables = report_tables(report)
     return _render(
         report_sides(report),
         (report,),
-        charts,
+        {} if report.clinical is None else clinical_charts(report),
+        tables=tables,
         title=report.title,
         metadata=report.metadata,
         headline=report.verdict.headline,
         further=report.verdict.sentence[len(report.verdict.headline) :],
         report=report,
         comparison=None,
-        pictures=pictures,
-        summary_rows=() if report.clinical is None else _summary_groups(report.clinical.summary),
-        changed_rows=() if changed is None else _difference_rows(changed.differences),
-        metric_parts=_metric_tables(report.metrics),
-        tripod={"note": TRIPOD_NOTE, "reference": TRIPOD_REFERENCE, "empty": TO_BE_FILLED},
+        metric_tables=_metric_tables(report.metrics, report.outcome),
+        best=best_method(report.recalibration),
         tile=_titles(report.verdict.lens, report.outcome),
         facts=[
             line for place, line in enumerate(report.header) if place < 2 or any(text in line for text in ALWAYS_SHOWN)
         ],
-        gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
     )
 
 
-def render_comparison(found: ReportComparison, sides: Any, values: Any) -> str:
+WHAT = {"models": "Model", "periods": "Period", "before-after": "Scores"}
+# Of more sides, only the conclusion of each is shown.
+MOST_DETAILS = 10
+
+
+def render_comparison(found: ReportComparison) -> str:
     """Render the page of several reports: their diagrams over each other, the metrics side by side, and the differences.
 
     Parameters
     ----------
     found : ReportComparison
         The comparison.
-    sides, values : Table
-        Its tables of the sides and of the metrics.
 
     Returns
     -------
     str
         The page.
     """
-    first = found.reports[0]
-    focus = len(found.reports) - 1 if found.kind == "before-after" else 0
-    overlaid = compared_sides(found.reports, WHAT[found.kind], focus)
-    charts, pictures = {}, {}
-    if found.kind == "periods" and any(side.means for side in overlaid.sides):
-        charts["trend"] = _trend(overlaid, found.reports, ON_PAGE, None)
-        pictures["trend"] = image_of(_trend(overlaid, found.reports, ON_PAPER, 2 * PAPER_WIDTH))
-    rows = [(metric, _difference_rows((metric,))) for metric in found.metrics]
-    together = sum(len(own) for _, own in rows) <= MOST_DIFFERENCES
+    reports, outcome = found.reports, found.outcome
+    sides = compared_sides(reports, WHAT[found.kind], len(reports) - 1 if found.kind == "before-after" else 0)
+    has_trend = found.kind == "periods" and any(side.means for side in sides.sides)
+    shown_reports = reports if len(reports) <= MOST_DETAILS else ()
     return _render(
-        overlaid,
-        found.reports,
-        charts,
+        sides,
+        reports,
+        {"trend": _trend(sides, reports)} if has_trend else {},
+        tables=comparison_tables(found),
         title=found.title,
         metadata=found.metadata,
         headline=found.sentence,
         further="",
-        report=first,
+        report=reports[0],
         comparison=found,
-        pictures=pictures,
-        tables=(sides, values),
-        difference_rows=[(None, _difference_rows(found.metrics))] if together else rows,
-        details=[(report, _metric_tables(report.metrics)) for report in found.reports]
-        if len(found.reports) <= MOST_DETAILS
-        else [],
+        details=[
+            (
+                report,
+                _metric_tables(report.metrics, outcome),
+                subset_table(report.weaknesses, outcome, report.weaknesses.entries[:MOST_SUBSETS]),
+            )
+            for report in shown_reports
+        ],
     )
 
 
-def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any], **content: Any) -> str:
+def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], **content: Any) -> str:
     """Render the template; it has scripts where all sides have cells."""
     first = reports[0]
     live = any(side.series for side in sides.sides) and all(report.cells is not None for report in reports)
     style = _static("report.css")
     own = [_static("beta.js"), _static("report.js")]
     scripts = [script_text(text) for text in (_drawing_library(), *own)] if live else []
+    diagram = _diagram_charts(sides, _titles(first.diagram.lens, first.outcome))
+    pictures = charts if first.diagram.reason else {**diagram, **charts}
+    charts = {**diagram, "threshold": threshold_spec(), **charts}
     page: str = (
         _environment()
         .get_template("report.html")
@@ -175,19 +164,13 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any], *
             scripts=[_verbatim(script) for script in scripts],
             cells=_verbatim(embedded_json(_page_data(sides, reports, charts))) if live else None,
             sides=sides,
-            picture=_picture(first.diagram, sides, first.outcome),
+            bins=bin_table(reports[sides.focus if len(reports) > 1 else 0].diagram, first.outcome),
+            pictures={name: still(spec) for name, spec in pictures.items()},
             outcome=first.outcome,
             **content,
         )
     )
     return page
-
-
-WHAT = {"models": "Model", "periods": "Period", "before-after": "Scores"}
-# Of more sides, only the conclusion of each is shown.
-MOST_DETAILS = 10
-# More differences are folded by metric, after those of the first.
-MOST_DIFFERENCES = 12
 
 
 @cache
@@ -197,39 +180,15 @@ def _environment() -> Any:
         number=number,
         percent=percent,
         level=level_text,
-        signed=signed,
-        pvalue=_pvalue,
+        pvalue=chance_cell,
         shown=shown,
-        amount=_amount,
+        amount=amount,
         words=plain_id,
         lens=lens_text,
-        mean_name=mean_name,
-        rate_name=rate_name,
         sentence=sentence,
-        setting=_setting,
-        means=mean_and_rate,
+        setting=parameter_text,
         places=places_found,
-        changes=changes_table,
-        with_interval=with_interval,
-        gaps=_gaps,
-        judged=SIGNIFICANCE.get,
     )
-
-
-def environment(finalize: Any = None, **filters: Any) -> Any:
-    """Return the environment of the templates: all text from the data is escaped, and an undefined name is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("calibrant", "reporting/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=finalize,
-    )
-    made.filters.update(filters)
-    return made
 
 
 def _visible_text(value: Any) -> Any:
@@ -322,48 +281,31 @@ def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]
             "rows": ROWS,
             "share": SHARE,
         },
-        "specs": {
-            "reliability": reliability_spec(),
-            "histogram": histogram_spec(),
-            "threshold": threshold_spec(),
-        },
         "charts": charts,
     }
 
 
-def _trend(sides: Overlay, reports: Sequence[Report], palette: Palette, width: int | None) -> dict[str, Any]:
+def _trend(sides: Overlay, reports: Sequence[Report]) -> Spec:
     """Return the mean score and the rate of each side as a chart, both of the lens of the diagram."""
-    first = reports[0]
-    lens = first.diagram.lens
-    names = mean_name(lens), shown(rate_name(lens, first.outcome), EVENT_LENGTH)
+    lens = reports[0].diagram.lens
+    names = mean_name(lens), shown(rate_name(lens, reports[0].outcome), EVENT_LENGTH)
     values = [
         {"place": side.place, "name": shown(side.name), "value": value, "what": what, "tip": _side_tip(side, names)}
         for side in sides.sides
         for what, value in zip(names, side.means or (), strict=False)
     ]
-    return trend_spec(values, names, palette, width=width)
+    return trend_spec(values, names)
 
 
 def _side_tip(side: PageSide, names: tuple[str, str]) -> list[tuple[str, str]]:
     assert side.means is not None
     rows = sum(bin.weight for bin in side.bins)
     values = ((name, percent(value)) for name, value in zip(names, side.means, strict=True))
-    return [("", shown(side.name)), ("rows", _amount(rows)), *values]
+    return [("", shown(side.name)), ("rows", amount(rows)), *values]
 
 
-def _difference_rows(metrics: Iterable[ComparedMetric]) -> list[tuple[ComparedMetric, ComparedDifference, Span | None]]:
-    """Return the differences of metrics, each with its interval on the scale of its metric."""
-    return [
-        (metric, each, span)
-        for metric in metrics
-        for each, span in zip(
-            metric.differences, _spans((d.low, d.difference, d.high) for d in metric.differences), strict=True
-        )
-    ]
-
-
-def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | None = None) -> dict[str, Any]:
-    """Return the charts of the clinical part by the ids of their places: specifications, or images in fixed colours."""
+def clinical_charts(report: Report) -> dict[str, Spec]:
+    """Return the charts of the clinical part by the ids of their places."""
     part = report.clinical
     assert part is not None
     event = shown(report.outcome, EVENT_LENGTH)
@@ -377,8 +319,8 @@ def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | Non
         for point, (low, high) in zip(part.curve, _strips([point.risk for point in part.curve], end), strict=True)
     ]
     found = {
-        "clinical-curve": curve_spec(points, end, palette, width=width, titles=titles),
-        "clinical-risks": risks_spec(_risk_values(part.risks), end, palette, width=width, title=titles[0]),
+        "clinical-curve": curve_spec(points, end, titles),
+        "clinical-risks": risks_spec(_risk_values(part.risks), end, titles[0]),
     }
     if part.benefit:
         last = _round_end(part.benefit[-1].threshold)
@@ -387,8 +329,8 @@ def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | Non
             {**vars(point), "from": low, "to": high, "tip": _benefit_tip(point, part.summary.level)}
             for point, (low, high) in zip(part.benefit, places, strict=True)
         ]
-        found["clinical-benefit"] = benefit_spec(benefit, last, palette, width=width)
-    return found if palette is ON_PAGE else {name: image_of(spec) for name, spec in found.items()}
+        found["clinical-benefit"] = benefit_spec(benefit, last)
+    return found
 
 
 def _round_end(largest: float) -> float:
@@ -421,11 +363,7 @@ def _benefit_tip(point: BenefitPoint, level: float) -> list[tuple[str, str]]:
 
 
 def _interval_tip(lower: float | None, upper: float | None, level: float) -> list[tuple[str, str]]:
-    return (
-        []
-        if lower is None or upper is None
-        else [(f"{level_text(level)} interval", f"{number(lower)} to {number(upper)}")]
-    )
+    return [] if lower is None else [(f"{level_text(level)} interval", span(lower, upper))]
 
 
 def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
@@ -435,17 +373,9 @@ def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
         total = sum(getattr(bin, name) for bin in bins) or 1.0
         for bin in bins:
             count = getattr(bin, name)
-            tip = [("risk", f"{number(bin.low)} to {number(bin.high)}"), (what, _amount(count))]
+            tip = [("risk", f"{number(bin.low)} to {number(bin.high)}"), (what, amount(count))]
             values.append({"low": bin.low, "high": bin.high, "share": sign * count / total, "what": what, "tip": tip})
     return values
-
-
-def _summary_groups(summary: ClinicalSummary) -> list[tuple[str, list[tuple[ClinicalRow, list[str]]]]]:
-    """Return the rows of the clinical table by group, each with its cells."""
-    groups = dict.fromkeys(row.group for row in summary.rows)
-    return [
-        (group.capitalize(), [(row, row_cells(row)) for row in summary.rows if row.group == group]) for group in groups
-    ]
 
 
 def _titles(lens: str, outcome: str) -> tuple[str, str]:
@@ -456,43 +386,54 @@ def _titles(lens: str, outcome: str) -> tuple[str, str]:
 
 SHOWN = 6
 PREFERRED = ("ece", "smece", "nll", "brier", "auroc", "average_precision")
-HEADINGS = {"calibration": "Calibration", "proper score": "Proper scores", "discrimination": "Discrimination"}
+# Subsets of each side of a comparison.
+MOST_SUBSETS = 12
 
 
-def _metric_tables(metrics: Metrics) -> list[list[tuple[str, list[MetricRow]]]]:
-    """Return the metrics that are shown and those that are folded, each by group; six are shown, the usual ones first."""
+def _metric_tables(metrics: Metrics, outcome: str) -> tuple[Table, Table]:
+    """Return the metrics that are shown and those that are folded; six are shown, the usual ones first."""
     rows = metrics.all_rows
     ids = [row.id for row in rows]
     chosen = [*(id for id in PREFERRED if id in ids), *(id for id in ids if id not in PREFERRED)][:SHOWN]
-    parts = [row for row in rows if row.id in chosen], [row for row in rows if row.id not in chosen]
-    return [
-        [(HEADINGS[g], own) for g in HEADINGS if (own := [row for row in part if row.group == g])] for part in parts
-    ]
+
+    def table(rows: Sequence[MetricRow]) -> Table:
+        return metric_table(rows, metrics.level, outcome)
+
+    return table([row for row in rows if row.id in chosen]), table([row for row in rows if row.id not in chosen])
 
 
-def _picture(diagram: Diagram, sides: Overlay, outcome: str) -> str:
-    """Return the diagram, of several sides over each other, as the data address of an image; empty where there is none."""
-    drawn = [side for side in sides.sides if side.on]
-    titles = _titles(diagram.lens, outcome)
-    if diagram.reason or not any(side.bins for side in drawn):
-        return ""
-    if len(drawn) == 1:
-        return data_address(diagram_image([*_bin_values(drawn[0])], titles))
-    lines = [value for side in drawn for value in _bin_values(side) if value["rate"] is not None]
-    spans = [value for value in lines if value["lower"] is not None] if len(drawn) <= MOST_SPANS else []
-    steps = [
-        {"at": at, "share": value["share"], **{key: value[key] for key in ("place", "colour", "dash")}}
-        for side in drawn
-        for value in _bin_values(side)
-        for at in ((value["low"], value["high"]) if value["high"] == 1 else (value["low"],))
-    ]
-    return data_address(compared_image(lines, spans, steps, titles))
+def comparison_tables(found: ReportComparison) -> dict[str, Table]:
+    """Return the tables of a comparison by their headings."""
+    tables = {
+        "Side by side": side_table(found.sides, found.outcome),
+        "Metrics": value_table(found.reports, found.level),
+        "Differences": difference_table(found.metrics, found.level),
+        "Confidence threshold": threshold_table(found.reports),
+    }
+    return {heading: table for heading, table in tables.items() if table.rows}
 
 
 # With more sides, intervals would hide the lines; on the page those of one side can be seen.
 MOST_SPANS = 3
-# The same as in the style sheet, on white.
-SIDE_COLOURS = ("#2166ac", "#b2560d", "#1a7f5a", "#7b3fa0", "#3c3c43", "#0e7490", "#b5306e", "#7a6500")
+
+
+def _diagram_charts(sides: Overlay, titles: tuple[str, str]) -> dict[str, Spec]:
+    """Return the reliability diagram and the histogram of the sides that are on at the start, as the script draws them."""
+    drawn = [side for side in sides.sides if side.on]
+    bins = [value for side in drawn for value in _bin_values(side)]
+    points: dict[str, list[Any]] = {"bins": [value for value in bins if value["rows"] > 0], "lines": [], "spans": []}
+    bars: dict[str, list[Any]] = {"bins": bins, "steps": []}
+    if len(drawn) > 1:
+        lines = points["bins"]
+        spans = [value for value in lines if value["lower"] is not None] if len(drawn) <= MOST_SPANS else []
+        points = {"bins": [], "lines": lines, "spans": spans}
+        steps = [
+            {"at": at, **{key: value[key] for key in ("share", "place", "colour", "dash")}}
+            for value in bins
+            for at in ((value["low"], value["high"]) if value["high"] == 1 else (value["low"],))
+        ]
+        bars = {"bins": [], "steps": steps}
+    return {"reliability": reliability_spec(points, titles), "histogram": histogram_spec(bars)}
 
 
 def _bin_values(side: PageSide) -> Iterator[dict[str, Any]]:
@@ -510,51 +451,7 @@ def _bin_values(side: PageSide) -> Iterator[dict[str, Any]]:
             "share": bin.weight / total,
             "side": ABOVE if bin.gap is not None and bin.gap > 0 else BELOW,
             "place": side.place,
-            "colour": SIDE_COLOURS[look.colour],
+            "colour": f"var(--c{look.colour})",
             "dash": [float(part) for part in look.dash.split()],
             "shape": look.shape,
         }
-
-
-class Span(NamedTuple):
-    """A value and its interval on a line from -100 to 100, with 0 in the middle."""
-
-    low: float
-    value: float
-    high: float
-
-
-def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> list[Span | None]:
-    """Return all intervals on one scale, set by the values; wide intervals are cut at the edge."""
-    rows = [(low, None if value is None or not math.isfinite(value) else value, high) for low, value, high in found]
-    scale = 1.6 * max((abs(value) for _, value, _ in rows if value is not None), default=0.0) or 1.0
-
-    def place(value: float | None, otherwise: float) -> float:
-        known = otherwise if value is None or math.isnan(value) else value
-        return round(max(-100.0, min(100.0, 100 * known / scale)), 2)
-
-    return [
-        None if value is None else Span(place(low, value), place(value, value), place(high, value))
-        for low, value, high in rows
-    ]
-
-
-def _gaps(weak: Weaknesses) -> list[Span | None]:
-    return _spans((w.low, w.gap, w.high) for w in weak.entries)
-
-
-def _pvalue(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<\u202f0.001" if value < 0.001 else f"{value:.3f}" if value < 1 else "1"
-
-
-def _amount(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-
-
-def _setting(value: Any) -> str:
-    """Return the value of an option as text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

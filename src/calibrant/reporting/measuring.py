@@ -122,7 +122,7 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
 
     The mean score of a cell does not determine those: one label with a predicted probability of 0 makes the log loss infinite.
     """
-    found = evaluate(p, metrics=metrics, **options)
+    found = evaluate(p, metrics=metrics, by_group=False, **options)
     of_rows = [metric for metric in metrics if metric.takes == "Block"]
     if sketches is None or not of_rows:
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .building import Report
 
 FEW = 6
-"""Up to this many sides are drawn at once; of more, a small diagram of each is shown, and some are drawn at the start."""
+"""Up to this many sides are drawn at the start; of more, some of them."""
 
 # Five cells become one where the page would be too large: 60 has all the usual numbers of bins among its divisors.
 COARSER = 5
@@ -33,13 +34,6 @@ class Look(NamedTuple):
     colour: int
     dash: str
     shape: str
-
-
-class Small(NamedTuple):
-    """A small diagram: the line and the points of a side in a square of 100 by 100."""
-
-    line: str
-    points: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -71,13 +65,6 @@ class PageSide:
     def gap(self) -> float:
         """Mean score minus rate."""
         return self.means[0] - self.means[1] if self.means else 0.0
-
-    @property
-    def small(self) -> Small:
-        """The small diagram."""
-        found = [(bin.mean_score, bin.rate) for bin in self.bins if bin.mean_score is not None and bin.rate is not None]
-        points = tuple((round(100 * x, 1), round(100 - 100 * y, 1)) for x, y in found)
-        return Small(" ".join(f"{x:g},{y:g}" for x, y in points), points)
 
 
 @dataclass(frozen=True)
@@ -228,14 +215,15 @@ def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
         scores = np.array([cells.score_sum[k] for k in full]) / rows
         rates = np.array([cells.positives[k] for k in full]) / rows
         table = bin_table(View(scores, np.clip(rates, 0, 1), rows, "importance"), "equal_mass", BINS)
-        found = zip(table.low, table.high, table.weight, table.mean_score, table.rate, strict=True)
-        return tuple(
-            DiagramBin(float(low), float(high), 0, float(n), float(mean), float(rate), float(mean - rate), None, None)
-            for low, high, n, mean, rate in found
-            if n > 0
-        )
-    few = _added(cells, CELLS // BINS)
+        edges = [*table.low.tolist(), float(table.high[-1])]
+        sums = zip(table.weight.tolist(), table.positives.tolist(), table.score_sum.tolist(), strict=True)
+    else:
+        few = _added(cells, CELLS // BINS)
+        edges = [k / BINS for k in range(BINS + 1)]
+        sums = zip(few.rows, few.positives, few.score_sum, strict=True)
     return tuple(
-        DiagramBin(k / BINS, (k + 1) / BINS, 0, n, s / n if n else None, p / n if n else None, (s - p) / n if n else None, None, None)
-        for k, (n, p, s) in enumerate(zip(few.rows, few.positives, few.score_sum, strict=True))
-    )  # fmt: skip
+        DiagramBin(low, high, 0, n, s / n, p / n, (s - p) / n, None, None)
+        if n
+        else DiagramBin(low, high, 0, 0, None, None, None, None, None)
+        for (low, high), (n, p, s) in zip(pairwise(edges), sums, strict=True)
+    )

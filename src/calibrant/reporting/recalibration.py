@@ -99,7 +99,7 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
-        found, held = recalibrated(part, folds=FOLDS, level=level, rng=seed, keywords={})
+        found, held = recalibrated(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
     before, after, pvalue = (None, None, None) if found.method == "none" or held is None else _left(held, part, seed)

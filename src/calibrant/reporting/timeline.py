@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..monitoring.ood import OodFindings
-from ..monitoring.status import Alarm, MonitorStatus, WindowStatus, stories_of
+from ..monitoring.status import Alarm, MonitorStatus, stories_of
 from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
-from .html import environment
 from .specs import image_of
+from .tables import Column, Table, amount, text_column
+from .templates import environment
 from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
 from .wording import lens_text, mean_name, rate_name
-
-HEADINGS = (
-    "window", "state", "rows", "labels", "mean confidence", "median", "p90", "p99", "drift p", "PSI", "KS", "Wasserstein", "JS",
-    "gap", "ece", "smece", "accuracy", "estimated", "e-value",
-)  # fmt: skip
 
 
 def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title: str = "Monitor") -> Path:
@@ -87,11 +83,7 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
             mean_name=mean_name(status.lens),
             rate_name=rate_name(status.lens),
             pictures=[image_of(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
-            headings=(
-                *HEADINGS,
-                *(f"{name}{part}" for name in _ood_names(status) for part in (" median", " p99", " p")),
-            ),
-            rows=[_row(window) for window in reversed(status.windows)],
+            table=window_table(status),
             alarms=_alarm_stories(status),
         )
     )
@@ -138,36 +130,55 @@ def _story(found: list[Alarm]) -> AlarmStory:
     return AlarmStory(f"{first.window}: {kind}, {named}", words, again, first.acknowledged)
 
 
-def _row(w: WindowStatus) -> list[str]:
-    s, c = w.scores, w.calibration
-    drift = ["-"] * 4 if s.drift is None else [number(result.value) for result in s.drift.results]
-    labelled = ["-"] * 4
-    if c is not None:
-        interval = "" if c.ece_low is None else f" ({number(c.ece_low, 2)} to {number(c.ece_high, 2)})"
-        labelled = [
-            f"{number(c.gap)} ({number(c.gap_low, 2)} to {number(c.gap_high, 2)})",
-            number(c.ece) + interval,
-            number(c.smece),
-            number(c.accuracy),
-        ]
-    return [
-        w.window,
-        w.state,
-        f"{w.n:,}",
-        percent(w.share_labelled, 0),
-        *(number(getattr(s.confidence, name)) for name in LINES),
-        "-" if s.drift_pvalue is None else f"{s.drift_pvalue:.3g}",
-        *drift,
-        *labelled,
-        number(s.accuracy[0].estimate) if s.accuracy else "-",
-        number(w.e_value),
-        *(cell for score in s.ood for cell in _ood_cells(score)),
+def window_table(status: MonitorStatus) -> Table:
+    """Return the windows, the newest first."""
+
+    def confidence(name: str) -> Callable[[Any], str]:
+        return lambda scores: number(getattr(scores.confidence, name))
+
+    def drift(place: int) -> Callable[[Any], str]:
+        return lambda scores: "-" if scores.drift is None else number(scores.drift.results[place].value)
+
+    def calibration(name: str) -> Callable[[Any], str]:
+        return lambda found: "-" if found is None else number(getattr(found, name))
+
+    def ood(place: int, name: str) -> Callable[[Any], str]:
+        return lambda scores: (pvalue if name == "pvalue" else number)(getattr(scores.ood[place], name))
+
+    columns = [
+        text_column("window", "window"),
+        text_column("state", "state"),
+        Column("n", "rows", amount),
+        Column("share_labelled", "labels", lambda share: percent(share, 0)),
+        *(Column("scores", heading, confidence(name)) for name, heading in zip(LINES, CONFIDENCE, strict=True)),
+        Column("scores", "drift p", lambda scores: pvalue(scores.drift_pvalue)),
+        *(Column("scores", heading, drift(place)) for place, heading in enumerate(DRIFT)),
+        Column("calibration", "gap", lambda found: "-" if found is None else _with_ends(found, "gap")),
+        Column("calibration", "ece", lambda found: "-" if found is None else _with_ends(found, "ece")),
+        Column("calibration", "smece", calibration("smece")),
+        Column("calibration", "accuracy", calibration("accuracy")),
+        Column("scores", "estimated", lambda scores: number(scores.accuracy[0].estimate) if scores.accuracy else "-"),
+        Column("e_value", "e-value", number),
     ]
+    for place, score in enumerate(status.settings.ood):
+        columns += [
+            Column("scores", f"{score.name} {heading}", ood(place, name))
+            for name, heading in (("median", "median"), ("p99", "p99"), ("pvalue", "p"))
+        ]
+    return Table("windows", columns, status.windows[::-1])
 
 
-def _ood_names(status: MonitorStatus) -> list[str]:
-    return [each.name for each in status.settings.ood]
+CONFIDENCE = ("mean confidence", "median", "p90", "p99")
+DRIFT = ("PSI", "KS", "Wasserstein", "JS")
 
 
-def _ood_cells(score: OodFindings) -> list[str]:
-    return [number(score.median), number(score.p99), "-" if score.pvalue is None else f"{score.pvalue:.3g}"]
+def pvalue(value: float | None) -> str:
+    """Format a p-value."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _with_ends(found: Any, name: str) -> str:
+    """Format a measure of the labelled rows with its interval, where it has one."""
+    low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
+    ends = "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    return f"{number(getattr(found, name))}{ends}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 from ..errors import ArgumentError, InputTypeError
@@ -11,8 +14,9 @@ from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 from ..evaluation.header import check_outcome
 from ..util.results import Result, number
 from ..util.version import __version__
-from .plain import tripod_markdown
+from .plain import render_markdown
 from .provenance import time_stamp
+from .tables import summary_table
 
 # Rows of the summary that a sentence quotes, and those of the table of item 23a.
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
@@ -28,61 +32,11 @@ class Item(NamedTuple):
     prompt: str
 
 
-# Numbers, sections, topics and studies follow the statement of 2024; the prompts are in our own words.
-ITEMS = (
-    Item("1", "Title", "Title", "D;E", "Name the model, the patients, the outcome, and that it is developed or evaluated here."),
-    Item("2", "Abstract", "Abstract", "D;E", "Write a structured abstract; the statement has a list of its own for it."),
-    Item("3a", "Introduction", "Background", "D;E", "What is the clinical question, and which models exist already?"),
-    Item("3b", "Introduction", "Background", "D;E", "For whom is the model meant, at which point of care, and who uses it?"),
-    Item("3c", "Introduction", "Background", "D;E", "Which groups are known to receive worse care or to have worse outcomes?"),
-    Item("4", "Introduction", "Objectives", "D;E", "Is a model developed, evaluated, or both?"),
-    Item("5a", "Methods", "Data", "D;E", "Where do the data come from, why these, and how representative are they?"),
-    Item("5b", "Methods", "Data", "D;E", "From when to when were patients included, and when did follow-up end?"),
-    Item("6a", "Methods", "Participants", "D;E", "Which kind of care, how many centres, and where?"),
-    Item("6b", "Methods", "Participants", "D;E", "Who was included and who was excluded?"),
-    Item("6c", "Methods", "Participants", "D;E", "Which treatments were given, and how were they taken into account?"),
-    Item("7", "Methods", "Data preparation", "D;E", "How were the data cleaned and checked, and was it the same in all groups?"),
-    Item("8a", "Methods", "Outcome", "D;E", "How, when and over which time was the outcome determined, and why this outcome?"),
-    Item("8b", "Methods", "Outcome", "D;E", "If judgement was needed: who assessed the outcome?"),
-    Item("8c", "Methods", "Outcome", "D;E", "Was the outcome assessed without knowledge of the predictors?"),
-    Item("9a", "Methods", "Predictors", "D", "Which predictors were considered at first, and how were they chosen?"),
-    Item("9b", "Methods", "Predictors", "D;E", "How and when was each predictor measured?"),
-    Item("9c", "Methods", "Predictors", "D;E", "If judgement was needed: who assessed the predictors?"),
-    Item("10", "Methods", "Sample size", "D;E", "Why is this number of patients and events sufficient?"),
-    Item("11", "Methods", "Missing data", "D;E", "How many values were missing, and how were they handled before this analysis?"),
-    Item("12a", "Methods", "Analytical methods", "D", "Which data were used for development, and which for evaluation?"),
-    Item("12b", "Methods", "Analytical methods", "D", "In which form did predictors enter the model?"),
-    Item("12c", "Methods", "Analytical methods", "D", "Which type of model, how was it built and tuned, and how validated internally?"),
-    Item("12d", "Methods", "Analytical methods", "D;E", "How were differences between centres or other clusters examined?"),
-    Item("12e", "Methods", "Analytical methods", "D;E", "Why were these measures and plots chosen?"),
-    Item("12f", "Methods", "Analytical methods", "E", "Was the model recalibrated or updated in any other way?"),
-    Item("12g", "Methods", "Analytical methods", "E", "How were the predicted risks computed: formula, program, service?"),
-    Item("13", "Methods", "Class imbalance", "D;E", "Were classes rebalanced, why, and were the risks recalibrated afterwards?"),
-    Item("14", "Methods", "Fairness", "D;E", "What was done about fairness, and why?"),
-    Item("15", "Methods", "Model output", "D", "What does the model return, and how were thresholds chosen?"),
-    Item("16", "Methods", "Training versus evaluation", "D;E", "How do patients, setting, outcome and predictors differ from those of development?"),
-    Item("17", "Methods", "Ethical approval", "D;E", "Which committee approved the study, and was there consent or a waiver?"),
-    Item("18a", "Open science", "Funding", "D;E", "Who paid, and with which influence?"),
-    Item("18b", "Open science", "Conflicts of interest", "D;E", "What have the authors to declare?"),
-    Item("18c", "Open science", "Protocol", "D;E", "Where is the protocol, or was there none?"),
-    Item("18d", "Open science", "Registration", "D;E", "Which register and number, or none?"),
-    Item("18e", "Open science", "Data sharing", "D;E", "Are the data available, where and to whom?"),
-    Item("18f", "Open science", "Code sharing", "D;E", "Is the code of the analysis available, and where?"),
-    Item("19", "Patient and public involvement", "Patient and public involvement", "D;E", "How were patients or the public involved, if at all?"),
-    Item("20a", "Results", "Participants", "D;E", "Show how patients came to be in the analysis, and for how long they were followed."),
-    Item("20b", "Results", "Participants", "D;E", "Describe the patients, by centre and by demographic group."),
-    Item("20c", "Results", "Participants", "E", "Compare their characteristics with those of the development data."),
-    Item("21", "Results", "Model development", "D;E", "How many patients and events went into each step of the study?"),
-    Item("22", "Results", "Model specification", "D", "Give the whole model, so that others can compute its risks."),
-    Item("23a", "Results", "Model performance", "D;E", "Comment on the measures, also within important subgroups."),
-    Item("23b", "Results", "Model performance", "D;E", "How did performance differ between clusters?"),
-    Item("24", "Results", "Model updating", "E", "Give the updated model and its performance."),
-    Item("25", "Discussion", "Interpretation", "D;E", "What do the results mean, for fairness too, and compared with earlier studies?"),
-    Item("26", "Discussion", "Limitations", "D;E", "Which weaknesses does the study have, and what do they bias?"),
-    Item("27a", "Discussion", "Usability in current care", "D", "What is to be done when an input is poor or missing in practice?"),
-    Item("27b", "Discussion", "Usability in current care", "D", "What must users enter or know?"),
-    Item("27c", "Discussion", "Usability in current care", "D;E", "What should be studied next?"),
-)  # fmt: skip
+@cache
+def statement_items() -> tuple[Item, ...]:
+    """Return the items of the statement."""
+    text = (files(__package__) / "static" / "tripod.toml").read_text(encoding="utf-8")
+    return tuple(Item(*fields) for fields in tomllib.loads(text)["item"])
 
 
 @dataclass(frozen=True)
@@ -129,6 +83,15 @@ class Tripod(Result):
 
     _hidden = ("summary",)
     _width: ClassVar[int] = 4
+    note: ClassVar[str] = (
+        "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
+        "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
+    )
+    empty: ClassVar[str] = "To be filled by the authors."
+    reference: ClassVar[str] = (
+        "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
+        "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
+    )
 
     items: tuple[TripodItem, ...]
     summary: ClinicalSummary
@@ -149,7 +112,7 @@ class Tripod(Result):
         str
             Markdown text, with the table of performance measures at item 23a.
         """
-        return "\n".join(["# TRIPOD+AI", "", *tripod_markdown(self)]).rstrip() + "\n"
+        return render_markdown("tripod_items.md", tripod=self, summary=summary_table(self.summary))
 
     def _markdown(self) -> str:
         return self.to_markdown()
@@ -244,7 +207,9 @@ def tripod(
     filled = _filled(summary, named, model or "", date or time_stamp() or "", tuple(map(str, groups)), updated)
     if plots:
         filled["12e"] += f" Plots: {', '.join(plots)}."
-    return Tripod(tuple(TripodItem(*item[:4], filled.get(item.number, ""), item.prompt) for item in ITEMS), summary)
+    return Tripod(
+        tuple(TripodItem(*item[:4], filled.get(item.number, ""), item.prompt) for item in statement_items()), summary
+    )
 
 
 def _filled(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..evaluation.result import NOTHING
-from ..util.results import decimals, percent
+from ..util.results import percent
 
 # The side of the diagonal on which a point lies; whether the difference is significant is another question.
 ABOVE, BELOW = "predicted > observed", "predicted < observed"
@@ -81,18 +80,6 @@ def level_text(value: float) -> str:
     ('95%', '97.5%')
     """
     return f"{100 * value:g}%"
-
-
-def signed(value: float | None, digits: int = 3) -> str:
-    """Format a difference with its sign, with more digits where it would be shown as 0.
-
-    >>> signed(0.25), signed(-0.00012), signed(0.0)
-    ('+0.250', '\u22120.00012', '+0.000')
-    """
-    if value is None:
-        return "-"
-    value = 0.0 if abs(value) < NOTHING else value
-    return f"{value:+.{decimals(abs(value), digits, 1)}f}".replace("-", "\u2212")
 
 
 def plain_id(id: str) -> str:

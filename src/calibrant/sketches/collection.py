@@ -103,7 +103,7 @@ class Sketches(Summary):
     Examples
     --------
     >>> import calibrant as cal
-    >>> sketches = cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], groups=["a", "a", "b", "b"])
+    >>> sketches = cal.Sketches.of(cal.Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], groups=["a", "a", "b", "b"]))
     >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     True
     >>> round(cal.nll(sketches), 6) == round(cal.nll([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 6)
@@ -129,11 +129,12 @@ class Sketches(Summary):
         *,
         lenses: Iterable[str] | None = None,
         scores: bool = True,
-        **keywords: Any,
+        sample_weight: Any = None,
+        pos_label: Any = None,
     ) -> Sketches:
         """Create the sketches of labels and probabilities.
 
-        With `groups`, each group has sketches of its own.
+        With groups, ``Predictions(..., groups=...)``, each group has sketches of its own.
 
         Parameters
         ----------
@@ -144,7 +145,8 @@ class Sketches(Summary):
             lens that metrics use, and each class if there are at most 50.
         scores : bool, default True
             Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
-        **keywords
+        sample_weight
+        pos_label
 
         Returns
         -------
@@ -156,7 +158,7 @@ class Sketches(Summary):
         LensError
             If the predictions are multilabel, or a lens has more than one score per row.
         """
-        predictions = as_predictions(y_true, y_prob, keywords)
+        predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
         if predictions.kind == "multilabel":
             raise LensError(
                 "y_prob",
@@ -453,25 +455,26 @@ class Sketches(Summary):
     __add__ = merge
 
     @documents_keywords()
-    def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketches:
+    def update(self, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, pos_label: Any = None) -> Sketches:
         """Return the sketches with additional rows.
 
         Parameters
         ----------
         y_true
         y_prob
-        **keywords
+        sample_weight
+        pos_label
 
         Returns
         -------
         Sketches
             New sketches; these are not changed.
         """
-        keywords.setdefault("lenses", self.lenses)
-        keywords.setdefault("scores", self.scores is not None)
         if self.kind == "multiclass" and not isinstance(y_true, Predictions):
-            keywords.setdefault("classes", list(self.classes))
-        return self.merge(Sketches.of(y_true, y_prob, **keywords))
+            rows = Predictions(y_true, y_prob, sample_weight=sample_weight, classes=list(self.classes))
+        else:
+            rows = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        return self.merge(Sketches.of(rows, lenses=self.lenses, scores=self.scores is not None))
 
     def to_bytes(self) -> bytes:
         """Serialize the sketches.

@@ -133,7 +133,15 @@ class Sketch(Summary):
 
     @classmethod
     @documents_keywords()
-    def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **keywords: Any) -> Sketch:
+    def of(
+        cls,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "auto",
+        sample_weight: Any = None,
+        pos_label: Any = None,
+    ) -> Sketch:
         """Create the sketch of labels and probabilities.
 
         Parameters
@@ -141,7 +149,8 @@ class Sketch(Summary):
         y_true
         y_prob
         lens
-        **keywords
+        sample_weight
+        pos_label
 
         Returns
         -------
@@ -153,9 +162,9 @@ class Sketch(Summary):
         LensError
             If the lens has more than one score per row, as ``"classwise"``.
         WeightsNotSupportedError
-            If the values of `sample_weight` differ; a sketch supports `counts` only.
+            If the values of `sample_weight` differ; a sketch supports counts only, ``Predictions(..., counts=...)``.
         """
-        views = views_of(resolve(y_true, y_prob, keywords), lens)
+        views = views_of(resolve(y_true, y_prob, sample_weight, pos_label), lens)
         if len(views) > 1 or not isinstance(views[0], View):
             raise LensError(
                 "lens",
@@ -199,21 +208,23 @@ class Sketch(Summary):
         return cls.of_sums(cell_sums(view.raw_score, view.raw_outcome), view.lens)
 
     @documents_keywords()
-    def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketch:
+    def update(self, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, pos_label: Any = None) -> Sketch:
         """Return the sketch with additional rows.
 
         Parameters
         ----------
         y_true
         y_prob
-        **keywords
+        sample_weight
+        pos_label
 
         Returns
         -------
         Sketch
             New sketch; this one is not changed.
         """
-        return self.merge(Sketch.of(y_true, y_prob, lens="auto" if isinstance(y_true, View) else self.lens, **keywords))
+        lens = "auto" if isinstance(y_true, View) else self.lens
+        return self.merge(Sketch.of(y_true, y_prob, lens=lens, sample_weight=sample_weight, pos_label=pos_label))
 
     def merge(self, other: Sketch) -> Sketch:
         """Return the sketch of the rows of both sketches.

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, LabelError
+from ..figures.base import plain
 from ..figures.reliability_diagrams import ReliabilityDiagram
 from ..figures.styling import SHORT
-from ..input.convert import is_frame
+from ..input.predictions import Predictions
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
 from ..views.keywords import documents_keywords, unknown_keyword
 from .responses import check_classifier, label_names, scores_of
@@ -72,18 +73,18 @@ class ReliabilityDisplay:
         self.name = name
 
     @classmethod
-    @documents_keywords(taken=())
+    @documents_keywords()
     def from_predictions(
-        cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, **keywords: Any
+        cls, y_true: Any, y_prob: Any = None, *, name: str | None = None, ax: Any = None, **keywords: Any
     ) -> ReliabilityDisplay:
         """Plot the reliability diagram of labels and probabilities.
 
         Parameters
         ----------
-        y_true : array-like of shape (N,)
-            Observed labels.
-        y_prob : array-like of shape (N,) or (N, K)
-            Predicted probabilities; one-dimensional ones are those of `pos_label`, which is required for text labels.
+        y_true : array-like of shape (N,) or Predictions
+            Observed labels, or `Predictions`, and `y_prob` is then left out.
+        y_prob : array-like of shape (N,) or (N, K), optional
+            Predicted probabilities; one-dimensional ones are those of `pos_label`.
         name : str, optional
             Name in the legend.
         ax
@@ -101,11 +102,11 @@ class ReliabilityDisplay:
         UnknownArgumentError
             If a keyword is unknown; for keywords of scikit-learn, such as ``n_bins``, it names the one to use.
         """
-        drawing = _drawing_keywords("from_predictions", keywords, is_frame(y_true))
+        drawing = _drawing_keywords("from_predictions", keywords)
         return cls(calibration_curve(y_true, y_prob, **keywords), name).plot(ax, **drawing)
 
     @classmethod
-    @documents_keywords(taken=())
+    @documents_keywords()
     def from_estimator(
         cls,
         estimator: Any,
@@ -133,8 +134,7 @@ class ReliabilityDisplay:
             Name in the legend; by default the name of the class of the estimator.
         ax
         **keywords
-            Keywords of `calibration_curve`, such as ``bins``, and of the line, such as ``color``, ``linestyle`` and ``marker``, as in `plot`; ``classes``
-            and ``input`` are taken from the estimator.
+            Keywords of `calibration_curve`, such as ``bins``, and of the line, such as ``color``, ``linestyle`` and ``marker``, as in `plot`.
 
         Returns
         -------
@@ -144,24 +144,30 @@ class ReliabilityDisplay:
         Raises
         ------
         ArgumentError
-            If `classes` or `input` is passed, or `pos_label` for more than two classes.
+            If `pos_label` is given for more than two classes.
         UnknownArgumentError
             If a keyword is unknown; for keywords of scikit-learn, such as ``n_bins``, it names the one to use.
         """
-        for word in ("classes", "input"):
-            if word in keywords:
-                raise ArgumentError(word, "is determined by the estimator", f"drop {word}")
         drawing = _drawing_keywords("from_estimator", keywords)
         check_classifier(estimator)
         classes = np.asarray(estimator.classes_)
         positive = _place_of(pos_label, classes)
         values, kind = scores_of(estimator, X, positive=positive)
+        event = None
         if len(classes) == 2:
-            keywords["pos_label"] = classes.tolist()[positive]
+            event = classes.tolist()[positive]
             if keywords.get("lens", "auto") == "auto":
-                keywords["lens"] = f"class:{keywords['pos_label']}"  # the axes name the class
-        keywords |= {"input": kind, "classes": classes.tolist(), "name": name or type(estimator).__name__}
-        return cls.from_predictions(label_names(estimator, y), values, ax=ax, **keywords, **drawing)
+                keywords["lens"] = f"class:{event}"  # the axes name the class
+        predictions = Predictions(
+            label_names(estimator, y),
+            values,
+            input=kind,
+            classes=classes.tolist(),
+            pos_label=event,
+            sample_weight=keywords.pop("sample_weight", None),
+        )
+        name = name or type(estimator).__name__
+        return cls.from_predictions(predictions, name=name, ax=ax, **keywords, **drawing)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> ReliabilityDisplay:
         """Plot the diagram.
@@ -181,24 +187,18 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             The display itself.
         """
-        label: dict[str, Any] = {} if "label" in options else {"name": self.name if name is None else name}
-        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **label, **options)
+        shown = self.name if name is None else name
+        options.setdefault("label", None if shown is None else plain(shown))
+        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **options)
         self.figure_ = self.ax_.figure
         self.line_ = next(line for line in reversed(self.ax_.lines) if line.get_gid() == "curve")
         return self
 
 
-def _drawing_keywords(owner: str, keywords: dict[str, Any], framed: bool = False) -> dict[str, Any]:
-    """Take the keywords of the drawing out of those of a display; an unknown one raises.
-
-    Two words have two meanings: ``label`` is a column if the labels are in a frame, and ``counts`` numbers of rows if it is an array.
-    """
+def _drawing_keywords(owner: str, keywords: dict[str, Any]) -> dict[str, Any]:
+    """Take the keywords of the drawing out of those of a display; an unknown one raises."""
     known = tuple(dict.fromkeys([*CURVE, *DRAWING, "name", "ax"]))
-    found = {}
-    for word, value in list(keywords.items()):
-        if word not in known and word not in SHORT:
-            raise unknown_keyword(f"ReliabilityDisplay.{owner}", word, value, known)
-        drawn = {"label": not framed, "counts": value is None or isinstance(value, str)}
-        if drawn.get(word, word not in CURVE):
-            found[word] = keywords.pop(word)
-    return found
+    for keyword, value in keywords.items():
+        if keyword not in known and keyword not in SHORT:
+            raise unknown_keyword(f"ReliabilityDisplay.{owner}", keyword, value, known)
+    return {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword not in CURVE}

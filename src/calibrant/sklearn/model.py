@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from ..errors import ArgumentError, LabelError, UndefinedMetricError, warn_caller
 from ..input.convert import column
+from ..input.predictions import Predictions
 from ..input.weights import read_weights
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import recalibrate
@@ -668,7 +669,7 @@ def _calibrator(
         if isinstance(made, CrossVennAbers) and plan.fold is not None:  # as in Vovk et al. (2015)
             return _fitted(made, values, codes, weight, names, fold=plan.fold)
         return _fitted(made, values, codes, weight, names)
-    found = recalibrate(codes, values, input=kind, sample_weight=weight)
+    found = recalibrate(Predictions(codes, values, input=kind, sample_weight=weight))
     if found.warned:
         warn_caller(found.note)
     found.calibrator.classes_ = names_array(names.tolist())

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import ArgumentError, UnknownArgumentError
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..views.keywords import checks_keywords
+from ..views.keywords import unknown_keyword
 from .responses import label_names, scores_of
 
 PRECISION = float(np.finfo(np.float64).eps)
@@ -29,7 +30,7 @@ class Scorer:
     metric : str
         Identifier of the metric.
     options : tuple of (str, object), default ()
-        Options of the metric and of the reading of probabilities.
+        Options of the metric, and the lens.
 
     Examples
     --------
@@ -48,11 +49,11 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         found = catalogue[self.metric]
         values, kind = scores_of(estimator, X)
-        keywords = {"input": kind, "sample_weight": sample_weight, "classes": estimator.classes_, **dict(self.options)}
-        names = label_names(estimator, y)
-        value = found(names, values, **keywords)
+        names, options = label_names(estimator, y), dict(self.options)
+        rows = {"sample_weight": sample_weight, "classes": estimator.classes_}
+        value = found(Predictions(names, values, input=kind, **rows), **options)
         if math.isinf(value) and kind == "prob":  # one such fold would leave a grid search without a mean
-            value = found(names, np.clip(values, PRECISION, 1 - PRECISION), **keywords)
+            value = found(Predictions(names, np.clip(values, PRECISION, 1 - PRECISION), **rows), **options)
         return -_badness(found, value)
 
     def set_score_request(self, **requests: Any) -> Self:
@@ -98,8 +99,6 @@ def _badness(metric: Metric, value: float) -> float:
     return abs(value - metric.ideal)
 
 
-# The keywords taken are those of `Predictions` that do not refer to individual rows.
-@checks_keywords("metric", catalogue, taken=("normalize", "clip", "sum_tolerance"))
 def scorer(metric: str | Metric, **options: Any) -> Scorer:
     """Create the scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and similar functions.
 
@@ -113,7 +112,7 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     metric : str or Metric
         Identifier or alias of a metric that needs labels and probabilities only.
     **options
-        Options of the metric, such as ``bins``.
+        Options of the metric, such as ``bins``, and ``lens``.
 
     Returns
     -------
@@ -144,6 +143,9 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     found = metric if isinstance(metric, Metric) else catalogue[metric]
     if found.needs:
         raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
+    for keyword, value in options.items():
+        if keyword not in (*found.options, "lens"):
+            raise unknown_keyword("scorer", keyword, value, [*found.options, "lens"])
     found._split(options)  # the values of options are checked now, not after the first fold
     return Scorer(found.id, tuple(sorted(options.items())))
 

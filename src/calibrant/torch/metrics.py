@@ -19,6 +19,7 @@ from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch, cell_views
 from ..util.checks import check_choice, check_whole
+from ..views.lenses import Lens, text_of_lens
 from ..views.view import View
 from . import sketching
 from .accumulating import SketchMetric, documents_metric
@@ -27,7 +28,6 @@ from .sketching import Cells, cells_of
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass", "multilabel"]
 Arithmetic = Literal["exact", "linspace", "torch", "torch64"]
-CLASS_KEYWORDS = ("combine", "class_weight")
 
 
 @documents_metric
@@ -41,13 +41,12 @@ class CalibrationMetric(SketchMetric):
     metric : str or Metric
         Identifier such as ``"smece"``, or the metric; it must be defined on sketches.
     num_classes
-    lens : str, optional
-        One lens of `SketchMetric`. By default that of the metric, which for two classes mostly is ``"binary"``, the
+    lens : str or Lens, optional
+        One lens of `SketchMetric`, or ``classwise(combine="max")``. By default that of the metric, which for two classes mostly is ``"binary"``, the
         probability of the second; for one event it is always ``"binary"``.
     num_labels
     **options
-        Options of the metric, such as ``bins=20``, ``combine`` and ``class_weight``, and keywords of `SketchMetric`, such as
-        ``input``.
+        Options of the metric, such as ``bins=20``, and keywords of `SketchMetric`, such as ``input``.
 
     Raises
     ------
@@ -74,16 +73,17 @@ class CalibrationMetric(SketchMetric):
         metric: str | Metric,
         num_classes: int | None = None,
         *,
-        lens: str | None = None,
+        lens: str | Lens | None = None,
         num_labels: int | None = None,
         **options: Any,
     ) -> None:
         formula = catalogue[metric] if isinstance(metric, str) else metric
         if formula.takes != "View" or not formula.sketch or formula.needs:
             raise ArgumentError("metric", f"{formula.id} cannot be computed from accumulated sums", "collect the rows")
-        names = (*formula.options, *CLASS_KEYWORDS)
-        own = {name: value for name, value in options.items() if name in names}
-        keywords = {name: value for name, value in options.items() if name not in names}
+        own = {name: value for name, value in options.items() if name in formula.options}
+        keywords = {name: value for name, value in options.items() if name not in formula.options}
+        combining = lens if isinstance(lens, Lens) else None
+        lens = text_of_lens(lens)
         if num_labels is None:
             lens = lens or ("binary" if num_classes is None else formula.lens)
             if lens == "auto":
@@ -98,6 +98,7 @@ class CalibrationMetric(SketchMetric):
             # Each label is a group of its own.
             super().__init__(lenses="binary", num_groups=check_whole(num_labels, "num_labels"), **keywords)
         self.metric, self.lens, self.options, self.num_labels = formula, lens, own, num_labels
+        self.combining_lens = lens if combining is None else combining
 
     def _groups_of(self, preds: Tensor, groups: Tensor | None) -> Tensor | None:
         if self.num_labels is None:
@@ -125,7 +126,7 @@ class CalibrationMetric(SketchMetric):
     def _of_sketches(self, sketches: Sketches) -> float:
         if not sketches.n:
             raise UndefinedMetricError(self.metric.id, "no rows were added", "call update first")
-        return self.metric(sketches, lens=self.lens, **self.options)
+        return self.metric(sketches, lens=self.combining_lens, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"]) -> dict[int, Tensor]:
         """Compute the value of each group, or of each class against the rest.

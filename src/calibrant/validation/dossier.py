@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from html import escape
 from importlib.util import find_spec
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from ..errors import ArgumentError
 from ..metrics.properties import PROPERTIES
 from ..metrics.registry import catalogue
-from ..util.results import Result, html_lines, html_table, markdown_table, markdown_text, plain_value
+from ..reporting.templates import environment
+from ..util.results import Result, markdown_table, markdown_text, plain_value
 from .identities import ENGINES, compare_identity, has_spark, identities, problem
 from .installation import installation, origin
 from .references import GROUPS, Compared, Reference, compare, load, stored_json
@@ -24,26 +24,12 @@ from .traceability import trace, without_outside_source
 # Of the stored values of other kinds, which take long, the default evaluates one of each topic.
 QUICK = ("metric", "calibrator", "decision")
 NEAR = ("nominal", "few runs")
-PROVES = (
-    "Each row of the operation compares a call on this installation with a stored value and its source. That the values are right for "
-    "other data, and that a metric suits a question, is not shown by it."
-)
 CONVENTIONS = (
     "Labels are the first argument: (y_true, y_prob), as in scikit-learn; netcal, torchmetrics, uncertainty-calibration and calibstats "
     "have the probabilities first.",
     "Bins are closed on the right, (low, high], with edges at k/M rounded to the nearest double; most packages close them on the left.",
     "Calibrators are fitted on (scores, y), and predict_proba returns all columns, also for two classes.",
 )
-
-
-class Section(NamedTuple):
-    """A heading with text and a table."""
-
-    title: str
-    level: int
-    text: Sequence[str] = ()
-    headings: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,97 +123,40 @@ class Dossier(Result):
     def _notes(self) -> Sequence[str]:
         return [*(f"failed: {_said(check)}" for check in self.failed), self.selection]
 
-    def _sections(self) -> list[Section]:
-        """Return the document, for HTML and Markdown."""
-        here, limits = self.installation, self.limits
-        names = ("calibrant", "python", "implementation", "platform", "origin", "checksum")
-        packages = [[name, value] for name, value in here["packages"].items()]
-        traced = [[*map(_listed, list(entry.values())[:5]), _outcome(entry)] for entry in self.traceability]
-        sections = [
-            Section("Summary", 2, [PROVES, self.selection, self._requirements()], *self._table()),
-            Section("Installation", 2, [INSTALLED], ("", "value"), [[name, here[name]] for name in names] + packages),
-            Section("Files", 3, ["SHA-256 of each file."], ("file", "checksum"), [*map(list, here["files"].items())]),
-            Section("Traceability", 2, [TRACED], TRACEABILITY, traced),
-            Section("Operation", 2, [READING], OPERATION, [_shown(check) for check in self.checks]),
-            Section("How the values were obtained", 3, [RECOMPUTED], COLUMNS_OBTAINED, _obtained()),
-            Section(
-                "How other packages were called",
-                3,
-                [SETUP],
-                ("source", "code before its calls"),
-                [*map(list, _setups().items())],
-            ),
-            Section("Performance", 2, [self.performance["about"], *self.performance["how"]]),
-            *(_simulated(3, title, self.performance[name]) for name, title in (TITLES | SETTINGS).items()),
-            _simulated(3, "Time and memory beside a plain read", self.performance["times"]),
-            *([self._timed()] if self.timings else []),
-            Section("Known limits", 2, [LIMITS]),
-            Section(
-                "Definitions that are less than certain, or certain with a remark",
-                3,
-                [],
-                ("metric", "definition"),
-                limits["metrics"],
-            ),
-            Section("Values without a source outside calibrant", 3, [INSIDE_ONLY], ("kind", "of"), limits["inside"]),
-            *(_simulated(3, f"Off its level: {title}", limits[name]) for name, title in LEVELS.items()),
-            Section(
-                "Conventions that differ from other packages",
-                3,
-                [*CONVENTIONS, limits["about"]],
-                *limits["packages"].values(),
-            ),
-            Section("Calls that differ", 3, [], *limits["differences"].values()),
-            Section("Conventions of R that differ", 3, [], *limits["r"].values()),
-        ]
-        return [section for section in sections if section.rows or section.text]
-
-    def _requirements(self) -> str:
-        counts = Counter(entry["result"] for entry in self.traceability)
-        said = ", ".join(
-            f"{counts[result]} {result}" for result in ("FAILED", "passed", "not evaluated") if counts[result]
-        )
-        return f"Requirements of the table of traceability: {said}."
-
-    def _timed(self) -> Section:
-        rows = [list(entry.values()) for entry in self.timings]
-        return Section("Time and memory on this machine", 3, ["Measured now."], list(self.timings[0]), rows)
-
     def _repr_html_(self) -> str:
-        parts = [html_lines(self._title(), *(f"failed: {_said(check)}" for check in self.failed))]
-        sections = self._sections()
-        chapters = [section.title for section in sections if section.level == 2]
-        links = " · ".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in chapters)
-        parts.append(f"<p>{links}</p>")
-        for section in sections:
-            table = html_table(section.headings, section.rows) if section.headings else ""
-            if section.headings == OPERATION:
-                table = re.sub(r"<tr><td>([^<]+)</td>", r'<tr id="\1"><td>\1</td>', table)
-            elif section.headings == TRACEABILITY:
-                table = re.sub(r"(?<=[>\s])([a-z]+/\w+/\d+)(?=[ ;<])", self._link, table)
-            if sum(len(str(cell)) for row in section.rows for cell in row) > FOLDED:
-                table = f"<details><summary>{len(section.rows)} rows</summary>{table}</details>"
-            head = f'<h{section.level} id="{_anchor(section.title)}">{escape(section.title)}</h{section.level}>'
-            parts += [head, html_lines(*section.text), table]
-        return f'<style>{STYLE}</style><div class="dossier">{"".join(parts)}</div>'
-
-    def _link(self, found: re.Match[str]) -> str:
-        """Return a link to the row, if it was evaluated."""
-        known = any(check.reference.id == found[1] for check in self.checks)
-        return f'<a href="#{found[1]}">{found[1]}</a>' if known else found[1]
-
-    def _page(self) -> str:
-        page = super()._page()
-        return page.replace("<body>", "<body>\n<h1>Validation dossier</h1>", 1)
+        return self._render("dossier_html.jinja", autoescape=True)
 
     def _markdown(self) -> str:
-        lines = ["# Validation dossier", markdown_text(self._title())]
-        lines += [f"- {markdown_text('failed: ' + _said(check))}" for check in self.failed]
-        for section in self._sections():
-            lines += [f"{'#' * section.level} {markdown_text(section.title)}", *map(markdown_text, section.text)]
-            if section.headings:
-                lines.append("\n".join(markdown_table(section.headings, section.rows)))
-        return "\n\n".join(lines) + "\n"
+        text = self._render("dossier_markdown.jinja", autoescape=False, plain=markdown_text, table_of=_markdown_rows)
+        return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+    def _render(self, form: str, *, autoescape: bool, **filters: Any) -> str:
+        """Render the document with the macros of a form."""
+        here = self.installation
+        names = ("calibrant", "python", "implementation", "platform", "origin", "checksum")
+        results = Counter(entry["result"] for entry in self.traceability)
+        page: str = (
+            environment(autoescape=autoescape, list_values=lambda entry: list(entry.values()), **filters)
+            .get_template("dossier.jinja")
+            .render(
+                form=form,
+                dossier=self,
+                title=self._title(),
+                failed=[_said(check) for check in self.failed],
+                ids={check.reference.id for check in self.checks},
+                requirements=", ".join(f"{count} {result}" for result, count in sorted(results.items())),
+                summary=self._table(),
+                installed=[(name, here[name]) for name in names] + [*here["packages"].items()],
+                operation=[_shown(check) for check in self.checks],
+                counts={group: len(load(group)) for group in GROUPS},
+                setups=_setups(),
+            )
+        )
+        return page
+
+
+def _markdown_rows(rows: Sequence[Sequence[Any]], headings: Sequence[str]) -> str:
+    return "\n".join(markdown_table(list(headings), rows))
 
 
 NAMED = {
@@ -236,58 +165,11 @@ NAMED = {
     "identities": "bit-identities",
     "reversed": "definitions, rows in reversed order",
 }
-TITLES = {"size": "Size of tests", "few": "Size with few scores or events", "power": "Power", "coverage": "Coverage"}
-SETTINGS = {"tests": "Tests that were simulated", "scores": "Scores that were simulated", "verdicts": "Verdicts"}
-LEVELS = {name: title for name, title in TITLES.items() if name != "power"}
-TRACEABILITY = ("id", "requirement", "definition", "checked by rows", "sources", "result")
-OPERATION = (
-    "id", "result", "call, and its data", "expected", "found", "difference", "tolerance, and why", "source, and its call",
-)  # fmt: skip
-# Tables of more characters are folded on the page.
-FOLDED = 4000
-STYLE = (
-    ".dossier td{overflow-wrap:anywhere;vertical-align:top;min-width:5em;white-space:pre-wrap}body:has(.dossier){max-width:84rem}.dossier td:first-child{overflow-wrap:break-word}"
-    ".dossier table{font-size:.8rem}"
-    # Folded tables are printed too, in columns that fit.
-    "@media print{.dossier details::details-content{content-visibility:visible;display:block;block-size:auto}.dossier summary{display:none}"
-    ".dossier table{display:table;width:100%;font-size:6.5pt}.dossier td,.dossier th{padding:1pt 3pt}"
-    ".dossier tr{break-inside:avoid}@page{size:A4 landscape;margin:1cm}}"
-)
+# Content of the file of simulations, and those of its tables that show whether a test or interval has its level.
+SIMULATED = ("about", "how", "size", "few", "power", "coverage", "tests", "scores", "verdicts")
+LEVELS = ("size", "few", "coverage")
 SPARK = dict.fromkeys([(True, False), (False, False)], " Spark is installed, but not the Java that it needs.")
 SPARK |= {(True, True): "", (False, True): " Spark is installed, but only deep starts it."}
-READING = (
-    "A row passes if the difference, relative to the expected value where that exceeds 1, is at most the tolerance. The call can be typed "
-    "in Python as it is, after 'import calibrant as cal, numpy as np, math'; data names its arrays, which calibrant/validation/references "
-    "has in the file of the group, the first part of the id. Of long results the first numbers are shown; the JSON form has all. "
-    "`calibrant validate --only ID` repeats a row. Identities evaluate two calls on this machine, on data and with functions of "
-    "calibrant/validation/identities.py; expected is then the value of the second."
-)
-RECOMPUTED = (
-    "The commands are run in a clone of the repository. With --check they compare and write nothing, and `make deep` runs them; they need the source, which is "
-    "named where it is absent. Stored values have no other source: their command writes those of the version that runs it."
-)
-COLUMNS_OBTAINED = ("group", "values", "obtained by", "recomputed by")
-OBTAINED = {
-    "definitions": (
-        "code in tests/oracles that shares nothing with the package, in rational arithmetic and with 50 digits, or by plain loops where the source says so",
-        "--check definitions",
-    ),
-    "r": (
-        "running the scripts of tests/r with R 4.2.2 and its packages in Debian, or from the sources of a package that is not there",
-        "--check r",
-    ),
-    "peers": ("running the calls of experiments/migration in environments with the versions named", "--check peers"),
-    "published": ("copying them from the tests of the package; nothing was run", "--check published"),
-    "stored": ("running this package in the version named; no other source", "stored"),
-}
-INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel from which they were installed; checksum is the SHA-256 of the table of files, as sha256sum prints it: one line 'CHECKSUM  FILE' for each."
-TRACED = (
-    "Each requirement with its definition, the rows of the operation that check it, where their values are from, and the result. The table is "
-    "derived from the registry of metrics, the docstrings and the rows."
-)
-SETUP = "Calls of other packages are shown as they were evaluated, after this code; y, p, w and new are the arrays of the data."
-LIMITS = "What is not certain, does not hold its level in every setting, has no other source, or differs from other packages by convention."
-INSIDE_ONLY = "These are compared with values of an earlier version of calibrant only: that they are right is shown by tests of the repository, not here."
 
 
 def validate(*, deep: bool = False, timing: bool = False, only: str | None = None) -> Dossier:
@@ -417,16 +299,6 @@ def _text(value: Any) -> str:
     return f"{value!r}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def _listed(value: Any) -> str:
-    return "; ".join(value) if isinstance(value, list) else str(value)
-
-
-def _outcome(entry: dict[str, Any]) -> str:
-    """Return the result of a requirement with its counts."""
-    counts = f": {entry['passed']} of {entry['evaluated']}" if entry["evaluated"] else ""
-    return f"{entry['result']}{counts}"
-
-
 def _shown(check: Compared) -> list[str]:
     """Return a row of the operation for reading: the same content in fewer and shorter cells."""
     of = check.reference
@@ -456,18 +328,6 @@ def _said(check: Compared) -> str:
     return f"{of.id}: {of.call}: expected {of.value[worst]!r}, found {found[worst]!r}{place}"
 
 
-def _anchor(title: str) -> str:
-    return re.sub(r"[^a-z]+", "-", title.lower())
-
-
-def _obtained() -> list[list[Any]]:
-    """Return how the values of each group were obtained, and the command that recomputes them."""
-    return [
-        [group, len(load(group)), how, f"python tools/make_references.py {command}"]
-        for group, (how, command) in OBTAINED.items()
-    ]
-
-
 def _setups() -> dict[str, str]:
     """Return what the calls of other packages need, by source."""
     return {name: text for group in ("r", "peers") for name, text in stored_json(group)["setup"].items()}
@@ -475,7 +335,7 @@ def _setups() -> dict[str, str]:
 
 def _performance() -> dict[str, Any]:
     content = stored_json("simulations")
-    return {name: content[name] for name in ("about", "how", *TITLES, *SETTINGS)} | {"times": stored_json("benchmarks")}
+    return {name: content[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
 
 
 def _limits(references: Sequence[Reference]) -> dict[str, Any]:
@@ -495,12 +355,6 @@ def _limits(references: Sequence[Reference]) -> dict[str, Any]:
         "conventions": list(CONVENTIONS),
         **stored_json("conventions"),
     }
-
-
-def _simulated(level: int, title: str, content: dict[str, Any]) -> Section:
-    if not content["rows"]:
-        return Section(title, level, [content["about"], "None."])
-    return Section(title, level, [content["about"]], content["columns"], content["rows"])
 
 
 def _selection(deep: bool, only: str | None) -> str:

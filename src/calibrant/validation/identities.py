@@ -22,46 +22,21 @@ from ..errors import FileError
 from ..util.blocks import using_cores
 from ..util.database import connect
 from ..util.temporary import temporary_folder
-from .references import Compared, Reference, evaluate
+from .references import Compared, Reference, evaluate, stored_json
 
 # Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
 ROWS, FILE_ROWS = 600_000, 20_000
-BINARY = "[cal.ece(y, p), cal.rmsce(y, p), cal.mce(y, p), cal.ece(y, p, binning='equal_mass')]"
-CLASSES = "[cal.ece(k, q), cal.cwce(k, q)]"
-WHOLE, FEW = "digest(cal.Sketches.of(y, p))", "digest(cal.Sketches.of(y[:few], p[:few]))"
-# Topic, what is the same, the call, and the call that must give the same bits.
-IDENTITIES = (
-    ("order", "rows in reversed order", BINARY.replace("y, p", "y[::-1], p[::-1]"), BINARY),
-    ("order", "rows in random order", BINARY.replace("y, p", "y[order], p[order]"), BINARY),
-    ("order", "rows in reversed order, four classes", CLASSES.replace("k, q", "k[::-1], q[::-1]"), CLASSES),
-    ("threads", "two threads in place of one", f"on_cores(2, lambda: {BINARY})", f"on_cores(1, lambda: {BINARY})"),
-    ("threads", "two threads, four classes", f"on_cores(2, lambda: {CLASSES})", f"on_cores(1, lambda: {CLASSES})"),
-    ("threads", "two threads, sketch", f"on_cores(2, lambda: {WHOLE})", f"on_cores(1, lambda: {WHOLE})"),
-    ("chunks", "sketch filled in chunks", "digest(in_chunks(y, p))", WHOLE),
-    (
-        "chunks",
-        "sketches of parts, merged",
-        "digest(cal.Sketches.of(y[::2], p[::2]).merge(cal.Sketches.of(y[1::2], p[1::2])))",
-        WHOLE,
-    ),
-    ("chunks", "sketch written and read", "digest(cal.Sketches.from_bytes(cal.Sketches.of(y, p).to_bytes()))", WHOLE),
-    ("duckdb", "CSV file", "digest(cal.scan(csv_file, label='y', prob='p'))", FEW),
-    ("duckdb", "Parquet file", "digest(cal.scan(parquet_file, label='y', prob='p'))", FEW),
-    ("duckdb", "query for a warehouse", "digest(from_query(parquet_file))", FEW),
-    ("pyarrow", "arrays of pyarrow", "digest(cal.Sketches.of(pyarrow.array(y[:few]), pyarrow.array(p[:few])))", FEW),
-    ("pandas", "columns of pandas", "digest(cal.Sketches.of(pandas.Series(y[:few]), pandas.Series(p[:few])))", FEW),
-    ("polars", "columns of polars", "digest(cal.Sketches.of(polars.Series(y[:few]), polars.Series(p[:few])))", FEW),
-    ("torch", "tensors", "digest(cal.Sketches.of(torch.tensor(y[:few]), torch.tensor(p[:few])))", FEW),
-)
 ENGINES = ("duckdb", "pyarrow", "pandas", "polars", "torch")
-# It takes longer to start than all others to run, and so belongs to the long form.
-SPARK = ("pyspark", "partitions of Spark", "digest(in_spark(parquet_file))", FEW)
 
 
 def identities(*, spark: bool = False) -> list[Reference]:
     """Identities of the engines that are installed; the reference value is found when they are compared."""
-    kept = [entry for entry in IDENTITIES if entry[0] not in ENGINES or find_spec(entry[0])]
-    kept += [SPARK] if spark and has_spark() else []
+    # Spark takes longer to start than all others to run, and so belongs to the long form.
+    kept = [
+        (topic, *calls)
+        for topic, *calls in stored_json("identities")["rows"]
+        if (spark and has_spark() if topic == "pyspark" else topic not in ENGINES or find_spec(topic))
+    ]
     counts: dict[str, int] = {}
     found = []
     for topic, what, call, same in kept:

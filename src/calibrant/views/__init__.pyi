@@ -4,6 +4,7 @@ from .lenses import Lens as Lens
 from .lenses import class_ as class_
 from .lenses import class_groups as class_groups
 from .lenses import class_hierarchy as class_hierarchy
+from .lenses import classwise as classwise
 from .lenses import ordinal as ordinal
 from .lenses import pair as pair
 from .lenses import rank as rank

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError
+from ..errors import ArgumentError, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
@@ -23,6 +23,7 @@ __all__ = [
     "class_",
     "class_groups",
     "class_hierarchy",
+    "classwise",
     "has_one_event",
     "ordinal",
     "pair",
@@ -35,6 +36,8 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 AnyView = View | VectorView
+Combine = Literal["mean", "sum", "max", "prevalence"]
+COMBINATIONS: tuple[Combine, ...] = ("mean", "sum", "max", "prevalence")
 
 # All classes as one event.
 FLATTENED = "flattened"
@@ -57,6 +60,10 @@ class Lens:
         Function that returns the views of checked `Predictions`: one, or one per class.
     groups : mapping, optional
         Classes of each group, for `class_groups`; `recalibrate` reads them.
+    combine : {"mean", "sum", "max", "prevalence"}, optional
+        How the values of several classes are combined; by default as the metric does.
+    class_weight : array-like of shape (K,), optional
+        Weight of each class, for ``combine="mean"`` or ``"sum"``.
 
     See Also
     --------
@@ -77,6 +84,17 @@ class Lens:
     name: str
     make: Callable[[Predictions], list[AnyView]]
     groups: Mapping[Any, Sequence[Any]] | None = field(default=None, repr=False, compare=False)
+    combine: Combine | None = None
+    class_weight: Any = None
+
+    def __post_init__(self) -> None:
+        if self.combine not in (None, *COMBINATIONS):
+            raise ArgumentError("combine", f"must be 'mean', 'sum', 'max' or 'prevalence'; got {self.combine!r}")
+        if self.class_weight is not None:
+            if self.combine in ("max", "prevalence"):
+                problem = f"requires the combination 'mean' or 'sum'; got {self.combine!r}"
+                raise ArgumentError("class_weight", problem)
+            object.__setattr__(self, "class_weight", _class_weights(self.class_weight))
 
     def views(self, predictions: Predictions) -> list[AnyView]:
         """Return the views of the predictions through this lens.
@@ -95,6 +113,38 @@ class Lens:
 
     def __repr__(self) -> str:
         return f"Lens({self.name!r})"
+
+
+def _class_weights(values: Any) -> tuple[float, ...]:
+    """Return class weights as numbers; how many there must be is checked with the classes."""
+    try:
+        return tuple(np.asarray(values, dtype=np.float64).ravel().tolist())
+    except (TypeError, ValueError):
+        problem = f"must be one number per class; got {values!r}"
+        raise ArgumentError("class_weight", problem, "for example [1, 1, 2]") from None
+
+
+def text_of_lens(lens: Any) -> str | None:
+    """Return the name of a lens that text names as well, such as ``classwise(combine="max")``; None for other lenses."""
+    if isinstance(lens, Lens):
+        return lens.name if _PLAIN.get(lens.name) is lens.make else None
+    return lens if isinstance(lens, str) else None
+
+
+def combination(lens: Any) -> dict[str, Any]:
+    """Return how a lens combines the values of several classes, as keywords; empty where the metric decides."""
+    if not isinstance(lens, Lens):
+        return {}
+    stated = {"combine": lens.combine, "class_weight": lens.class_weight}
+    return {keyword: value for keyword, value in stated.items() if value is not None}
+
+
+def value_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options for the value of given views: those of the metric, and the lens if it states how classes are combined."""
+    stated = bool(combination(options.get("lens")))
+    return {
+        keyword: value for keyword, value in options.items() if keyword != "where" and (keyword != "lens" or stated)
+    }
 
 
 def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
@@ -351,16 +401,53 @@ def class_(name: Any) -> Lens:
     return Lens(f"class:{name}", make)
 
 
-def ordinal(name: Any) -> Lens:
-    r"""Evaluate the probability that an ordered class is at most a given one.
+def classwise(*, combine: Combine | None = None, class_weight: Any = None) -> Lens:
+    """Evaluate each class against the rest, and combine the values of the classes.
 
-    The lens ``"ordinal"`` has such a view for every class except the last, for which the probability is 1; metrics are combined over
-    these K - 1 cuts as over the classes of ``"classwise"``. It is to be used where classes are ordered, such as grades or stages.
+    The text ``"classwise"`` is the same lens with the combination that the metric has by default.
 
     Parameters
     ----------
-    name : object
-        Name of the class at which the order is cut, or its index if the classes have no names; not the last class.
+    combine : {"mean", "sum", "max", "prevalence"}, optional
+        How the values of the classes are combined; by default as the metric does. ``"prevalence"`` weights them by their frequencies.
+    class_weight : array-like of shape (K,), optional
+        Weight of each class, for ``combine="mean"`` or ``"sum"``.
+
+    Returns
+    -------
+    Lens
+        Lens with one view per class.
+
+    See Also
+    --------
+    class_ : One class against the rest.
+    ordinal : Ordered classes.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
+    >>> round(cal.ece(y_true, y_prob, lens=cal.classwise(combine="max")), 4)
+    0.3333
+    """
+    return Lens("classwise", _classwise, combine=combine, class_weight=class_weight)
+
+
+def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: Any = None) -> Lens:
+    r"""Evaluate the probability that an ordered class is at most a given one.
+
+    Without a name there is such a view for every class except the last, for which the probability is 1, as with the text ``"ordinal"``;
+    metrics are combined over these K - 1 cuts as over the classes of `classwise`. It is to be used where classes are ordered, such as
+    grades or stages.
+
+    Parameters
+    ----------
+    name : object, optional
+        Name of the class at which the order is cut, or its index if the classes have no names; not the last class. By default all cuts.
+    combine : {"mean", "sum", "max", "prevalence"}, optional
+        How the values of the cuts are combined; by default as the metric does.
+    class_weight : array-like of shape (K - 1,), optional
+        Weight of each cut, for ``combine="mean"`` or ``"sum"``.
 
     Returns
     -------
@@ -400,6 +487,9 @@ def ordinal(name: Any) -> Lens:
     0.055
     """
 
+    if name is None:
+        return Lens("ordinal", _ordinal, combine=combine, class_weight=class_weight)
+
     def make(p: Predictions) -> list[AnyView]:
         _refuse_partial(p, "ordinal")
         ordered = p.in_order("ordinal")
@@ -412,7 +502,7 @@ def ordinal(name: Any) -> Lens:
             )
         return [_cut(p, ordered, cut)]
 
-    return Lens(f"ordinal:{name}", make)
+    return Lens(f"ordinal:{name}", make, combine=combine, class_weight=class_weight)
 
 
 def _ordinal(p: Predictions) -> list[AnyView]:

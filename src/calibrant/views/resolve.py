@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError
+from ..input.convert import is_frame
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions, checked_by
 from ..util.checks import weight_per_class
-from .lenses import FLATTENED, AnyView, Lens, parse_lens
+from .lenses import FLATTENED, AnyView, Combine, Lens, parse_lens, text_of_lens
 from .selections import parse_selection
 from .view import Summary, VectorView, View
 
@@ -25,18 +26,18 @@ KEPT_ENTRIES = 4_000_000
 def resolve(
     y_true: Any,
     y_prob: Any = None,
-    keywords: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
     where: Any = None,
     check: Callable[[Any, Any], bool] | None = None,
 ) -> Source:
     """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed.
 
-    `keywords` are keywords of `Predictions`; they cannot be combined with an object that was checked before. `check` is that of
-    `checked_by`.
+    `check` is that of `checked_by`.
     """
     if not isinstance(y_true, (View, VectorView, Summary)):
-        return as_predictions(y_true, y_prob, keywords or {}, where, check)
-    if y_prob is not None or keywords or where is not None:
+        return as_predictions(y_true, y_prob, sample_weight, pos_label, where, check)
+    if not (y_prob is None and sample_weight is None and pos_label is None and where is None):
         kind = _kind(y_true)
         raise InputTypeError("y_true", f"a {kind} cannot be combined with other arguments", f"pass the {kind} alone")
     return y_true
@@ -44,8 +45,9 @@ def resolve(
 
 def as_predictions(
     y_true: Any,
-    y_prob: Any,
-    keywords: Mapping[str, Any],
+    y_prob: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
     where: Any = None,
     check: Callable[[Any, Any], bool] | None = None,
 ) -> Predictions:
@@ -53,28 +55,44 @@ def as_predictions(
     if isinstance(y_true, (View, VectorView, Summary)):
         raise InputTypeError("y_true", f"expected rows, got a {_kind(y_true)}", "pass labels and probabilities")
     if isinstance(y_true, Predictions):
-        if y_prob is not None or keywords:
-            given = "y_prob" if y_prob is not None else next(iter(keywords))
-            raise InputTypeError(
-                given,
-                "cannot be combined with Predictions",
-                "pass it to Predictions(...) instead",
-            )
+        beside = {"y_prob": y_prob, "sample_weight": sample_weight, "pos_label": pos_label}
+        for argument, value in beside.items():
+            if value is not None:
+                problem = "cannot be combined with Predictions"
+                raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
         predictions = y_true
+    elif (y_prob is None or isinstance(y_prob, str)) and is_frame(y_true):
+        label = repr(y_prob) if isinstance(y_prob, str) else "..."
+        line = f"Predictions(frame, label={label}, prob=...)"
+        raise InputTypeError("y_true", "is a frame, whose columns are not named", f"pass {line} alone")
     elif check is not None:
-        predictions = checked_by(check, y_true, y_prob, **keywords)
+        predictions = checked_by(check, y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     else:
-        predictions = Predictions(y_true, y_prob, **keywords)
+        predictions = Predictions(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return predictions if where is None else parse_selection(where, predictions)
 
 
-def paired_models(y_true: Any, models: Mapping[Any, Any], keywords: Mapping[str, Any]) -> dict[str, Predictions]:
-    """Checked predictions of models by name, on the rows that none of them dropped; errors name the model."""
+def paired_models(
+    y_true: Any, models: Any = None, sample_weight: Any = None, pos_label: Any = None
+) -> dict[str, Predictions]:
+    """Checked predictions of models by name, on the rows that none of them dropped; errors name the model.
+
+    The models are probabilities by name beside common labels, or `Predictions` by name in place of the labels.
+    """
+    if isinstance(y_true, Mapping):
+        for argument, value in {"models": models, "sample_weight": sample_weight, "pos_label": pos_label}.items():
+            if value is not None:
+                problem = "cannot be combined with Predictions"
+                raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
+        for name, part in y_true.items():
+            if not isinstance(part, Predictions):
+                problem = f"{name!r} must be Predictions; got {type(part).__name__}"
+                raise InputTypeError("y_true", problem, "pass (y_true, {name: y_prob})")
+        return on_same_rows({str(name): part for name, part in y_true.items()})
     parts: dict[str, Predictions] = {}
     for name, y_prob in models.items():
         try:
-            own = isinstance(y_prob, Predictions)
-            parts[str(name)] = y_prob if own else as_predictions(y_true, y_prob, keywords)
+            parts[str(name)] = as_predictions(y_true, y_prob, sample_weight, pos_label)
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
     return on_same_rows(parts)
@@ -94,13 +112,13 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
         problem = "'flattened' has one outcome per class and row, which are not independent; it is for values of metrics, assess and interval, and for calibration_curve with interval=None"
         raise LensError("lens", problem, "use 'classwise' or 'class:NAME'")
     if isinstance(source, Summary):
-        return source.views(lens)
+        return source.views(text_of_lens(lens) or lens)
     if not isinstance(source, Predictions):
         if lens not in (usual, "auto", source.lens):
             raise LensError("lens", "is determined by the view", "drop lens")
         return [source]
     parsed = parse_lens(lens, source)
-    if isinstance(lens, Lens):
+    if text_of_lens(lens) is None:
         return parsed.make(source)
     known: list[AnyView] | None = source.views.get(parsed.name)
     if known is None:
@@ -124,21 +142,17 @@ def are_kept(views: list[AnyView]) -> bool:
     return len(views) == 1 or len(views) * views[0].n <= KEPT_ENTRIES
 
 
-def combine_values(values: list[float], views: list[AnyView], how: Any, class_weight: Any) -> float:
+def combine_values(values: list[float], views: list[AnyView], how: Combine, class_weight: Any) -> float:
     """Combine the values of several classes into one."""
-    if how not in ("mean", "sum", "max", "prevalence"):
-        raise ArgumentError("combine", f"must be 'mean', 'sum', 'max' or 'prevalence'; got {how!r}")
     if len(values) == 1:
         if class_weight is not None:
-            raise ArgumentError(
-                "class_weight", "requires several classes; this lens has one event", "use lens='classwise'"
-            )
+            raise ArgumentError("class_weight", "requires several classes; this lens has one event", "use classwise()")
         return values[0]
     weight = np.ones(len(values))
     if class_weight is not None:
         weight = weight_per_class(class_weight, len(values))
         if how not in ("mean", "sum"):
-            raise ArgumentError("class_weight", f"requires combine 'mean' or 'sum'; got {how!r}")
+            raise ArgumentError("class_weight", f"requires the combination 'mean' or 'sum'; got {how!r}")
     if how == "max":
         return max(values)
     if how == "prevalence":

@@ -281,7 +281,7 @@ class Selections:
         --------
         >>> import calibrant as cal
         >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
-        >>> round(cal.ece(y_true, y_prob, groups=["a", "a", "b", "b"], where=cal.select.group("a")), 4)
+        >>> round(cal.ece(cal.Predictions(y_true, y_prob, groups=["a", "a", "b", "b"]), where=cal.select.group("a")), 4)
         0.35
         """
 

@@ -85,8 +85,6 @@ def test_what_outputs_cannot_tell_is_refused() -> None:
             several([probs, probs[:5]])
     with pytest.raises(cal.ArgumentError, match="temperature"):
         ood_energy(LOGITS, temperature=0)
-    with pytest.raises(cal.UnknownArgumentError, match="counts"):
-        ood_msp(probs, counts=np.ones(20))
     with pytest.raises(
         cal.InputTypeError, match="y_prob: ood_msp requires a probability for each class; got confidence predictions"
     ):

@@ -60,7 +60,7 @@ def test_two_classes_as_two_columns(tmp_path: Path, kind: Any) -> None:
     columns = {f"p_{place}": two[:, place].copy() for place in (0, 1)}
     file = table(tmp_path / "p.parquet", y_true=y, g=group, **columns)
     found = cal.scan(file, by="g")
-    assert found == cal.Sketches.of(y, two, groups=group)
+    assert found == cal.Sketches.of(cal.Predictions(y, two, groups=group))
     assert (found.kind, found.lenses) == ("binary", ("binary",))
     assert cal.ece(found) == pytest.approx(cal.ece(y, two), abs=1e-12)
     every = ["binary", "top_label", "classwise"]
@@ -114,7 +114,7 @@ def test_labels_that_are_words_name_the_classes(tmp_path: Path) -> None:
     found = [cal.scan(day) for day in days]
     assert [day.classes for day in found] == [("no", "yes")] * 3
     assert (found[0] + found[1] + found[2]).n == 180
-    assert found[0] == found[2] == cal.Sketches.of(np.where(y, "yes", "no"), p, classes=["no", "yes"])
+    assert found[0] == found[2] == cal.Sketches.of(cal.Predictions(np.where(y, "yes", "no"), p, classes=["no", "yes"]))
     assert cal.evaluate(found[0], metrics=["ece"]).header.positive == "yes"
 
 
@@ -133,12 +133,12 @@ def test_several_files_classes_and_groups(tmp_path: Path) -> None:
     for name, part in (("a", slice(0, 100)), ("b", slice(100, 101)), ("c", slice(101, None))):
         columns = {f"p_{label}": p[part, place].copy() for place, label in enumerate(NAMES)}
         table(tmp_path / f"{name}.parquet", y=NAMES[y[part]], g=group[part], **columns)
-    whole = cal.Sketches.of(NAMES[y], p, classes=list(NAMES), groups=group)
+    whole = cal.Sketches.of(cal.Predictions(NAMES[y], p, classes=list(NAMES), groups=group))
     assert cal.scan(tmp_path / "*.parquet", by="g") == whole
     several = [tmp_path / "c.parquet", tmp_path / "a.parquet", tmp_path / "b.parquet"]
     assert cal.scan(several, prob="p_*", label="y", by="g") == whole
     part = cal.scan(tmp_path / "*.parquet", where="g = 'a'")
-    assert part == cal.Sketches.of(NAMES[y[group == "a"]], p[group == "a"], classes=list(NAMES))
+    assert part == cal.Sketches.of(cal.Predictions(NAMES[y[group == "a"]], p[group == "a"], classes=list(NAMES)))
 
 
 def test_a_column_of_lists(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
 from ...views.keywords import documents_keywords
-from ..rows import DISTRIBUTION_KEYWORDS, read_distributions
+from ..rows import INPUT, read_distributions
 
 Floats = NDArray[np.float64]
 # Up to this many features a k-d tree is faster than a search of all rows.
@@ -24,15 +24,15 @@ TREE_FEATURES = 15
 SEVERAL_BLOCKS = 1_000_000
 
 
-@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
-def ood_msp(y_prob: Any, **keywords: Any) -> Floats:
+@documents_keywords(table=INPUT)
+def ood_msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute one minus the maximum predicted probability of each row.
 
     Parameters
     ----------
     y_prob : array-like of shape (N,) or (N, K), or Predictions
         Predicted probabilities.
-    **keywords
+    input
 
     Returns
     -------
@@ -54,11 +54,11 @@ def ood_msp(y_prob: Any, **keywords: Any) -> Floats:
     >>> cal.ood_msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
     [0.25, 0.5]
     """
-    return np.asarray(1 - _probabilities("ood_msp", y_prob, keywords).max(axis=1))
+    return np.asarray(1 - _probabilities("ood_msp", y_prob, input).max(axis=1))
 
 
-@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
-def ood_entropy(y_prob: Any, *, relative: bool = False, **keywords: Any) -> Floats:
+@documents_keywords(table=INPUT)
+def ood_entropy(y_prob: Any, *, relative: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
     """Compute the entropy of the predicted distribution of each row.
 
     Parameters
@@ -67,7 +67,7 @@ def ood_entropy(y_prob: Any, *, relative: bool = False, **keywords: Any) -> Floa
         Predicted probabilities.
     relative : bool, default False
         Whether to divide by the maximum, the logarithm of the number of classes; otherwise the entropy is in nats.
-    **keywords
+    input
 
     Returns
     -------
@@ -84,7 +84,7 @@ def ood_entropy(y_prob: Any, *, relative: bool = False, **keywords: Any) -> Floa
     >>> cal.ood_entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
     [1.0, 0.0]
     """
-    probs = _probabilities("ood_entropy", y_prob, keywords)
+    probs = _probabilities("ood_entropy", y_prob, input)
     return _entropy(probs) / (math.log(probs.shape[1]) if relative else 1.0)
 
 
@@ -224,9 +224,9 @@ def ood_variance(members: Any, *, mean: bool = False, input: Literal["prob", "lo
     return np.asarray(spread.mean(axis=1) if mean else spread.sum(axis=1))
 
 
-def _probabilities(who: str, y_prob: Any, keywords: dict[str, Any]) -> Floats:
+def _probabilities(who: str, y_prob: Any, input: str) -> Floats:
     """Validated probabilities of shape (N, K); no labels are needed."""
-    source = read_distributions(who, y_prob, keywords)
+    source = read_distributions(who, y_prob, input)
     probs = source.probs.astype(np.float64, copy=False)
     return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
 
@@ -250,7 +250,7 @@ def _logits(values: Any) -> Floats:
 
 
 def _members(members: Any, input: str, who: str) -> Floats:
-    stack = [_probabilities(who, member, {"input": input}) for member in members]
+    stack = [_probabilities(who, member, input) for member in members]
     if len(stack) < 2:
         raise UndefinedMetricError(who, "requires at least two members")
     if len({member.shape for member in stack}) > 1:

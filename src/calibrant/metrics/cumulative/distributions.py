@@ -59,3 +59,19 @@ def upper_quantile(survival: Callable[[float], float], alpha: float) -> float:
     while survival(high) > alpha:
         high *= 2
     return brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12)
+
+
+@lru_cache(maxsize=64)
+def brownian_quantile(survival: Callable[[float], float], alpha: float) -> float:
+    """Find the value that the maximum or the range of a Brownian motion exceeds with probability `alpha`.
+
+    Both tails are close to multiples of the tail of a normal variable, so a few steps that correct the multiple suffice.
+    """
+    from scipy.special import ndtr, ndtri
+
+    x = -ndtri(alpha / 8)
+    for _ in range(10_000):
+        before, x = x, -ndtri(ndtr(-x) * alpha / survival(x))
+        if abs(x - before) <= 1e-14 * x:
+            break
+    return float(x)

@@ -11,6 +11,8 @@
     binning: data.binning,
     cut: Math.min(data.cells, Math.ceil(data.cells * (data.chosen === null ? 0 : data.chosen) - 1e-9)),
   };
+  // Charts whose data are computed here; the others have theirs.
+  const OWN = ["reliability", "histogram", "threshold"];
   const drawn = {};
   const sure = `${Number((100 * data.level).toPrecision(6))}%`;
 
@@ -108,12 +110,12 @@
   // ---- text ----------------------------------------------------------------------------------------------------------
 
   /** Four significant digits, as everywhere in the report. */
-  function number(value) {
+  function number(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return "-";
     const size = Math.abs(value);
     if (size < 1e-12) return "0"; // a rounding error
-    if (size < 1e-4 || size >= 1e5) return value.toExponential(3);
-    return value.toFixed(Math.min(7, Math.max(0, 3 - Math.floor(Math.log10(size)))));
+    if (size < 1e-4 || size >= 1e5) return value.toExponential(digits - 1);
+    return value.toFixed(Math.min(7, Math.max(0, digits - 1 - Math.floor(Math.log10(size)))));
   }
   // More digits near 0 and 1, as everywhere else on the page.
   const percent = (value) => {
@@ -125,6 +127,7 @@
   // Importance weights are relative, so their sums are shown as shares.
   const rowsOf = (bin) => (bin.weighted ? `${percent(bin.rows / bin.total)} of the weight` : amount(bin.rows));
   const signed = (value) => (value === null ? "-" : `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
+  const points = (value) => (value === null ? "-" : `${value > 1e-12 ? "+" : ""}${number(100 * value, 3)}`);
   const range = (low, high, write) => (low === null ? "" : `${write(low)} to ${write(high)}`);
 
   /** A lens as text: the named event, or the top label. */
@@ -163,27 +166,29 @@
   }
 
   function fillTable(found) {
+    const body = element("bin-rows");
+    const headings = [...body.parentElement.tHead.rows[0].cells];
+    [headings[2].textContent, headings[3].textContent] = [meanName(), rateName()];
     const rows = found.map((bin) => {
       const row = document.createElement("tr");
       const cells = [
-        ["from", number(bin.low)],
-        ["to", number(bin.high)],
-        ["rows", rowsOf(bin)],
-        [meanName(), number(bin.mean_score)],
-        [rateName(), number(bin.rate)],
-        ["gap", signed(bin.gap)],
-        ["interval", range(bin.lower, bin.upper, number)],
+        range(bin.low, bin.high, number),
+        rowsOf(bin),
+        percent(bin.mean_score),
+        percent(bin.rate),
+        range(bin.lower, bin.upper, percent) || "-",
+        points(bin.gap),
       ];
-      for (const [label, text] of cells) {
+      for (const [place, text] of cells.entries()) {
         const cell = document.createElement("td");
         cell.className = "number";
-        cell.dataset.label = label;
+        cell.dataset.label = headings[place].textContent;
         cell.textContent = text;
         row.append(cell);
       }
       return row;
     });
-    element("bin-rows").replaceChildren(...rows);
+    body.replaceChildren(...rows);
   }
 
   function showBins() {
@@ -364,7 +369,7 @@
   async function draw(name, id, sources, signals = {}) {
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tip, loader: nothingFromOutside };
-    const spec = data.specs[name] || data.charts[name];
+    const spec = data.charts[name];
     // A scale without data has no domain, so the chart starts with its data.
     for (const part of [spec, ...(spec.layer || [])]) {
       if (part.data && part.data.name in sources) part.data.values = sources[part.data.name];
@@ -492,7 +497,7 @@
       draw("reliability", "reliability", points),
       draw("histogram", "histogram", bars, heights(bars)),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
-      ...Object.keys(data.charts).map((name) => draw(name, name, {})),
+      ...Object.keys(data.charts).filter((name) => !OWN.includes(name)).map((name) => draw(name, name, {})),
     ];
     for (const chart of charts) await chart;
     for (const part of document.querySelectorAll(".still")) part.hidden = true;

@@ -1,0 +1,419 @@
+"""The tables of the pages: each is defined once, by its columns, for HTML, Markdown and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
+from ..evaluation.result import NOTHING
+from ..evaluation.result import shown_number as number
+from ..util.results import percent
+from .content import (
+    BeforeAfter,
+    BenefitPoint,
+    CalibratorTable,
+    ComparedMetric,
+    Diagram,
+    MetricRow,
+    Subgroup,
+    Threshold,
+    Weakness,
+    Weaknesses,
+)
+from .verdict import chance, rounded_up
+from .wording import lens_text, level_text, mean_name, plain_id, rate_name
+
+if TYPE_CHECKING:
+    from .building import Report
+    from .comparing import Side
+    from .tripod_items import Tripod
+
+SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
+
+
+class Column(NamedTuple):
+    """A column of a table: which fields of a row it shows, its heading and its format."""
+
+    key: str
+    """Names of the fields, separated by spaces; `format` receives their values."""
+    heading: str
+    format: Callable[..., str] = str
+    is_numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, which are records or mappings, and the columns that show them."""
+
+    name: str
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    text: str = ""
+    """How the table is read."""
+    marked: str = ""
+    """Field of a row that is true where the row is emphasized on the page."""
+
+    @property
+    def headings(self) -> list[str]:
+        """Headings of the columns."""
+        return [column.heading for column in self.columns]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """Text of the cells, row by row."""
+        return [[_cell(row, column) for column in self.columns] for row in self.rows]
+
+    @property
+    def marks(self) -> list[bool]:
+        """Whether each row is emphasized."""
+        return [bool(self.marked) and bool(_field(row, self.marked)) for row in self.rows]
+
+
+def _field(row: Any, name: str) -> Any:
+    return row[name] if isinstance(row, Mapping) else getattr(row, name)
+
+
+def _cell(row: Any, column: Column) -> str:
+    return column.format(*(_field(row, name) for name in column.key.split()))
+
+
+def text_column(key: str, heading: str, format: Callable[..., str] = str) -> Column:
+    """Return a column of text, which is aligned to the left."""
+    return Column(key, heading, format, is_numeric=False)
+
+
+def interval_column(key: str, level: float | None, format: Callable[[float], str] = number) -> Column:
+    """Return a column of intervals."""
+    heading = "interval" if level is None else f"{level_text(level)} interval"
+    return Column(key, heading, lambda low, high: span(low, high, format))
+
+
+def points(value: float | None) -> str:
+    """Format a difference of shares in percentage points, with its sign."""
+    return "-" if value is None else f"{'+' if value > NOTHING else ''}{number(100 * value, 3)}"
+
+
+def chance_cell(value: float | None) -> str:
+    """Format a p-value."""
+    return "-" if value is None else "< 0.001" if value < 0.001 else f"{value:.3g}"
+
+
+def span(low: float | None, high: float | None, format: Callable[[float], str] = number) -> str:
+    """Format an interval."""
+    return "-" if low is None or high is None else f"{format(low)} to {format(high)}"
+
+
+def amount(value: float | None) -> str:
+    """Format a number of rows, which weights may make fractional."""
+    return "-" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def bin_table(diagram: Diagram, outcome: str) -> Table:
+    """Return the bins of a reliability diagram."""
+    mean, rate = mean_name(diagram.lens), rate_name(diagram.lens, outcome)
+    columns = (
+        Column("low high", "score", span),
+        Column("rows", "rows", amount),
+        Column("mean_score", mean, percent),
+        Column("rate", rate, percent),
+        interval_column("lower upper", diagram.level, percent),
+        Column("gap", "gap", points),
+    )
+    return Table("numbers", columns, diagram.bins, f"The gap is {mean} minus {rate}, in percentage points.")
+
+
+def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str) -> Table:
+    """Return metrics with intervals and p-values."""
+
+    def meaning(meaning: str, caution: str, reason: str) -> str:
+        if reason:
+            return f"No value: {reason}"
+        return f"{meaning} Caution: {caution}." if caution else meaning
+
+    columns = (
+        text_column("group", "group"),
+        text_column("name id", "metric", "{} ({})".format),
+        Column("value", "value", number),
+        interval_column("low high", level),
+        Column("by_chance", "by chance", number),
+        Column("pvalue", "p-value", chance_cell),
+        Column("ideal", "ideal", lambda value: "" if value is None else f"{value:g}"),
+        text_column("direction", "direction"),
+        text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome)),
+        text_column("meaning caution reason", "meaning", meaning),
+    )
+    text = (
+        "P-values refer to the null hypothesis that the predicted probabilities are calibrated; the value expected under it is in the "
+        "column by chance."
+    )
+    sampling = "" if level is None else "Confidence intervals describe the sampling variation of the rows. "
+    return Table("metrics", columns, rows, sampling + text)
+
+
+def place_name(kind: str, name: str, lens: str) -> str:
+    """Return the name of a subset."""
+    if kind == "range":
+        kind = "confidence" if lens == "top_label" else "probability"
+    return f"{kind} {name}"
+
+
+def judgement(found: bool | None, gap: float, lens: str) -> str:
+    """Return the result of the test of a subset; a direction only where the gap is significant."""
+    if not found:
+        return SIGNIFICANCE[found]
+    if lens == "top_label":
+        return "overconfident" if gap > 0 else "underconfident"
+    return "overestimates" if gap > 0 else "underestimates"
+
+
+def places_found(found: Weaknesses) -> str:
+    """State how many subsets were tested, and how many have a significant gap."""
+    places = "1 subset was" if found.looked_at == 1 else f"{found.looked_at:,} subsets were"
+    count = f"{found.found:,}" if found.found else "none"
+    those = "them" if found.tested == found.looked_at else f"the {found.tested:,} that could be tested"
+    return (
+        f"{places} examined; in {count} of {those} the gap is statistically significant (level {found.alpha:g}, p-values adjusted by "
+        f"{found.correction.capitalize()}'s method)."
+    )
+
+
+def subset_table(found: Weaknesses, outcome: str, entries: Sequence[Weakness]) -> Table:
+    """Return subsets with their gaps; `entries` are those that are shown."""
+    lenses = {entry.lens for entry in found.entries}
+    mean = mean_name(found.entries[0].lens if found.entries else "")
+    rate = rate_name(lenses.pop() if len(lenses) == 1 else "", outcome)
+    columns = (
+        text_column("kind name lens", "subset", place_name),
+        Column("rows", "rows", amount),
+        Column("mean_score", mean, percent),
+        Column("rate", rate, percent),
+        Column("gap", "gap", points),
+        interval_column("low high", found.level, points),
+        Column("weighted_gap", "weighted gap", lambda gap: number(100 * gap, 3)),
+        Column("adjusted", "adjusted p-value", chance_cell),
+        text_column("found gap lens", "result", judgement),
+    )
+    text = (
+        f"The gap is {mean} minus {rate}, in percentage points. Sorted by weighted gap (gap times share of the rows)."
+    )
+    hidden = found.looked_at - len(entries)
+    if hidden:
+        text += f" {'1 smaller gap is' if hidden == 1 else f'{hidden:,} smaller gaps are'} not shown here."
+    return Table("weak", columns, entries, text, "found")
+
+
+def calibrator_table(found: CalibratorTable) -> Table:
+    """Return the calibration methods that were compared."""
+
+    def remark(reason: str, chosen: bool) -> str:
+        return reason or ("chosen" if chosen else "")
+
+    columns = (
+        text_column("method", "calibration method", plain_id),
+        Column("loss", f"{found.loss} (lower is better)", number),
+        Column("gain", "gain", number),
+        interval_column("low high", found.level),
+        Column("ece", "held-out ECE", number),
+        Column("error_removed", "error removed", lambda share: percent(share, 0)),
+        text_column("reason chosen", "remark", remark),
+    )
+    text = (
+        f"Cross-validation with {found.folds} folds on {found.rows:,} rows: each row is evaluated by a calibrator fitted on the other "
+        "folds. Gain: loss without minus loss with the calibrator."
+    )
+    return Table("calibrators", columns, found.entries, text, "chosen")
+
+
+def point_table(found: Threshold) -> Table:
+    """Return the operating points."""
+    columns = (
+        Column("threshold", "confidence \u2265", number),
+        Column("coverage", "coverage", percent),
+        Column("accuracy", "accuracy", percent),
+        interval_column("low high", found.level, percent),
+        Column("accepted", "rows", amount),
+        Column("errors", "errors", amount),
+    )
+    return Table("points", columns, found.points)
+
+
+def changes_table(found: BeforeAfter) -> Table:
+    """Return each metric before and after recalibration, with its intervals."""
+
+    def interval(low: float | None, high: float | None) -> str:
+        return "" if low is None else span(low, high)
+
+    columns = (
+        text_column("name", "metric"),
+        Column("before", "before", number),
+        Column("before_low before_high", "interval", interval),
+        Column("after", "after", number),
+        Column("after_low after_high", "interval", interval),
+    )
+    return Table("changes", columns, found.values)
+
+
+def difference_table(metrics: Iterable[ComparedMetric], level: float) -> Table:
+    """Return the differences between the metrics of models."""
+    rows = [{"id": metric.id, **vars(each)} for metric in metrics for each in metric.differences]
+    columns = (
+        text_column("id", "metric"),
+        text_column("first second", "difference", lambda first, second: f"{first} minus {second}"),
+        Column("difference", "value", number),
+        interval_column("low high", level),
+        Column("adjusted", "adjusted p-value", chance_cell),
+        text_column("found", "result", SIGNIFICANCE.__getitem__),
+    )
+    text = (
+        "Every resample uses the same rows for all. A negative difference means that the first has the lower value, which is better for "
+        "an unsigned metric with ideal value 0. P-values are adjusted for the number of differences of a metric by Holm's method."
+    )
+    return Table("differences", columns, rows, text, "found")
+
+
+def side_table(sides: Sequence[Side], outcome: str) -> Table:
+    """Return mean score, rate and test of the sides of a comparison."""
+    # The conclusions of two classes may be about the top label or about the positive class.
+    mixed = len({side.lens for side in sides}) > 1
+    lens = "" if mixed else sides[0].lens
+    columns = (
+        text_column("name", ""),
+        *([text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome))] if mixed else []),
+        Column("rows", "rows", amount),
+        Column("mean_score", "mean score" if mixed else mean_name(lens), percent),
+        Column("rate", "rate" if mixed else rate_name(lens, outcome), percent),
+        Column("gap", "gap", points),
+        Column("adjusted", "adjusted p-value", chance_cell),
+        Column("detectable", "minimum detectable effect", _detectable),
+        text_column("found", "miscalibration", SIGNIFICANCE.__getitem__),
+    )
+    about = f"Evaluated on: {lens_text(lens, outcome)}. " if lens else ""
+    text = (
+        f"{about}Gaps are in percentage points. P-values are adjusted for multiple testing by Holm's method. The "
+        "minimum detectable effect is the mean gap that the test detects with a power of at least 80%."
+    )
+    return Table("sides", columns, sides, text)
+
+
+def _detectable(effect: float | None) -> str:
+    return "-" if effect is None else rounded_up(100 * effect)
+
+
+def value_table(reports: Sequence[Report], level: float) -> Table:
+    """Return the metrics of several reports, one column for each metric."""
+    ids = dict.fromkeys(row.id for report in reports for row in report.metrics.all_rows)
+    rows = [
+        {**dict.fromkeys(ids), "title": report.title, **{row.id: row for row in report.metrics.all_rows}}
+        for report in reports
+    ]
+    columns = (text_column("title", ""), *(Column(id, id, _value_with_interval) for id in ids))
+    return Table("values", columns, rows, f"Each metric on all rows, with its {level_text(level)} interval.")
+
+
+def _value_with_interval(row: MetricRow | None) -> str:
+    if row is None or row.low is None or row.high is None:
+        return number(None if row is None else row.value)
+    return f"{number(row.value)} ({span(row.low, row.high)})"
+
+
+def threshold_table(reports: Sequence[Report]) -> Table:
+    """Return the confidence thresholds of several reports."""
+    columns = (
+        text_column("title", ""),
+        Column("always threshold", "threshold", lambda always, value: "always" if always else number(value)),
+        Column("accuracy", "accuracy", percent),
+        Column("coverage", "coverage", percent),
+        text_column("reason guarantee", "guarantee", lambda reason, guarantee: reason or guarantee),
+    )
+    return Table("thresholds", columns, [{"title": report.title, **vars(report.threshold)} for report in reports])
+
+
+def summary_table(summary: ClinicalSummary) -> Table:
+    """Return the measures of a clinical summary."""
+    headings = ("measure", "value", "lower", "upper", "interval", "ideal", "meaning")
+    numeric = ("value", "lower", "upper", "ideal")
+    columns = [Column(name, name, is_numeric=name in numeric) for name in headings]
+    rows = [{"group": row.group, **dict(zip(headings, row_cells(row), strict=True))} for row in summary.rows]
+    return Table("clinical", (text_column("group", "group"), *columns), rows)
+
+
+def benefit_table(benefit: Sequence[BenefitPoint], level: float) -> Table:
+    """Return the decision curve at every fifth per cent."""
+    columns = (
+        Column("threshold", "threshold", number),
+        Column("model", "net benefit", number),
+        interval_column("lower upper", level),
+        Column("treat_all", "treat all", number),
+    )
+    return Table("benefit", columns, [point for point in benefit if round(100 * point.threshold) % 5 == 0])
+
+
+def subgroup_table(groups: Sequence[Subgroup]) -> Table:
+    """Return the measures of subgroups of patients, one column for each measure."""
+
+    def with_interval(row: ClinicalRow) -> str:
+        value, low, high = row_cells(row)[1:4]
+        return f"{value} ({low} to {high})" if low else value
+
+    rows = [{"name": g.name, "n": g.n, "events": g.events, **{row.id: row for row in g.rows}} for g in groups]
+    columns = (
+        text_column("name", "group"),
+        Column("n", "patients", amount),
+        Column("events", "events", amount),
+        *(Column(row.id, row.name, with_interval) for row in groups[0].rows),
+    )
+    return Table("subgroups", columns, rows)
+
+
+def item_table(found: Tripod) -> Table:
+    """Return the items of TRIPOD+AI."""
+    columns = (
+        text_column("section", "group"),
+        text_column("number", "item"),
+        text_column("topic", "topic"),
+        text_column("studies", "studies"),
+        text_column("filled", "text from the results", lambda text: text or found.empty),
+        text_column("prompt", "question to the authors"),
+    )
+    return Table("tripod", columns, found.items)
+
+
+def best_method(found: CalibratorTable) -> str:
+    """State which calibration method is best on held-out data, and what it changes."""
+    chosen = next((each for each in found.entries if each.chosen), None)
+    if found.method == "none" or chosen is None:
+        return "No calibration method tried improves on the original scores on held-out data."
+    sure = "" if chosen.low is not None and chosen.low > 0 else " (improvement not significant)"
+    text = f"Best on held-out data: {found.description}{sure}."
+    if found.before is not None and found.after is not None:
+        removed = chosen.error_removed is not None and chosen.error_removed > 0
+        share = f" ({percent(chosen.error_removed, 0)} of the calibration error removed)" if removed else ""
+        text += f" The smECE changes from {number(found.before)} to {number(found.after)}{share}."
+    if found.pvalue_after is not None:
+        text += f" Test of the remaining error: {chance(found.pvalue_after)}."
+    return text
+
+
+def report_tables(report: Report) -> dict[str, Table]:
+    """Return the tables of a report by their names in the templates."""
+    outcome, weak, clinical, changed = report.outcome, report.weaknesses, report.clinical, report.before_after
+    tables = {
+        "bins": bin_table(report.diagram, outcome),
+        "metrics": metric_table(report.metrics.all_rows, report.metrics.level, outcome),
+        "subsets": subset_table(weak, outcome, weak.entries),
+        "calibrators": calibrator_table(report.recalibration),
+        "points": point_table(report.threshold),
+    }
+    if changed is not None:
+        tables["changes"] = changes_table(changed)
+        tables["changed"] = difference_table(changed.differences, changed.level)
+    if clinical is not None:
+        tables["clinical"] = summary_table(clinical.summary)
+        tables["items"] = item_table(clinical.tripod)
+        if clinical.benefit:
+            tables["benefit"] = benefit_table(clinical.benefit, clinical.summary.level)
+        if clinical.subgroups:
+            tables["subgroups"] = subgroup_table(clinical.subgroups)
+    return tables

@@ -1,0 +1,21 @@
+"""The environment of the templates of all pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def environment(finalize: Any = None, *, autoescape: bool = True, **filters: Any) -> Any:
+    """Return an environment: an undefined name is an error, and `finalize` is applied to everything that is printed."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("calibrant", "reporting/templates"),
+        autoescape=autoescape,  # noqa: S701 - Markdown is escaped by its `finalize`
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalize,
+    )
+    templates.filters.update(filters)
+    return templates
