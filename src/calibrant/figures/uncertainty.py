@@ -63,16 +63,16 @@ class Resampler:
     def draw(self, how: str, n_resamples: int, rng: Any) -> Drawn:
         """Resamples, reproducible by the seed."""
         view, count = self._view, check_whole(n_resamples, "n_resamples", FEWEST)
-        if view.weight_kind == "importance":
-            replicates, chance = Replicates(view.n, count, rng), view.score if how == "consistency" else view.outcome
-        else:
-            rate = np.clip(self.events / self.weight, 0, 1)
-            replicates, chance = Replicates(self.weight, count, rng), self.score if how == "consistency" else rate
-        pairs = many(lambda number: replicates.counts_and_events(number, chance), count)
-        weight, events = (np.array(part) for part in zip(*pairs, strict=True))
-        if view.weight_kind == "importance":
-            weight, events = (np.array([self._sum(line * view.weights) for line in part]) for part in (weight, events))
-        return Drawn(weight, events)
+        single = view.weight_kind == "importance"
+        rate = view.outcome if single else np.clip(self.events / self.weight, 0, 1)
+        chance = rate if how == "bootstrap" else view.score if single else self.score
+        replicates = Replicates(view.n if single else self.weight, count, rng)
+
+        def sums(number: int) -> tuple[Floats, Floats]:
+            rows, events = replicates.counts_and_events(number, chance)
+            return (self._sum(rows * view.weights), self._sum(events * view.weights)) if single else (rows, events)
+
+        return Drawn(*map(np.array, zip(*many(sums, count), strict=True)))
 
 
 def standard_errors(rate: Floats, size: Floats) -> Bounds:
@@ -120,11 +120,12 @@ def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
 def bounds_of(
     resampler: Resampler,
     how: str,
-    fit: Callable[[Drawn], Floats],
+    curve: Callable[[Floats, Floats], Floats],
     *,
     level: float,
     n_resamples: int,
     rng: Any,
 ) -> Bounds:
-    """Pointwise intervals of a curve: `fit` returns its values for each resample."""
-    return quantile_bounds(fit(resampler.draw(how, n_resamples, rng)), level)
+    """Pointwise intervals of a curve, a function of the weight and the events of each group of rows."""
+    drawn = resampler.draw(how, n_resamples, rng)
+    return quantile_bounds(np.array([curve(*pair) for pair in zip(*drawn, strict=True)]), level)
