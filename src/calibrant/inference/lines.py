@@ -32,6 +32,8 @@ Indices = NDArray[np.intp]
 
 # Entries of lines that are evaluated at a time, and the bytes of all lines up to which metrics share them.
 LINE_ENTRIES, SHARED_LINES = 1 << 18, 1 << 24
+# With more scores, lines do not fit into the cache, and one resample after the other is faster.
+MOST_SCORES = 1 << 12
 # Largest product of the numbers of scores and of bins.
 MOST_ENTRIES = 1 << 24
 
@@ -51,7 +53,7 @@ class Lines:
 
     def values(self) -> Floats | None:
         """Values of the metric, NaN where it is undefined; None where it is evaluated on one resample after the other."""
-        if self.metric.takes != "View":
+        if self.metric.takes != "View" or len(self.sampler.score) > MOST_SCORES:
             return None
         form = None if self.metric.sum_form is None else self.metric.sum_form(None, **self.keywords)
         if isinstance(form, Path):
