@@ -40,6 +40,8 @@ Floats = NDArray[np.float64]
 LEAST_CONFIDENCE = "1/K"
 # Scores that exceed the outermost edges by less belong to the outermost bins.
 ROUNDING = 1e-9
+# The slots of at most this many scores are kept for views with other outcomes.
+MOST_SLOTS = 1 << 20
 # The name of one bin per distinct score, as bins= and as binning=.
 LEVELS = "levels"
 # Ways to compute the edges of equal-width bins.
@@ -239,7 +241,9 @@ class EqualWidth(BinningRule):
         edges, uniform = self._edges(view)
         if not uniform or view.weight is not None or view.is_soft:
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
-        if view.tables and (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
+        if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
+            sums = self._relabelled(view, view.same_scores, edges)
+        elif view.tables and (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
             sums = found
         elif view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
@@ -264,6 +268,18 @@ class EqualWidth(BinningRule):
             tables = _tables_by_slots(views, edges, self._slots(views[0], edges, uniform), self.closed)
             for view, table in zip(views, tables, strict=True):
                 view.tables[self] = table
+
+    def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
+        """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
+        key = ("slots", self)
+        if key not in other.tables:
+            score = other.raw_score
+            slots = uniform_slots(edges, self.closed, score.dtype == np.float32)
+            slot = np.maximum(slots(other.score), 1)
+            other.tables[key] = slot, uniform_sums(score, other.raw_outcome, edges, self.closed)
+        slot, sums = other.tables[key]
+        positives = np.bincount(slot, view.raw_outcome, len(edges))[1:].astype(np.int64)
+        return BinSums(sums.rows, positives, sums.high, sums.low)
 
     def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
         return (
