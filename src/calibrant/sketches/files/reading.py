@@ -204,8 +204,8 @@ class Rows:
             return False
         column = quoted(name)
         query = f"SELECT {column} FROM {self.sql} WHERE NOT {NO_VALUE.format(column)} LIMIT 1"  # noqa: S608 - quoted
-        first = self.connection.execute(query).fetchone()
-        return first is not None and first[0].lstrip().startswith("[")
+        first = self.connection.execute(query).fetchall()
+        return bool(first) and first[0][0].lstrip().startswith("[")
 
     def no_rows(self) -> FileError:
         """The error for files without rows, or without selected ones."""
