@@ -65,7 +65,9 @@ def _hint(name: str) -> str:
 
     if name in _RENAMED:
         return f"; use calibrant.{_RENAMED[name]}"
-    for package in sorted({stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & {*__all__, "input"}):
+    for package in sorted(
+        {stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & {*__all__, "input"}
+    ):
         if name in import_module(f".{package}", __name__).__all__:
             return f"; use calibrant.{package}.{name}"
     if hasattr(import_module(".errors", __name__), name):

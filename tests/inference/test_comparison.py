@@ -11,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference import comparison
+from calibrant.inference.resampling import values_on_resamples
 from calibrant.inference.seeds import generator
 from tests.calling import call
 
@@ -170,6 +171,10 @@ def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, lea
         assert (found.low > 0 or found.high < 0) == (found.pvalue <= 1 - level + 1e-12)
 
 
+def one_by_one(plans: Any, sampler: Any, draws: Any, count: int, seed: int, workers: Any) -> Any:
+    return values_on_resamples(plans, sampler, draws, range(count), seed, workers)
+
+
 @pytest.mark.parametrize(
     "more", [{}, {"sample_weight": True}, {"counts": True}, {"cluster": True}, {"lens": "top_label"}]
 )
@@ -190,9 +195,12 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
         return [call(cal.compare, y, models, metric=m, n_resamples=30, rng=2, **options).to_dict() for m in ("nll", "brier", "ece", "smece")]  # fmt: skip
 
     short = found()
-    whole = lambda metric, words, sampler: lambda draw: sampler.bootstrap(draw).value(metric, words)  # noqa: E731
-    monkeypatch.setattr(comparison, "_replicate_of", whole)
-    assert short == found()
+    monkeypatch.setattr(comparison, "resampled_values", one_by_one)
+    monkeypatch.setattr(comparison, "_sampler_of", lambda metric, options, sampler: sampler)
+    for one, other in zip(short, found(), strict=True):
+        for own, wanted in zip(one["differences"], other["differences"], strict=True):
+            numbers = ("difference", "low", "high", "pvalue")
+            assert [own[name] for name in numbers] == pytest.approx([wanted[name] for name in numbers], rel=1e-9)
 
 
 def test_errors_name_the_model() -> None:

@@ -21,6 +21,7 @@ from calibrant.inference.dyadic import Dyadic, dyadic_levels
 from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
 from calibrant.inference.metric_tests import DEFAULT_TESTS
 from calibrant.inference.pairs import bootstrap_sums
+from calibrant.inference.replicates import Replicates
 from calibrant.inference.seeds import generator
 from calibrant.metrics.registry import OWN_TESTS
 from tests.calling import call
@@ -530,7 +531,7 @@ def test_bootstrap_sums(kernel: str, k: int, tile: int, monkeypatch: pytest.Monk
     view = one_column(cal.skce_uq.views(y, p)[0])
     terms = pairs._terms(view)
     near_by = pairs.choose_kernel(pairs.cloud_of(view), kernel, "auto", 0.3)
-    counts = np.array([pairs.multinomial_counts(terms.rows, np.random.default_rng(b)) for b in range(6)])
+    (counts,) = Replicates(terms.rows, 6, 0).batches(1 << 20)
     assert (counts.sum(axis=1) == 45).all()
     gram = near_by.between(terms.points, terms.points) * (terms.residual @ terms.residual.T)
     square, cross = bootstrap_sums(terms, near_by, counts)

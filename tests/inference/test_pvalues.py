@@ -96,7 +96,10 @@ class BothKinds:
 
     id, proper, ideal = "both_kinds", None, 0
 
-    def of_views(self, views: Any) -> float:
+    def with_options(self) -> Any:
+        return self.mean
+
+    def mean(self, views: Any) -> float:
         (view,) = views
         if len(set(view.outcome.tolist())) < 2:
             raise cal.errors.UndefinedMetricError(self.id, "all outcomes are alike")

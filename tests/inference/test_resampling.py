@@ -13,7 +13,8 @@ import calibrant as cal
 from calibrant.errors import CalibrantWarning, warn_caller
 from calibrant.inference import cells
 from calibrant.inference.pair_resampling import Series, skce_draws
-from calibrant.inference.resampling import PredictionSampler, many
+from calibrant.inference.replicates import many
+from calibrant.inference.resampling import PredictionSampler
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two

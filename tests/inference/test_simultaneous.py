@@ -10,15 +10,25 @@ import pytest
 import calibrant as cal
 from calibrant.inference import pair_resampling
 from calibrant.inference.pair_resampling import skce_draws
-from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resample
+from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resamples
 from calibrant.inference.seeds import generator
-from calibrant.inference.simultaneous import bootstrap_draws, null_draws, shares_replicates
+from calibrant.inference.simultaneous import draws_at_once
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
 COUNT = 16
 OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric.sum_form is not None]
+
+
+def bootstrap_draws(
+    metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int, workers: int | None
+) -> Any:
+    return draws_at_once(metric, options, sampler, "rows", count, seed, workers)
+
+
+def null_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int, workers: int | None) -> Any:
+    return draws_at_once(metric, options, sampler, "outcomes", count, seed, workers)
 
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -67,7 +77,7 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
     for name, draws, options in plans:
         metric = catalogue[name]
         found = draws(metric, options, sampler, COUNT, 7, None)
-        wanted = [resample(sampler, "rows", 7, number).value(metric, options) for number in range(COUNT)]
+        wanted = [resamples(sampler, "rows", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 
@@ -79,7 +89,7 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
         metric = catalogue[name]
         options = {"lens": "top_label"} if name == "ecd" and kind == "classes" else {}
         found = null_draws(metric, options, sampler, COUNT, 7, None)
-        wanted = [resample(sampler, "outcomes", 7, number).value(metric, options) for number in range(COUNT)]
+        wanted = [resamples(sampler, "outcomes", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
@@ -97,11 +107,8 @@ def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: s
                 continue
             assert found is not None
             some = range(0, COUNT, 8 if name == "gece_db" else 3)
-            wanted = [resample(sampler, kind_of_draws, 7, b).value(metric, options) for b in some]  # type: ignore[arg-type]
-            if name in ("tl_ece", "topk_ece", "lse_ece"):
-                assert found[some].tolist() == wanted
-            else:
-                assert found[some] == pytest.approx(wanted, rel=1e-12, abs=1e-14)
+            wanted = [resamples(sampler, kind_of_draws, 7)(b).value(metric, options) for b in some]  # type: ignore[arg-type]
+            assert found[some] == pytest.approx(wanted, rel=1e-12, abs=1e-14)
 
 
 @pytest.mark.parametrize("name", OF_SUMS)
@@ -110,13 +117,12 @@ def test_bins_of_the_rows_and_weights_are_left_to_the_formula(name: str) -> None
     assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7, None) is None
     if name not in ("vce", "uce", "multiclass_ce", "gece_db"):
         assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7, None) is None
-    assert shares_replicates(metric) == (name not in ("gece", "gece_db"))
     if "binning" in metric.options:
         sampler = PredictionSampler(predictions("classes"))
         assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7, None) is None
 
 
-def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit() -> None:
+def test_class_wise_errors_of_all_resamples_are_those_one_by_one() -> None:
     rng = np.random.default_rng(8)
     many = rng.dirichlet(np.full(30, 0.3), 200)
     cases: list[tuple[cal.Predictions, dict[str, Any]]] = [(predictions(kind), {}) for kind in KINDS[:5] + KINDS[-1:]]
@@ -128,12 +134,12 @@ def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit
     for p, options in cases:
         for draws in ("rows", "outcomes"):
             sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
-            for name, own in (("cwce", options), ("ece", {"lens": "classwise", **options})):
+            for name, own in (("cwce", options), ("ece", {"lens": "classwise", "norm": 2, **options})):
                 at_once = bootstrap_draws if draws == "rows" else null_draws
                 found = at_once(catalogue[name], own, sampler, COUNT, 7, None)
-                wanted = [resample(sampler, draws, 7, b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
+                wanted = [resamples(sampler, draws, 7)(b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
                 assert found is not None
-                assert found.tolist() == wanted
+                assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
 
 def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabilities() -> None:
@@ -162,7 +168,7 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
     p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
     sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
     found = skce_draws(skce, {}, sampler, COUNT, 7, None)
-    wanted = [resample(sampler, "rows", 7, number).value(skce, {}) for number in range(COUNT)]
+    wanted = [resamples(sampler, "rows", 7)(number).value(skce, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 
 
@@ -172,10 +178,11 @@ def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     assert null_draws(vce, {"bins": [3, 5]}, sampler, COUNT, 0, None) is None
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
         assert bootstrap_draws(vce, options, sampler, COUNT, 0, None) is None
-    assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) is None
+    wanted = [resamples(sampler, "rows", 0)(number).value(brier, {}) for number in range(COUNT)]
+    assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) == pytest.approx(wanted, rel=1e-13)
     assert null_draws(brier, {}, sampler, 4, 0, None) is None
     cwce = catalogue["cwce"]
-    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"norm": 2}, {"combine": "max"}, {"lens": "binary"}):
+    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"combine": "max"}, {"lens": "binary"}):
         assert bootstrap_draws(cwce, options, sampler, COUNT, 0, None) is None
     weighted = PredictionSampler(predictions("weights"))
     assert bootstrap_draws(cwce, {}, weighted, COUNT, 0, None) is None
@@ -191,7 +198,7 @@ def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
     samplers = [PredictionSampler(data), RowSampler(catalogue["ece"].views(data)[0])]  # type: ignore[arg-type]
     for sampler in samplers if binary else samplers[:1]:
         for number in range(4):
-            drawn = resample(sampler, "outcomes", 3, number)
+            drawn = resamples(sampler, "outcomes", 3)(number)
             for name in names if sampler is samplers[0] else names[:5]:
                 views = drawn.views(catalogue[name], {})
                 assert all(view.same_scores is not None for view in views)  # type: ignore[union-attr]
@@ -207,7 +214,7 @@ def test_replicates_that_are_not_sorted_have_the_values_of_their_rows(kind: str)
     sampler = RowSampler(catalogue["ece"].views(predictions(kind))[0])  # type: ignore[arg-type]
     for draws in ("rows", "outcomes"):
         for number in range(4):
-            (view,) = resample(sampler, draws, 3, number).views(catalogue["ece"], {})  # type: ignore[arg-type]
+            (view,) = resamples(sampler, draws, 3)(number).views(catalogue["ece"], {})  # type: ignore[arg-type]
             assert isinstance(view, View)
             alone = View(view.raw_score.copy(), view.raw_outcome.copy(), view.weight, view.weight_kind)
             for name, options in (

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import calibrant as cal
-from calibrant.inference.resampling import many
+from calibrant.inference.replicates import many
 from calibrant.util import progress
 from calibrant.util.progress import allow_bars, hide, loop, track
 

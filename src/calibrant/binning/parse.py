@@ -285,7 +285,9 @@ def fill_tables(views: Sequence[View], binning: Any, bins: Any) -> None:
         if isinstance(rule, EqualWidth) and rule not in views[0].tables:
             rule.fill_tables(views)
     elif bins == "search" and binning == "equal_mass":
-        for view, count in zip(views, search_together(views), strict=True):
+        for view, count in zip(
+            views, search_together([(view.prefix.weight, view.prefix.outcome) for view in views]), strict=True
+        ):
             if count is not None:
                 view.tables[EqualMass(), bins] = count
 

@@ -686,7 +686,7 @@ def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
         # Sums of scaled weights deviate from an integer by rounding; without the slack, scaling the weights would move edges.
         least = (number_of_bin - 1e-9 * max(1, count)) * (total / count)
     cuts = np.zeros(count, np.intp)
-    cuts[1:] = np.searchsorted(before, least)
+    cuts[1:] = before.searchsorted(least)
     full = cuts < len(before)
     full[1:] &= cuts[1:] != cuts[:-1]
     return cuts[full]
@@ -797,7 +797,7 @@ def _tables_by_slots(
 def table_by_groups(view: View, cuts: Array) -> BinTable:
     """Build the table of bins that are runs of tie groups, from prefix sums; a bin ends at its largest score."""
     prefix = view.prefix
-    ends = np.append(cuts[1:], len(prefix.score))
+    ends = np.concatenate([cuts[1:], [len(prefix.score)]])
     high = prefix.score[ends - 1]
     high[-1] = 1.0
 
@@ -805,7 +805,7 @@ def table_by_groups(view: View, cuts: Array) -> BinTable:
         return (sums[ends] - sums[cuts]).astype(np.float64)
 
     return BinTable(
-        np.append(0.0, high[:-1]),
+        np.concatenate([[0.0], high[:-1]]),
         high,
         prefix.end[ends] - prefix.end[cuts],
         add(prefix.weight),

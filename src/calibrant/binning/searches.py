@@ -26,8 +26,6 @@ FOLDS, MOST_FOLD_BINS = 10, 40
 FEWEST_ROWS = 10
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
-# Cuts of at most this many bins are kept for views with other outcomes.
-MOST_KNOWN = 200
 
 
 def check_search(how: str) -> None:
@@ -90,24 +88,6 @@ def _rows(view: View) -> int:
     return int(view.total) if view.weight_kind != "importance" else view.n
 
 
-def _known_cuts(view: View, cuts: Cuts) -> Callable[[int], Array]:
-    """Return the cuts for a number of bins, which views with other outcomes share."""
-    like = view.sorted_like
-    if like is None:
-        return lambda count: cuts(view.prefix, count)
-    known = like.tables.setdefault(("cuts", cuts), {})
-
-    def find(count: int) -> Array:
-        if count > MOST_KNOWN:
-            return cuts(view.prefix, count)
-        if count not in known:
-            known[count] = cuts(view.prefix, count)
-        found: Array = known[count]
-        return found
-
-    return find
-
-
 def sweep(view: View, cuts: Cuts) -> int:
     """Return the largest M such that rates are non-decreasing for every number of bins from 2 to M (Roelofs et al.)."""
     prefix = view.prefix
@@ -115,8 +95,8 @@ def sweep(view: View, cuts: Cuts) -> int:
     # Rates that are monotone over tie groups are monotone for any bins made of them.
     if _rising(prefix, np.arange(len(prefix.score))):
         return most
-    count, starts = 1, _known_cuts(view, cuts)
-    while count < most and _rising(prefix, starts(count + 1)):
+    count = 1
+    while count < most and _rising(prefix, cuts(prefix, count + 1)):
         count += 1
     return count
 
@@ -128,10 +108,9 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
         raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
     least = FEWEST_ROWS if practical else 0
     size = prefix.end if view.weight_kind == "importance" else prefix.weight
-    starts_of = _known_cuts(view, cuts)
 
     def fits(count: int) -> bool:
-        starts = starts_of(count)
+        starts = cuts(prefix, count)
         return bool(_between(size, starts).min() >= least) and _rising(prefix, starts)
 
     steps = _search_steps(n, len(prefix.score), practical)
@@ -158,16 +137,18 @@ def _search_steps(rows: int, levels: int, practical: bool) -> Generator[int, boo
     return now
 
 
-def search_together(views: Sequence[View]) -> list[int | None]:
-    """Find the numbers of bins of equal mass of several views with counts by `search`; None for a view with fewer than 10 rows.
+def search_together(paths: Sequence[tuple[Array, Array]]) -> list[int | None]:
+    """Find the numbers of bins of equal mass of several data sets by `search`; None for one with fewer than 10 rows.
 
-    The numbers that the searches try at the same time are tried in one pass over the tie groups of all views.
+    A data set is given by the number of rows and of events up to each distinct score, from 0; scores without rows do not count. The numbers
+    that the searches try at the same time are tried in one pass over all data sets.
     """
-    found: list[int | None] = [None] * len(views)
-    totals = [_rows(view) for view in views]
-    steps = [_search_steps(n, len(view.ties.score), True) for n, view in zip(totals, views, strict=True)]
-    waiting = {number: 0 for number, n in enumerate(totals) if n >= FEWEST_ROWS}
-    stacked = _StackedTies(views)
+    found: list[int | None] = [None] * len(paths)
+    totals = [int(weight[-1]) for weight, _ in paths]
+    levels = [int((weight[1:] != weight[:-1]).sum()) for weight, _ in paths]
+    steps = [_search_steps(rows, count, True) for rows, count in zip(totals, levels, strict=True)]
+    waiting = {number: 0 for number, rows in enumerate(totals) if rows >= FEWEST_ROWS}
+    stacked = _StackedPaths(paths)
     answers: dict[int, Any] = dict.fromkeys(waiting)  # None starts a search
     while answers:
         for number, answer in answers.items():
@@ -180,17 +161,18 @@ def search_together(views: Sequence[View]) -> list[int | None]:
     return found
 
 
-class _StackedTies:
-    """Prefix sums of the tie groups of several views with counts, one view after the other."""
+class _StackedPaths:
+    """Rows and events up to each distinct score of several data sets, one after the other."""
 
-    def __init__(self, views: Sequence[View]) -> None:
-        self.total = np.array([_rows(view) for view in views])
-        self.ends = np.cumsum([len(view.prefix.weight) for view in views])
-        self.starts = np.append(0, self.ends[:-1])
+    def __init__(self, paths: Sequence[tuple[Array, Array]]) -> None:
+        self.total = np.array([int(weight[-1]) for weight, _ in paths])
+        sizes = [len(weight) for weight, _ in paths]
+        starts = np.cumsum(sizes) - sizes
+        # Scores after the last row are left out.
+        self.ends = starts + [int(weight.searchsorted(weight[-1])) + 1 for weight, _ in paths]
         self.base = np.cumsum(self.total + 1) - self.total - 1
-        weight = np.concatenate([view.prefix.weight for view in views])
-        self.weight = weight + np.repeat(self.base, self.ends - self.starts)
-        self.outcome = np.concatenate([view.prefix.outcome for view in views])
+        self.weight = np.concatenate([weight for weight, _ in paths]) + np.repeat(self.base, sizes)
+        self.outcome = np.concatenate([outcome for _, outcome in paths])
 
     def fit(self, numbers: list[int], counts: list[int]) -> list[bool]:
         """Whether every bin of equal mass of each of these views has enough rows, and rates do not decrease."""

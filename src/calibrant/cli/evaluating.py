@@ -134,13 +134,14 @@ def run_clinical(
     **options: Any,
 ) -> bool:
     """Print the table of a validation study; True if a gate failed."""
-    from ..clinical.performance import ROWS, summary
+    from ..clinical.performance import ROWS
+    from ..clinical.performance import summary as clinical_summary
 
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(
         lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
     )
-    summary = summary(
+    summary = clinical_summary(
         source.read(),
         level=interval,
         lens=lens or "auto",

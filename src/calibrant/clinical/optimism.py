@@ -20,7 +20,8 @@ from ..errors import (
     warn_caller,
 )
 from ..evaluation.discrimination import auroc, average_precision
-from ..inference.resampling import FEW_GROUPS, given_in_vain, many
+from ..inference.replicates import many
+from ..inference.resampling import FEW_GROUPS, given_in_vain
 from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.indices import curve_of
@@ -32,12 +33,12 @@ from ..views.resolve import views_of
 from ..views.view import View
 from .refitting import (
     TrainingRows,
+    bootstrap_rows,
     check_estimator,
     cross_validation_folds,
     fit_of,
     given_resamples,
     one_blas_thread,
-    resampled_rows,
 )
 
 Floats = NDArray[np.float64]
@@ -410,7 +411,7 @@ def internal_validation(
     elif cross:
         plan = list(cross_validation_folds(data, folds, repeats, stratify is not False, seed))
     else:
-        plan = [resampled_rows(data, bool(stratify), generator(seed, number_)) for number_ in range(n_resamples)]
+        plan = bootstrap_rows(data, bool(stratify), n_resamples, seed)
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
     refits = _Refits(data, fit, statistics, smooth)

@@ -26,7 +26,8 @@ from ..evaluation.discrimination import auroc_with_error, c_statistic
 from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
-from ..inference.resampling import PredictionSampler, RowSampler, many
+from ..inference.replicates import many
+from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of

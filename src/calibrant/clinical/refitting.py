@@ -18,6 +18,7 @@ from ..errors import (
     LabelError,
     ShapeError,
 )
+from ..inference.replicates import Replicates, rows_by_code
 from ..inference.seeds import generator
 from ..input.convert import column, is_frame
 from ..input.frames import positive_of
@@ -195,16 +196,12 @@ def one_blas_thread() -> AbstractContextManager[object]:
     return threadpool_limits(1, "blas")
 
 
-def resampled_rows(data: TrainingRows, stratify: bool, rng: np.random.Generator) -> Indices:
-    """Rows of a bootstrap resample: of all rows, within classes, or whole clusters."""
-    if data.groups is not None:
-        order = np.argsort(data.groups, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(data.groups[order])) + 1)
-        return np.concatenate([parts[place] for place in rng.integers(len(parts), size=len(parts))])
-    if stratify:
-        rows = [np.flatnonzero(data.codes == code) for code in range(data.k)]
-        return np.concatenate([part[rng.integers(len(part), size=len(part))] for part in rows])
-    return rng.integers(data.n, size=data.n)
+def bootstrap_rows(data: TrainingRows, stratify: bool, n_resamples: int, seed: int) -> list[Indices]:
+    """Rows of bootstrap resamples: of all rows, within classes, or whole clusters."""
+    clusters = None if data.groups is None else rows_by_code(data.groups)
+    strata = rows_by_code(data.codes) if stratify else None
+    replicates = Replicates(data.n, n_resamples, seed, clusters=clusters, strata=strata)
+    return [replicates.rows(number) for number in range(n_resamples)]
 
 
 def cross_validation_folds(

@@ -29,8 +29,8 @@ from ..errors import (
 from ..evaluation.discrimination import placement_values
 from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import many
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Replicates, many
+from ..inference.seeds import seed_of
 from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
 from ..input.missing import DROP, Dropped, kept_rows, without_missing
 from ..metrics.curve.coefficients import Edge
@@ -722,11 +722,10 @@ def _smooth(
     reason = ""
     if n_resamples:
 
-        def drawn(count: int) -> Floats:
-            rows = generator(seed, count).integers(len(risk), size=len(risk))
+        def drawn(rows: NDArray[np.int64]) -> Floats:
             return _indices(replicate(data, place, rows), risk[rows])
 
-        sample, reason = replicates(drawn, n_resamples, len(SMOOTH))
+        sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
         if not reason:
             least = least_resamples(level)
             if n_resamples < least:
@@ -748,16 +747,18 @@ def replicate(data: SurvivalInput, place: int, rows: NDArray[np.int64]) -> Known
     return known_outcomes(data.follow_up.take(rows), data.horizons[place], given)
 
 
-def replicates(drawn: Callable[[int], Floats], n_resamples: int, wide: int) -> tuple[Floats, str]:
-    """The values of bootstrap replicates; a reason to use none where too many of them have no value."""
+def replicates(
+    statistics: Callable[[NDArray[np.int64]], Floats], bootstrap: Replicates, wide: int
+) -> tuple[Floats, str]:
+    """So many statistics of the rows of each replicate; a reason to use none where too many of them have no value."""
 
-    def one(number: int) -> Floats:
+    def values_of(number: int) -> Floats:
         try:
-            return drawn(number)
+            return statistics(bootstrap.rows(number))
         except CalibrantError:
             return np.full(wide, math.nan)
 
-    values = np.array(many(one, n_resamples))
+    values = np.array(many(values_of, bootstrap.count))
     values = values[~np.isnan(values).any(axis=1)]
-    lost = 1 - len(values) / n_resamples
+    lost = 1 - len(values) / bootstrap.count
     return values, f"no interval: undefined for {lost:.0%} of the bootstrap replicates" if lost > MOST_UNDEFINED else ""

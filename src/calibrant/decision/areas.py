@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
-from ..inference.seeds import generator
+from ..inference.replicates import Replicates
 from ..util.checks import check_choice
-from ..util.progress import track
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from .rows import Judged, Steps, read_judged
@@ -292,18 +291,16 @@ def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats
     orders = [_Order(judged, judged.confidence)]
     if area.startswith("e_"):
         orders.append(_Order(judged, -judged.loss))
-    rows = judged.weight if judged.weight_kind == "counts" else np.ones(len(judged.weight))
-    total = int(rows.sum())
-    share = rows / total
+    weighted = judged.weight_kind == "importance"
 
-    def value(number: int) -> float:
-        drawn = generator(seed, number).multinomial(total, share).astype(np.float64)
-        weight = drawn * judged.weight if judged.weight_kind == "importance" else drawn
-        square = drawn * judged.weight**2 if judged.weight_kind == "importance" else drawn
-        found = [order.steps(weight, square) for order in orders]
-        return _area(area, found[0], found[1] if len(found) > 1 else None)
+    def value(counts: Floats) -> float:
+        weight = counts * judged.weight if weighted else counts
+        square = counts * judged.weight**2 if weighted else counts
+        steps = [order.steps(weight, square) for order in orders]
+        return _area(area, steps[0], steps[1] if len(steps) > 1 else None)
 
-    return np.array([value(number) for number in track(range(count), "resamples")])
+    rows = judged.weight if judged.weight_kind == "counts" else len(judged.weight)
+    return Replicates(rows, count, seed).values(value)
 
 
 class _Order:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ..decision.costs import check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Replicates, quantile_bounds
 from ..input.convert import is_frame
 from ..util.checks import check_fraction, check_whole
-from ..util.progress import track
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -22,7 +21,7 @@ from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .models import legend_above, model_named, model_view, read_models
 from .styling import DASHES, LINES, Series, plots, series_of
-from .uncertainty import FEWEST, quantile_bounds
+from .uncertainty import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -402,7 +401,7 @@ def decision_curve(
     values = [found[0, order] for found in rows.benefits(rows.times[None], odds)]
     samples = [np.full((0, len(t)), np.nan)] * len(values)
     if level is not None:
-        samples = [found[:, order] for found in rows.resampled(odds, n_resamples, seed_of(rng))]
+        samples = [found[:, order] for found in rows.resampled(odds, n_resamples, rng)]
     treat_all, sample_all, odds = values[-1], samples[-1], odds[order]
 
     def curve(name: str, value: Floats, sample: Floats) -> BenefitCurve:
@@ -478,16 +477,9 @@ class _Patterns:
             found.append((events - odds * others) / total)
         return found
 
-    def resampled(self, odds: Floats, n_resamples: int, seed: int) -> list[Floats]:
+    def resampled(self, odds: Floats, n_resamples: int, rng: Any) -> list[Floats]:
         """Net benefit of each model in each bootstrap replicate."""
-        rows = round(float(self.times.sum()))
-        share = self.times / self.times.sum()
-        step = max(1, BLOCK // self._size)
-        starts, parts = range(0, n_resamples, step), []
-        for start in track(starts, "batches of resamples"):
-            size = min(step, n_resamples - start)
-            drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
-            parts.append(self.benefits(drawn, odds))
+        parts = [self.benefits(counts, odds) for counts in Replicates(self.times, n_resamples, rng).batches(BLOCK)]
         return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 

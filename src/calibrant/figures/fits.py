@@ -14,11 +14,12 @@ from ..binning.table import binomial_interval
 from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
+from ..inference.replicates import Bounds
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
 from ..util.results import Result
 from ..views.view import View
-from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds_of, standard_errors
+from .uncertainty import BINOMIAL, Resampler, band_bounds, bounds_of, standard_errors
 
 Floats = NDArray[np.float64]
 
@@ -54,21 +55,15 @@ class _Smoother:
         self.x = (np.arange(self.cells) + 0.5) / self.cells
 
     def spread(self, score: Floats, mass: Floats) -> Floats:
-        """(..., cells) density of masses (..., groups): each is split between the two nearest cells and smoothed."""
+        """Density of the masses in each cell: a mass is split between the two nearest cells and smoothed."""
         from scipy.ndimage import gaussian_filter1d
-        from scipy.sparse import csr_array
 
         place = np.clip(score * self.cells - 0.5, 0, self.cells - 1)
         left = np.minimum(place.astype(np.int64), self.cells - 2)
         part = place - left
-        row = np.arange(len(score))
-        shares = csr_array(
-            (np.concatenate([1 - part, part]), (np.concatenate([row, row]), np.concatenate([left, left + 1]))),
-            shape=(len(score), self.cells),
-        )
-        grid = np.asarray((shares.T @ np.atleast_2d(mass).T).T) * self.cells
-        found = gaussian_filter1d(grid, self.width * self.cells, axis=1, mode="reflect", truncate=8)
-        return np.asarray(found.reshape(*np.shape(mass)[:-1], self.cells))
+        grid = np.bincount(left, mass * (1 - part), self.cells) + np.bincount(left + 1, mass * part, self.cells)
+        width = self.width * self.cells
+        return np.asarray(gaussian_filter1d(grid * self.cells, width, mode="reflect", truncate=8))
 
 
 def smooth_curve(
@@ -86,9 +81,9 @@ def smooth_curve(
         seen = density >= density.max() / 2
     x, y = smoother.x[seen], np.clip(events[seen] / weight[seen], 0, 1)
 
-    def fit(drawn: Drawn) -> Floats:
-        mass = smoother.spread(resampler.score, drawn.weight)[:, seen]
-        yes = smoother.spread(resampler.score, drawn.events)[:, seen]
+    def fit(weight: Floats, events: Floats) -> Floats:
+        mass = smoother.spread(resampler.score, weight)[seen]
+        yes = smoother.spread(resampler.score, events)[seen]
         return np.divide(yes, mass, out=np.full(mass.shape, np.nan), where=mass > 1e-12 * mass.max())
 
     if how in BINOMIAL:
@@ -146,20 +141,15 @@ def _shares() -> Floats:
     return np.linspace(0, 1, FEWEST_CELLS)
 
 
-def refit_isotonic(resampler: Resampler, x: Floats) -> Callable[[Drawn], Floats]:
-    """The isotonic curve of each resample at `x`."""
+def refit_isotonic(resampler: Resampler, x: Floats) -> Callable[[Floats, Floats], Floats]:
+    """The isotonic curve of a resample at `x`."""
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(resampler.score, kind="stable")
-    score = resampler.score[order]
 
-    def one(weight: Floats, events: Floats) -> Floats:
-        from scipy.optimize import isotonic_regression
-
-        some = weight > 0
-        fit = isotonic_regression(events[some] / weight[some], weights=weight[some]).x
-        return np.interp(x, score[some], fit)
-
-    def fit(drawn: Drawn) -> Floats:
-        pairs = zip(drawn.weight[:, order], drawn.events[:, order], strict=True)
-        return np.array([one(weight, events) for weight, events in pairs])
+    def fit(weight: Floats, events: Floats) -> Floats:
+        some = order[weight[order] > 0]
+        rates = isotonic_regression(events[some] / weight[some], weights=weight[some]).x
+        return np.interp(x, resampler.score[some], rates)
 
     return fit

@@ -16,6 +16,7 @@ from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
+from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import number, percent
@@ -43,7 +44,7 @@ from .histograms import outcome_words
 from .labels import room_of, shortened
 from .models import is_small, legend_inside, single_point
 from .styling import LINES, plots, series_of
-from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
+from .uncertainty import FEWEST, Resampler, bounds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -489,18 +490,19 @@ def _closed_form(fit: FlexibleCurve, risk: Floats, how: str, level: float) -> Bo
     return Bounds(np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1))
 
 
-def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str, Any]) -> Callable[[Drawn], Floats]:
-    """The curve of each resample at the risks; NaN where it cannot be fitted."""
+def _refit(
+    resampler: Resampler, risk: Floats, smoother: str, options: dict[str, Any]
+) -> Callable[[Floats, Floats], Floats]:
+    """The curve of a resample at the risks; NaN where it cannot be fitted."""
     if smoother == "isotonic":
         return refit_isotonic(resampler, risk)
     order = np.argsort(resampler.score, kind="stable")
-    score = resampler.score[order]
 
-    def one(weight: Floats, events: Floats) -> Floats:
-        some = weight > 0
+    def fit(weight: Floats, events: Floats) -> Floats:
+        some = order[weight[order] > 0]
         rows = weight[some]
         end = np.maximum(np.round(np.cumsum(rows) * (resampler.rows / rows.sum())), 1).astype(np.int64)
-        groups = Groups(score[some], events[some] / rows, rows * (resampler.rows / rows.sum()), end)
+        groups = Groups(resampler.score[some], events[some] / rows, rows * (resampler.rows / rows.sum()), end)
         if len(groups.score) == 1:
             return np.full(len(risk), groups.rate[0])
         try:
@@ -511,10 +513,6 @@ def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str,
         except UndefinedMetricError:
             return np.full(len(risk), np.nan)
         return np.interp(risk, groups.score, fitted)
-
-    def fit(drawn: Drawn) -> Floats:
-        pairs = zip(drawn.weight[:, order], drawn.events[:, order], strict=True)
-        return np.array([one(weight, events) for weight, events in pairs])
 
     return fit
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Replicates
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
-from ..util.progress import track
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -245,7 +244,7 @@ def murphy_diagram(
     found = None
     if difference is not None:
         first, second = _pair(difference, models)
-        found = _difference(first, second, orders, level, n_resamples, seed_of(rng))
+        found = _difference(first, second, orders, level, n_resamples, rng)
     return MurphyDiagram(theta, tuple(curves), exact, found, next(iter(orders.values())).lens)
 
 
@@ -315,19 +314,19 @@ def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
 
 
 def _difference(
-    first: str, second: str, orders: dict[str, _Order], level: float, n_resamples: int, seed: int
+    first: str, second: str, orders: dict[str, _Order], level: float, n_resamples: int, rng: Any
 ) -> MurphyDifference:
     """Paired bootstrap; counts give the number of rows to resample from."""
     one, other = orders[first], orders[second]
     if not np.array_equal(one.weight, other.weight):
         raise ArgumentError("difference", "the models have different weights")
-    rows = one.weight if one.kind == "counts" else np.ones(len(one.weight))
-    total = int(rows.sum())
-    sample = np.empty((n_resamples, len(one.theta)))
-    for b in track(range(n_resamples), "resamples"):
-        drawn = generator(seed, b).multinomial(total, rows / total).astype(np.float64)
-        weight = drawn if one.kind == "counts" else drawn * one.weight
-        sample[b] = one.curve(weight) - other.curve(weight)
-    lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    counted = one.kind == "counts"
+
+    def difference(counts: Floats) -> Floats:
+        weight = counts if counted else counts * one.weight
+        return one.curve(weight) - other.curve(weight)
+
+    replicates = Replicates(one.weight if counted else len(one.weight), n_resamples, rng)
+    lower, upper = replicates.band(difference, level)
     value = one.curve(one.weight) - other.curve(one.weight)
     return MurphyDifference(first, second, value, lower, upper, level, n_resamples)

@@ -13,6 +13,7 @@ from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
+from ..inference.replicates import Bounds
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric
@@ -28,7 +29,7 @@ from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import find_metric, metric_label
 from .styling import LINES, plots
-from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
+from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
-from ..inference.resampling import PredictionSampler, RowSampler, many
-from ..inference.seeds import generator, seed_of
-from ..input.convert import frozen, is_number
+from ..inference.resampling import PredictionSampler, RowSampler
+from ..inference.seeds import seed_of
+from ..inference.simultaneous import resampled_values
+from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_fraction, check_whole
@@ -375,14 +377,15 @@ def stability_diagram(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
         )
     seed = seed_of(rng)
-    sample = resampled(source, chosen, plans, lens, shares, n_resamples, seed)
+    with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
+    sample = _resampled(source, chosen, with_lens, shares, "rows", n_resamples, seed)
     value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
     if over != "fraction":
         cells = [cells_at(chosen, source, plan, lens) for plan in plans]
         sizes[:], kinds = [found.sizes for found in cells], _kinds(whole, sample, cells)
     region, plateau = _stable(value, lower, upper, tolerance, kinds)
-    null = _simulated(source, chosen, plans, lens, shares, kinds, n_resamples, seed)
+    null = _simulated(source, chosen, with_lens, shares, kinds, n_resamples, seed)
     chance = _chance(null, level)
     seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
     columns = dict(zip(COLUMNS, (value, spread, lower, upper, *chance, *sizes.T), strict=True))
@@ -502,30 +505,32 @@ def value_of(metric: Metric, source: Source, options: dict[str, Any], lens: Any)
         return np.nan
 
 
-def resampled(
+def _resampled(
     source: Source,
     metric: Metric,
     plans: Sequence[dict[str, Any]],
-    lens: Any,
     shares: Sequence[float],
+    draws: Draws,
     count: int,
     seed: int,
 ) -> Floats:
-    """The metric on bootstrap resamples: one row per resample, one column per share of rows and setting."""
-
-    def values(b: int) -> list[float]:
-        rng = generator(seed, b)
-        parts = (_drawn(source, share, rng) for share in shares)
-        return [value_of(metric, part, plan, lens) for part in parts for plan in plans]
-
-    return np.array(many(values, count), np.float64).reshape(count, len(shares) * len(plans))
+    """The metric on resamples: one row per resample, one column per share of rows and setting."""
+    if not count:
+        return np.empty((0, len(shares) * len(plans)))
+    columns = []
+    for share in shares:
+        assert not isinstance(source, VectorView)
+        total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
+        size = max(1, round(share * total))
+        sampler = RowSampler(source, size) if isinstance(source, View) else PredictionSampler(source, size=size)
+        columns.append(resampled_values([(metric, plan) for plan in plans], sampler, draws, count, seed))
+    return np.hstack(columns)
 
 
 def _simulated(
     source: Source,
     metric: Metric,
     plans: Sequence[dict[str, Any]],
-    lens: Any,
     shares: Sequence[float],
     kinds: Sequence[int],
     count: int,
@@ -533,34 +538,26 @@ def _simulated(
 ) -> Floats:
     """The metric on labels that are simulated from the probabilities: one row per set of labels, one column per setting."""
     soft = source.soft is not None if isinstance(source, Predictions) else source.is_soft
-    null = np.full((count, len(kinds)), np.nan)
-    if soft:
-        return null
-    keywords = {} if lens is None else {"lens": lens}
-    if count and isinstance(source, Predictions) and len(shares) == 1:
-        plans = [_with_cells(metric, source, plan, keywords) for plan in plans]
-
-    def simulated(b: int) -> list[float]:
-        rng = generator(seed, count + b)  # other numbers than those of the bootstrap
-        values: list[float] = []
-        for share in shares:
-            # Given the scores the cells are fixed, so only a share of the rows is itself resampled.
-            part = source if len(plans) > 1 or share == 1 else _drawn(source, share, rng)
-            assert not isinstance(part, VectorView)
-            sampler = RowSampler(part) if isinstance(part, View) else PredictionSampler(part)
-            drawn = sampler.null(rng, True)
-            for plan in plans:
-                known = kinds[len(values)] < len(values)  # the same cells as before
-                values.append(values[kinds[len(values)]] if known else drawn.value(metric, {**plan, **keywords}))
-        return values
-
-    return np.array(many(simulated, count), np.float64).reshape(null.shape)
+    if soft or not count:
+        return np.full((count, len(kinds)), np.nan)
+    single = len(shares) == 1
+    first = (
+        [place for place, kind in enumerate(kinds) if kind == place] if single else [0]
+    )  # others have the same cells
+    own = [plans[place] for place in first]
+    if single and shares[0] == 1 and isinstance(source, Predictions):
+        own = [_with_cells(metric, source, plan) for plan in own]
+    # Given the scores the cells are fixed, so only a share of the rows is itself resampled.
+    draws: list[Draws] = ["outcomes" if share == 1 else "scores" for share in shares]
+    pairs = zip(shares, draws, strict=True)
+    null = np.hstack([_resampled(source, metric, own, [share], how, count, seed + 1) for share, how in pairs])
+    return null[:, [first.index(kind) for kind in kinds]] if single else null
 
 
-def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any], keywords: dict[str, Any]) -> dict[str, Any]:
+def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any]) -> dict[str, Any]:
     """The options with the tree that they give, so that it is not grown anew for every set of labels."""
     settings = {**metric.options, **plan}
-    views = metric.views(source, **keywords)
+    views = metric.views(source, **({"lens": plan["lens"]} if "lens" in plan else {}))
     grown = settings.get("binning") == "auto" and "gamma" in settings and is_default(settings["bins"])
     if not grown or len(views) > 1 or not isinstance(views[0], VectorView) or views[0].score_column is not None:
         return plan
@@ -591,32 +588,6 @@ def _suggested(metric: Metric, over: str, settings: Sequence[Any], value: Floats
     best = int(np.nanargmax(excess))
     near = excess >= excess[best] - np.nanstd(null[:, best], ddof=1)  # false for NaN
     return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
-
-
-def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:
-    """Resample a share of the rows with replacement; counts give the number of rows to resample from."""
-    assert not isinstance(source, VectorView)
-    weight: NDArray[Any] | None
-    if source.weight_kind == "counts":
-        assert source.weight is not None
-        total = int(source.weight.sum())
-        counts = rng.multinomial(max(1, round(share * total)), source.weight / total)
-        rows, weight = np.flatnonzero(counts), frozen(counts[counts > 0])
-    else:
-        rows = rng.integers(source.n, size=max(1, round(share * source.n)))
-        weight = None if source.weight is None else frozen(source.weight[rows])
-    if isinstance(source, Predictions):
-        part = source.take(rows)
-        part.weight = weight
-        return part
-    return View(
-        source.raw_score[rows],
-        source.raw_outcome[rows],
-        weight,
-        source.weight_kind,
-        lens=source.lens,
-        classes=source.classes,
-    )
 
 
 class Cells(NamedTuple):

@@ -13,7 +13,7 @@ from ..binning.parse import bin_cells
 from ..clinical.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
 from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..errors import ArgumentError, CalibrantError
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Replicates
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords
@@ -300,13 +300,11 @@ def survival_diagram(
     )
     lower = upper = np.full(len(x), np.nan)
     if n_resamples:
-        seed = seed_of(rng)
 
-        def drawn(count: int) -> Floats:
-            rows = generator(seed, count).integers(len(risk), size=len(risk))
+        def drawn(rows: NDArray[np.int64]) -> Floats:
             return np.clip(smooth_at(replicate(data, 0, rows), risk[rows], x), 0, 1)
 
-        sample, reason = replicates(drawn, n_resamples, len(x))
+        sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:
             lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     diagram = SurvivalDiagram(

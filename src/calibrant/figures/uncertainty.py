@@ -12,9 +12,8 @@ from ..binning.parse import Binning, Bins, bin_cells
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Bounds, Replicates, many, quantile_bounds
 from ..util.checks import check_whole
-from ..util.progress import track
 from ..views.view import View
 
 Array = NDArray[Any]
@@ -25,13 +24,6 @@ BINOMIAL = ("clopper_pearson", "jeffreys", "wilson")
 MOST_SCORES, CELLS = 2000, 1920
 # Least number of resamples for a quantile.
 FEWEST = 20
-
-
-class Bounds(NamedTuple):
-    """Lower and upper ends, NaN where undefined."""
-
-    lower: Floats
-    upper: Floats
 
 
 class Drawn(NamedTuple):
@@ -70,30 +62,17 @@ class Resampler:
 
     def draw(self, how: str, n_resamples: int, rng: Any) -> Drawn:
         """Resamples, reproducible by the seed."""
-        count = check_whole(n_resamples, "n_resamples", FEWEST)
-        draw = generator(seed_of(rng), 0)
-        if self._view.weight_kind == "importance":
-            parts = [self._rows(how, draw) for _ in track(range(count), "resamples")]
-            return Drawn(np.array([weight for weight, _ in parts]), np.array([events for _, events in parts]))
-        rows = draw.multinomial(round(self._view.total), self.weight / self.weight.sum(), size=count)
-        rate = self.score if how == "consistency" else np.clip(self.events / self.weight, 0, 1)
-        return Drawn(rows.astype(np.float64), draw.binomial(rows, rate).astype(np.float64))
+        view, count = self._view, check_whole(n_resamples, "n_resamples", FEWEST)
+        single = view.weight_kind == "importance"
+        rate = view.outcome if single else np.clip(self.events / self.weight, 0, 1)
+        chance = rate if how == "bootstrap" else view.score if single else self.score
+        replicates = Replicates(view.n if single else self.weight, count, rng)
 
-    def _rows(self, how: str, draw: np.random.Generator) -> tuple[Floats, Floats]:
-        view = self._view
-        times = np.bincount(draw.integers(view.n, size=view.n), minlength=view.n)
-        events = draw.binomial(times, view.score) if how == "consistency" else times * view.outcome
-        return self._sum(times * view.weights), self._sum(events * view.weights)
+        def sums(number: int) -> tuple[Floats, Floats]:
+            rows, events = replicates.counts_and_events(number, chance)
+            return (self._sum(rows * view.weights), self._sum(events * view.weights)) if single else (rows, events)
 
-
-def quantile_bounds(values: Floats, level: float) -> Bounds:
-    """Quantiles over the first axis at (1 - level) / 2 and (1 + level) / 2; NaN for columns without values."""
-    some = ~np.isnan(values).all(axis=0)
-    lower, upper = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    tail = (1 - level) / 2
-    if some.any():
-        lower[some], upper[some] = np.nanquantile(values[:, some], [tail, 1 - tail], axis=0)
-    return Bounds(lower, upper)
+        return Drawn(*map(np.array, zip(*many(sums, count), strict=True)))
 
 
 def standard_errors(rate: Floats, size: Floats) -> Bounds:
@@ -141,11 +120,12 @@ def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
 def bounds_of(
     resampler: Resampler,
     how: str,
-    fit: Callable[[Drawn], Floats],
+    curve: Callable[[Floats, Floats], Floats],
     *,
     level: float,
     n_resamples: int,
     rng: Any,
 ) -> Bounds:
-    """Pointwise intervals of a curve: `fit` returns its values for each resample."""
-    return quantile_bounds(fit(resampler.draw(how, n_resamples, rng)), level)
+    """Pointwise intervals of a curve, a function of the weight and the events of each group of rows."""
+    drawn = resampler.draw(how, n_resamples, rng)
+    return quantile_bounds(np.array([curve(*pair) for pair in zip(*drawn, strict=True)]), level)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_table
 from ..errors import UndefinedMetricError
 from ..metrics.bin.debiased import group_moments
-from ..metrics.cumulative.cumulative import bridge_statistic, null_scale, rank_view
+from ..metrics.cumulative.cumulative import null_scale, rank_view
 from ..metrics.cumulative.distributions import (
     bridge_survival,
     brownian_quantile,
@@ -23,9 +23,8 @@ from ..metrics.cumulative.distributions import (
 from ..metrics.point.totals import logit_shift
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
-from .cells import DistinctSampler, has_few_scores
-from .metric_tests import ANY_SIDE, NULL_DRAWS, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
-from .seeds import generator
+from .cells import has_few_scores
+from .metric_tests import ANY_SIDE, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
 from .verdicts import degrees_of_freedom
 
 Floats = NDArray[np.float64]
@@ -309,41 +308,6 @@ def _ks_top_r(asked: TestInput) -> TestOutcome:
 @own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
 def _ks_within_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
-
-
-# Largest number of entries of all simulated paths.
-MOST_ENTRIES = 1 << 24
-
-
-def _paths(asked: TestInput) -> tuple[Floats, Floats] | None:
-    """Cumulative differences of simulated labels, one line for each set of them, and their variances; None unless distinct scores are few."""
-    view = asked.view
-    if len(asked.views) > 1 or view.weight_kind == "importance" or not has_few_scores(view):
-        return None
-    at = DistinctSampler(view)
-    if asked.n_resamples * at.count > MOST_ENTRIES:
-        return None
-    events = generator(asked.seed, 0).binomial(at.rows, at.score, (asked.n_resamples, at.count))
-    paths = np.zeros((asked.n_resamples, at.count + 1))
-    np.cumsum(at.rows * at.score - events, axis=1, out=paths[:, 1:])
-    return paths, np.append(0.0, np.cumsum(at.rows * at.score * (1 - at.score)))
-
-
-def _path_draws(statistic: Callable[[TestInput, Floats, Floats], Floats]) -> Any:
-    def draws(asked: TestInput) -> Floats | None:
-        found = _paths(asked)
-        return None if found is None else statistic(asked, *found)
-
-    return DistinctSampler.unit, draws
-
-
-_range_draws = _path_draws(lambda asked, paths, time: np.ptp(paths, axis=1) / asked.view.total)
-NULL_DRAWS |= {
-    "ecce_mad": _path_draws(lambda asked, paths, time: np.abs(paths).max(axis=1) / asked.view.total),
-    "ecce_r": _range_draws,
-    "cce": _range_draws,
-    "bbt": _path_draws(lambda asked, paths, time: bridge_statistic(paths, time, asked.options["form"])),
-}
 
 
 def _few_steps_of_bridge(asked: TestInput) -> str:

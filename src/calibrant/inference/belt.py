@@ -23,7 +23,8 @@ from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
 from .metric_tests import few_events
 from .pvalues import SAME
-from .resampling import RowSampler, many
+from .replicates import many
+from .resampling import RowSampler
 from .seeds import generator, seed_of
 from .significance import Source, source_to_test
 from .verdicts import SignificanceResult

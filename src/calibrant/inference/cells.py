@@ -23,6 +23,7 @@ from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, value_options
 from ..views.view import Rows, View
+from .replicates import draw_events
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -58,14 +59,20 @@ class Shared:
 
     def get(self, key: Any, make: Callable[[], Any], size: int = 0) -> Any:
         """What `make` returns, which is kept under a key if its size in bytes leaves room; see `Same` for objects in a key."""
-        if key in self.known:
-            return self.known[key]
-        value = make()
-        large = size > LARGE_BYTES
-        if size <= self.room[large]:
-            self.room[large] -= size
+        if key not in self.known:
+            value = make()
+            if not self.has_room(size):
+                return value
             self.known[key] = value
-        return value
+        return self.known[key]
+
+    def has_room(self, size: int) -> bool:
+        """Whether something of this size in bytes can be kept, which takes the room."""
+        large = size > LARGE_BYTES
+        if size > self.room[large]:
+            return False
+        self.room[large] -= size
+        return True
 
 
 _shared: ContextVar[Shared | None] = ContextVar("shared", default=None)
@@ -85,6 +92,24 @@ def shared(key: Any, make: Callable[[], Any], size: int = 0) -> Any:
     """What `make` returns, or did return for the same key."""
     store = _shared.get()
     return make() if store is None else store.get(key, make, size)
+
+
+def shared_numbers(key: Any, make: Callable[[int], Any], size: int) -> Callable[[int], Any]:
+    """What `make` returns for each number, or did return for the same key; each of this size in bytes."""
+    store = _shared.get()
+    if store is None:
+        return make
+    known: dict[int, Any] = store.get(key, dict)
+
+    def get(number: int) -> Any:
+        found = known.get(number)
+        if found is None:
+            found = make(number)
+            if store.has_room(size):
+                known[number] = found
+        return found
+
+    return get
 
 
 class Same:
@@ -108,10 +133,20 @@ class Drawn:
 
     def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
         """The metric of this resample; NaN where it is undefined."""
+        return value_of_resample(metric, keywords)(self)
+
+
+def value_of_resample(metric: Metric, keywords: dict[str, Any]) -> Callable[[Drawn], float]:
+    """The metric as a function of a resample; NaN where it is undefined."""
+    formula = metric.with_options(**value_options(keywords))
+
+    def value(drawn: Drawn) -> float:
         try:
-            return metric.of_views(self.views(metric, keywords), **value_options(keywords))
+            return formula(drawn.views(metric, keywords))
         except UndefinedMetricError:
             return np.nan
+
+    return value
 
 
 def one_view(view: AnyView) -> Drawn:
@@ -151,6 +186,11 @@ class CellSampler:
         """Approximate memory of a resample."""
         return 2 * ROW_BYTES * self.count
 
+    @cached_property
+    def view(self) -> View:
+        """The original data in these cells."""
+        return counted_view(self.score, self.rows, self.positives, self.lens, classes=self.classes)
+
     def whole(self) -> Drawn:
         """The original data."""
         return self._drawn(self.rows, self.positives)
@@ -166,14 +206,19 @@ class CellSampler:
             positives = np.bincount(cell, view.outcome if view.weight is None else view.weight * view.outcome, count)
         return self._drawn(_whole(rows[self.full]), _whole(positives[self.full]))
 
+    def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
+        """Number of rows and of events in each cell of a resample."""
+        if draws == "rows":
+            counts = rng.multinomial(self.total, self.shares)
+            return counts[: self.count] + counts[self.count :], counts[self.count :]
+        rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
+        return rows, draw_events(self.score, rng, rows)
+
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
-        rows = self.rows if fixed_design else rng.multinomial(self.total, self.rows / self.total)
-        return self._drawn(rows, rng.binomial(rows, self.score))
+        return self._drawn(*self.sums(rng, "outcomes" if fixed_design else "scores"))
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        counts = rng.multinomial(self.total, self.shares)
-        half = len(self.rows)
-        return self._drawn(counts[:half] + counts[half:], counts[half:])
+        return self._drawn(*self.sums(rng, "rows"))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         for outcome, counts in ((0, self.rows - self.positives), (1, self.positives)):

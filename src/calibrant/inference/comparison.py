@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import paired_models
 from ..views.selections import Selection, parse_selection
-from ..views.view import View
-from .resampling import PredictionSampler, RowSampler, choose_sampler, many, refuse_options_of_rows, view_keywords
-from .seeds import generator, seed_of
+from .resampling import PredictionSampler, RowSampler, Sampler, choose_sampler, refuse_options_of_rows
+from .seeds import seed_of
+from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
@@ -236,12 +235,10 @@ def compare(
             raise UndefinedMetricError(chosen.id, f"is undefined for {name!r}")
     seed = seed_of(rng)
 
-    replicates = [_replicate_of(chosen, options, sampler) for sampler in samplers.values()]
-
-    def work(resample: int) -> list[float]:
-        return [replicate(generator(seed, resample)) for replicate in replicates]
-
-    sample = np.array(many(work, n_resamples, workers))
+    plan = chosen, options
+    own = [_sampler_of(*plan, sampler) for sampler in samplers.values()]
+    # The same seed draws the same rows for all models.
+    sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed, workers) for sampler in own])
     # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
     if len(sample) < 0.9 * n_resamples:
@@ -256,35 +253,14 @@ def compare(
     return Comparison(chosen.id, values, tuple(found), level, any_one.predictions.n, len(sample), note)
 
 
-def _replicate_of(
-    metric: Metric, options: dict[str, Any], sampler: PredictionSampler
-) -> Callable[[np.random.Generator], float]:
-    """The metric of a bootstrap replicate as a function of its generator, from as few columns of the rows as it needs."""
+def _sampler_of(metric: Metric, options: dict[str, Any], sampler: PredictionSampler) -> Sampler:
+    """A sampler of the same rows, with as few of their columns as the metric needs."""
     p = sampler.predictions
-    views = metric.views(p, **view_keywords(metric, options))
-    own = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-    if len(views) == 1 and metric.takes == "Block" and {*metric.options, "lens"}.issuperset(options):
-        rows = metric.rows_of(views[0], own)
-        if rows is not None and len(rows) == p.n:
-            step = rows_per_block(2 if isinstance(views[0], View) else views[0].k)
-            return lambda rng: _mean_of_rows(rows, p.weight, sampler.picked(rng), step)
     if sampler.clusters is None and p.weight_kind != "counts":
         single = choose_sampler([(metric, options)], p, True, "rows")
         if isinstance(single, RowSampler) and single.view.n == p.n:
-            return lambda rng: single.bootstrap(rng).value(metric, options)
-    return lambda rng: sampler.bootstrap(rng).value(metric, options)
-
-
-def _mean_of_rows(rows: Floats, weight: NDArray[Any] | None, picked: NDArray[Any], step: int) -> float:
-    """The weighted mean of the contributions of some rows, added in the same blocks as by the metric."""
-    values = rows[picked]
-    if np.isposinf(values).any():
-        return math.inf
-    own = None if weight is None else weight[picked]
-    if own is not None:
-        values = values * own
-    total = float(len(values) if own is None else own.sum())
-    return math.fsum(float(values[start : start + step].sum()) for start in range(0, len(values), step)) / total
+            return single
+    return sampler
 
 
 def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:

@@ -17,6 +17,7 @@ from ..util.results import several
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test
+from .replicates import draw_events
 from .seeds import generator
 
 Floats = NDArray[np.float64]
@@ -107,8 +108,8 @@ class Dyadic:
     def draw(self, rng: np.random.Generator) -> Floats:
         """Weighted outcomes simulated from the scores."""
         if self.importance or self.single:
-            return (rng.random(len(self.score)) < self.score) * self.weight
-        return rng.binomial(self.weight.astype(np.int64), self.score).astype(np.float64)
+            return draw_events(self.score, rng) * self.weight
+        return draw_events(self.score, rng, self.weight.astype(np.int64)).astype(np.float64)
 
     def values(self, events: Floats) -> Floats:
         """The error at each level (the last axis), where `events` is the weight of the events of each sorted row."""

@@ -25,7 +25,7 @@ from .belt import check_method, simulated, view_to_test
 from .fitted import refuse_importance
 from .metric_tests import few_events
 from .multiplicity import adjust
-from .resampling import many
+from .replicates import cumulative, draw_classes, many
 from .seeds import generator, seed_of
 from .significance import source_to_test
 from .verdicts import SignificanceResult, degrees_of_freedom
@@ -450,17 +450,13 @@ class _Table:
         rows = np.repeat(np.arange(len(self.cell)), self.weights.astype(np.int64))
         probs = self.probs[rows]
         k = probs.shape[1]
-        paths = np.ascontiguousarray(np.cumsum(probs, axis=1).T)
+        paths = np.ascontiguousarray(cumulative(probs).T)
         # Rounding at the upper end must not select a class of probability 0.
         last = k - 1 - (probs[:, ::-1] > 0).argmax(axis=1)
         first = self.cell[rows] * k
 
         def drawn(rng: np.random.Generator) -> Floats:
-            aim = rng.random(len(rows)) * paths[-1]
-            labels = np.zeros(len(rows), np.intp)
-            for path in paths[:-1]:
-                labels += path <= aim
-            place = first + np.minimum(labels, last)
+            place = first + np.minimum(draw_classes(probs, rng, paths), last)
             return np.bincount(place, minlength=self.count * k).reshape(self.count, k).astype(float)
 
         return drawn

@@ -24,10 +24,9 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, has_one_event, shared_name, value_options
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .cells import CellSampler
+from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
-from .pair_resampling import skce_draws
 from .resampling import (
     PredictionSampler,
     RowSampler,
@@ -35,16 +34,14 @@ from .resampling import (
     choose_sampler,
     few_groups,
     given_in_vain,
-    many,
     not_used,
     refuse_options_of_rows,
-    resample,
     value_of,
     view_keywords,
 )
 from .seeds import seed_of
 from .significance import read_source
-from .simultaneous import bootstrap_draws
+from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
@@ -306,7 +303,7 @@ def interval(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
-    sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
+    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
@@ -498,22 +495,6 @@ OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
 }
 
 
-def bootstrap_sample(
-    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats:
-    """Values of each metric on bootstrap replicates, one row per replicate."""
-    if len(plans) == 1:
-        for draws in (skce_draws, bootstrap_draws):
-            if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
-                return found[:, None]
-
-    def work(number_: int) -> list[float]:
-        drawn = resample(sampler, "rows", seed, number_)
-        return [drawn.value(metric, options) for metric, options in plans]
-
-    return np.array(many(work, count, workers), dtype=np.float64)
-
-
 def _sampler(
     metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
 ) -> Sampler:
@@ -546,7 +527,8 @@ def _number_left_out(sampler: Sampler) -> int:
 
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
     """Acceleration: skewness of the leave-one-out values."""
-    values_of_rest = ((weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out())
+    value = value_of_resample(metric, options)
+    values_of_rest = ((weight, value(drawn)) for weight, drawn in sampler.left_out())
     weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
     if not np.isfinite(values).all():
         raise UndefinedMetricError(metric.id, "is not finite without one of the rows", "use method='percentile'")

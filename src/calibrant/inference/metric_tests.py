@@ -168,8 +168,8 @@ DEFAULT_TESTS: dict[str, str] = {}
 """The method used by ``"auto"``; metrics without one are tested by simulated labels."""
 
 
-NULL_DRAWS: dict[str, tuple[str, Callable[[TestInput], Floats | None]]] = {}
-"""Values of a metric for `n_resamples` sets of simulated labels, where this is faster than one evaluation for each set, else None; and how labels are simulated."""
+NULL_DRAWS: dict[str, Callable[[TestInput], Floats | None]] = {}
+"""Values of a metric for `n_resamples` sets of labels simulated row by row, where this is faster than one evaluation for each set, else None."""
 
 
 def _same_view(asked: TestInput) -> AnyView:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.kernel.embeddings import number_of_parts, skce_uq
-from ..metrics.kernel.laplace import laplace_pair_sum
+from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
     Cloud,
@@ -28,7 +28,8 @@ from ..metrics.kernel.pairs import (
 )
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .resampling import PredictionSampler, Sampler, many, multiplicities
+from .replicates import many
+from .resampling import PredictionSampler, Sampler, multiplicities
 
 Floats = NDArray[np.float64]
 
@@ -62,16 +63,16 @@ class Crowd(NamedTuple):
 
     def cloud(self, counts: Floats) -> Cloud:
         """The cloud of a replicate, as far as the kernel width depends on it."""
-        weight = self.weighted(counts)
+        weight, rows = self.weighted(counts), float(counts.sum())
+        if rows > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
+            return Cloud(self.points, weight, self.points, weight, weight, rows)
         total = float(weight.sum())
-        if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
-            return Cloud(self.points, weight, self.points, weight, weight, float(counts.sum()))
         share, own = weight / total, counts * self.own_weight / total**2
         if len(self.starts) < len(weight):
             share, own = np.add.reduceat(weight, self.starts) / total, np.add.reduceat(own, self.starts)
         there = share > 0
         points = self.points[self.starts[there]]
-        return Cloud(points, share[there], points, own[there], own[there], float(counts.sum()))
+        return Cloud(points, share[there], points, own[there], own[there], rows)
 
 
 def skce_draws(
@@ -96,8 +97,10 @@ def skce_draws(
     if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
 
+    drawn = multiplicities(sampler, seed)
+
     def picked(number: int) -> Floats:
-        return multiplicities(sampler, seed, number)[crowd.order].astype(np.float64)
+        return drawn(number)[crowd.order].astype(np.float64)
 
     def rate(number: int) -> float:
         near = choose_kernel(
@@ -150,7 +153,7 @@ def _value_on_a_line(crowd: Crowd, residual: Floats, squares: Floats, counts: Fl
     """The mean over pairs of different rows of two classes, with an exponential kernel; `squares` are those of the residuals."""
     weight = crowd.weighted(counts)
     with np.errstate(over="ignore", under="ignore"):
-        every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
+        every = 2 * laplace_pair_sums(crowd.points[:, 0], [weight * residual], width)[0]
     own = counts * crowd.own_weight if crowd.is_weighted else counts
     square = float(weight.sum()) ** 2
     pairs = square - float(own.sum())

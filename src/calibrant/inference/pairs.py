@@ -14,7 +14,6 @@ from ..metrics.kernel.embeddings import _given_locations
 from ..metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, evenly_spaced, one_column
 from ..util.blocks import map_blocks
-from ..util.progress import track
 from ..util.sums import accurate_sum
 from ..views.view import VectorView
 from . import dyadic, neighbour_tests  # noqa: F401  (they register their tests)
@@ -30,7 +29,7 @@ from .metric_tests import (
     own_test,
     too_few_terms,
 )
-from .seeds import generator
+from .replicates import Replicates
 from .verdicts import degrees_of_freedom
 
 Floats = NDArray[np.float64]
@@ -73,14 +72,6 @@ def _terms(view: VectorView) -> Terms:
     residual = (block.targets - block.probs)[order][starts]
     rows = np.add.reduceat(view.weights[order], starts)
     return Terms(np.ascontiguousarray(points[starts]), residual, rows, np.einsum("ij,ij->i", residual, residual))
-
-
-def multinomial_counts(rows: Floats, rng: np.random.Generator) -> Floats:
-    """Multiplicities of the rows in a bootstrap replicate."""
-    size = int(rows.sum())
-    if len(rows) == size:  # faster than one binomial variate per row
-        return np.bincount(rng.integers(size, size=size), minlength=size).astype(np.float64)
-    return rng.multinomial(size, rows / size).astype(np.float64)
 
 
 def bootstrap_sums(terms: Terms, kernel: Kernel, counts: Floats) -> tuple[Floats, Floats]:
@@ -147,11 +138,8 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
     every, _ = bootstrap_sums(terms, kernel, terms.rows[None, :])
     all_pairs, own = float(every[0]), float(terms.rows @ terms.own)
     observed = (all_pairs - own) / (n - 1) ** 2 - all_pairs / n**2
-    step = max(1, COUNT_ENTRIES // size)
     null = []
-    for start in track(range(0, asked.n_resamples, step), "batches of resamples"):
-        numbers = range(start, min(start + step, asked.n_resamples))
-        counts = np.array([multinomial_counts(terms.rows, generator(asked.seed, number)) for number in numbers])
+    for counts in Replicates(terms.rows, asked.n_resamples, asked.seed).batches(COUNT_ENTRIES):
         square, cross = bootstrap_sums(terms, kernel, counts)
         null.append((n / (n - 1) * (square - counts @ terms.own) - 2 * cross) / n**2)
     drawn = np.concatenate(null)

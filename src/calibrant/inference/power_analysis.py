@@ -30,7 +30,8 @@ from .effects import (
 )
 from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
-from .resampling import given_in_vain, many, not_used
+from .replicates import many
+from .resampling import given_in_vain, not_used
 from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp

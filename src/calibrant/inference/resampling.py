@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, GroupError, WeightsNotSupportedError, no_warnings
+from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.blocks import keep_freed_memory
 from ..util.cached import cached_property
-from ..util.progress import track
 from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event, text_of_lens, value_options
 from ..views.resolve import are_kept
@@ -39,7 +37,10 @@ from .cells import (
     has_few_scores,
     one_view,
     shared,
+    shared_numbers,
+    value_of_resample,
 )
+from .replicates import cumulative, draw_classes, draw_events, draw_rows, many, rows_by_code
 from .seeds import generator
 
 Array = NDArray[Any]
@@ -85,28 +86,6 @@ def few_groups(count: int) -> str:
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
-def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
-    """``work(0) ... work(count - 1)``, in order, on `workers` threads.
-
-    What a metric warns of in a resample, such as an order of its rows, concerns the resample and not the data.
-    """
-
-    def quiet(number: int) -> Any:
-        with no_warnings():
-            return work(number)
-
-    keep_freed_memory()
-    if workers is None or workers <= 1 or count < 2:
-        return list(track(map(quiet, range(count)), "resamples", count))
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(workers)
-    try:
-        return list(track(pool.map(quiet, range(count)), "resamples", count))
-    finally:  # an interrupt does not wait for the others
-        pool.shutdown(cancel_futures=True)
-
-
 class Sampler(Protocol):
     """Resamples views for metrics to evaluate."""
 
@@ -136,35 +115,53 @@ class Sampler(Protocol):
 
 
 class RowSampler:
-    """Single rows of one view, for metrics that depend on nothing else."""
+    """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
     exact = True
     note = ""
     unit = ROW_BY_ROW
 
-    def __init__(self, view: View) -> None:
-        self.view = view
+    def __init__(self, view: View, size: int | None = None) -> None:
+        self.view, self.size = view, size
         self.bytes = ROW_BYTES * view.n
         self.counts = view.weight_kind == "counts"
         weight = view.weights
         self.share = weight / weight.sum()
-        self.total = int(weight.sum()) if self.counts else view.n
+        self.total = int(weight.sum()) if size is None else size
+
+    @property
+    def score(self) -> NDArray[np.float64]:
+        """The score of each row."""
+        return self.view.score
+
+    def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
+        """Weight of each row in a resample, and of its events."""
+        view = self.view
+        if self.counts:
+            rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
+            return rows, np.where(view.raw_outcome > 0, rows, 0) if draws == "rows" else draw_events(
+                view.score, rng, rows
+            )
+        if draws == "outcomes":
+            return view.weights, draw_events(view.raw_score, rng) * view.weights
+        drawn = draw_rows(view.n, rng, size=self.size)
+        weight = np.bincount(drawn, minlength=view.n) * view.weights
+        if draws == "rows":
+            return weight, weight * view.outcome
+        return weight, np.bincount(drawn, draw_events(view.raw_score[drawn], rng), view.n) * view.weights
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         view = self.view
         if self.counts:
-            rows = view.weights.astype(np.int64)
-            if not fixed_design:
-                rows = rng.multinomial(self.total, self.share)
-            return self._counted(rows, rng.binomial(rows, view.score))
-        at: Any = slice(None) if fixed_design else rng.integers(view.n, size=view.n)
+            return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
+        at: Any = slice(None) if fixed_design else draw_rows(view.n, rng, size=self.size)
         score = view.raw_score[at]
-        outcome = (rng.random(view.n) < score).view(np.uint8)
-        return self._drawn(score, outcome, at, keep_order=fixed_design)
+        return self._drawn(score, draw_events(score, rng), at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        n = self.view.n
-        return self._taken(rng.multinomial(self.total, self.share) if self.counts else rng.integers(n, size=n))
+        if self.counts:
+            return self._counted(*self.sums(rng, "rows"))
+        return self._taken(draw_rows(self.view.n, rng, size=self.size))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         everyone = np.arange(self.view.n)
@@ -222,10 +219,12 @@ class PredictionSampler:
     exact = True
     unit = ROW_BY_ROW
 
-    def __init__(self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False) -> None:
+    def __init__(
+        self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False, size: int | None = None
+    ) -> None:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
-        self.predictions = predictions
+        self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = _clusters(predictions) if cluster else None
         self.strata = _strata(predictions) if stratify else None
@@ -234,7 +233,7 @@ class PredictionSampler:
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
         if not fixed_design:
-            p = p.take(rng.integers(p.n, size=p.n))
+            p = p.take(draw_rows(p.n, rng, size=self.size))
         return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
 
     @cached_property
@@ -242,7 +241,7 @@ class PredictionSampler:
         """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
-        return np.ascontiguousarray(_paths(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
+        return np.ascontiguousarray(cumulative(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
 
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
@@ -253,13 +252,7 @@ class PredictionSampler:
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        n = self.predictions.n
-        if self.clusters is not None:
-            groups = rng.integers(len(self.clusters), size=len(self.clusters))
-            return np.concatenate([self.clusters[g] for g in groups])
-        if self.strata is not None:
-            return np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in self.strata])
-        return rng.integers(n, size=n)
+        return draw_rows(self.predictions.n, rng, self.clusters, self.strata, self.size)
 
     def whole(self) -> Drawn:
         """The original data."""
@@ -319,17 +312,11 @@ class PredictionSampler:
         return Drawn(views)
 
 
-def _parts(codes: Array) -> list[Array]:
-    """The rows of each code, in increasing order of code."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
         raise GroupError("groups", "are required for cluster resampling", "pass groups")
     check_one_grouping(p, "clusters")
-    parts = _parts(p.groups)
+    parts = rows_by_code(p.groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
     return parts
@@ -338,38 +325,14 @@ def _clusters(p: Predictions) -> list[Array]:
 def _strata(p: Predictions) -> list[Array]:
     if p.labels is None or p.labels.ndim > 1:
         raise ArgumentError("stratify", "requires one class for each row")
-    return _parts(p.labels)
-
-
-def _paths(probs: Array) -> Array:
-    path = np.cumsum(probs, axis=1, dtype=np.float64)
-    path /= path[:, -1:]
-    return path
+    return rows_by_code(p.labels)
 
 
 def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
-    """One label per row, simulated from its probabilities, in the form of the labels of the predictions.
-
-    `paths` are the cumulative probabilities, one line per class, where these are known.
-    """
+    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
     if p.kind == "multilabel" or p.probs.ndim == 1:
         return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
-    if p.k == 2:
-        return (rng.random(p.n) < p.probs[:, 1]).view(np.uint8)
-    aim = rng.random(p.n)
-    if paths is not None:
-        passed = np.empty(p.n, np.bool_)
-        classes: NDArray[Any] = np.zeros(p.n, np.uint8 if p.k <= 255 else np.intp)
-        for path in paths:
-            classes += np.less_equal(path, aim, out=passed)
-        return np.minimum(classes.astype(np.intp), p.k - 1)
-    labels = np.empty(p.n, np.intp)
-    step = max(1, (1 << 20) // p.k)
-    for start in range(0, p.n, step):
-        labels[start : start + step] = (_paths(p.probs[start : start + step]) <= aim[start : start + step, None]).sum(
-            axis=1
-        )
-    return np.minimum(labels, p.k - 1)
+    return draw_events(p.probs[:, 1], rng) if p.k == 2 else draw_classes(p.probs, rng, paths)
 
 
 def _written_out(p: Predictions) -> Predictions:
@@ -426,10 +389,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool
     if not in_cells or first.n <= 2 * most:
         return rows
 
-    def draw(number: int) -> Drawn:
-        return resample(rows, draws, PILOT_SEED, number)
-
-    return accurate_cells(first, metrics, draw, draws) or rows
+    return accurate_cells(first, metrics, resamples(rows, draws, PILOT_SEED), draws) or rows
 
 
 def _rows_of(view: View) -> RowSampler:
@@ -437,40 +397,53 @@ def _rows_of(view: View) -> RowSampler:
     return found
 
 
-def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
-    """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
+def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:
+    """The resample of each number, which metrics with the same sampler share; see `sharing`."""
+    labels = simulated_labels(sampler, seed) if isinstance(sampler, PredictionSampler) else None
 
-    def make() -> Drawn:
+    def make(number: int) -> Drawn:
         if draws == "outcomes" and isinstance(sampler, PredictionSampler):
-            return sampler.labelled(simulated_labels(sampler, seed, number))
+            assert labels is not None
+            return sampler.labelled(labels(number))
         rng = generator(seed, number)
         return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
 
-    found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
-    return found
+    return shared_numbers(("resamples", Same(sampler), draws, seed), make, sampler.bytes)
 
 
-def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Array:
-    """The labels of resample `number` under the null hypothesis, which metrics share; see `sharing`."""
+def simulated_labels(sampler: PredictionSampler, seed: int) -> Callable[[int], Array]:
+    """The labels of each resample under the null hypothesis, which metrics share; see `sharing`."""
     p = sampler.predictions
 
-    def make() -> Array:
+    def make(number: int) -> Array:
         labels = draw_labels(p, generator(seed, number), sampler.paths)
         return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
 
-    found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))
-    return found
+    return shared_numbers(("labels", Same(sampler), seed), make, p.n * (1 if p.k <= 256 else 8))
 
 
-def multiplicities(sampler: PredictionSampler, seed: int, number: int) -> NDArray[np.int32]:
-    """How often each row is drawn in bootstrap replicate `number`, which metrics share; see `sharing`."""
+def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDArray[np.int32]]:
+    """How often each row is drawn in each bootstrap replicate, which metrics share; see `sharing`."""
     n = sampler.predictions.n
 
-    def make() -> NDArray[np.int32]:
+    def make(number: int) -> NDArray[np.int32]:
         return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
 
-    found: NDArray[np.int32] = shared(("multiplicities", Same(sampler), seed, number), make, 4 * n)
-    return found
+    return shared_numbers(("multiplicities", Same(sampler), seed), make, 4 * n)
+
+
+def values_on_resamples(
+    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int, workers: int | None = 1
+) -> NDArray[np.float64]:
+    """Values of each metric on these resamples, one row per resample; NaN where it is undefined."""
+    resample = resamples(sampler, draws, seed)
+    metrics = [value_of_resample(metric, options) for metric, options in plans]
+
+    def work(place: int) -> list[float]:
+        drawn = resample(numbers[place])
+        return [value(drawn) for value in metrics]
+
+    return np.array(many(work, len(numbers), workers), np.float64).reshape(len(numbers), len(plans))
 
 
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -45,4 +45,4 @@ def _state(seed: int, number: int) -> _Known:
 
 def generator(seed: int, number: int) -> np.random.Generator:
     """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(cast(Any, _state(seed, number))))
+    return np.random.Generator(np.random.PCG64(_state(seed, number)))  # type: ignore[arg-type]

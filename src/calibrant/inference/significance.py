@@ -21,6 +21,7 @@ from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
+from .cells import Draws
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
@@ -29,14 +30,13 @@ from .resampling import (
     Sampler,
     choose_sampler,
     given_in_vain,
-    many,
     refuse_options_of_rows,
-    resample,
     value_of,
+    values_on_resamples,
     view_keywords,
 )
 from .seeds import seed_of
-from .simultaneous import null_draws
+from .simultaneous import resampled_values
 from .verdicts import SignificanceResult, SignificanceTable
 
 Floats = NDArray[np.float64]
@@ -177,11 +177,9 @@ def assess(
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
-        unit, draws = NULL_DRAWS.get(chosen.id, ("", None))
-        # Counts per distinct score have the same distribution as rows, but `exact` asks for these.
-        null = draws(asked) if draws and fixed_design and not (exact and unit != ROW_BY_ROW) else None
+        null = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None
         if null is not None:
-            what = _distribution(unit, fixed_design) + why
+            what = _distribution(ROW_BY_ROW, fixed_design) + why
             return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
         null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
@@ -476,23 +474,15 @@ def _draw(
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
 
-    def work(number_: int) -> list[float]:
-        drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
-        return [drawn.value(metric, options) for metric, options in plans]
-
-    if len(plans) == 1 and fixed_design:
-        found = null_draws(*plans[0], sampler, asked.n_resamples, asked.seed, workers)
-        if found is not None:
-            return found[:, None]
-    null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
+    draws: Draws = "outcomes" if fixed_design else "scores"
+    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed, workers)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
         missing = asked.n_resamples - int((~np.isnan(null)).sum())
         if not missing:
             break
-        first = len(null)
-        more = many(lambda number_, first=first: work(first + number_), missing, workers)  # type: ignore[misc]
-        null = np.concatenate([null, np.array(more)])
+        more = range(len(null), len(null) + missing)
+        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed, workers)])
     for column, (metric, _) in enumerate(plans):
         if np.isnan(null[:, column]).all():
             raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")

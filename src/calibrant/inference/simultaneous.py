@@ -13,18 +13,29 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.exact_sums import BinSums
-from ..binning.parse import bin_cells, has_fixed_bins, several_bins
+from ..binning.parse import has_fixed_bins, parse_binning, several_bins
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
+from ..metrics.kernel.embeddings import skce_uq
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Binned, Linear, OneTable, Sums
-from ..util.kernels import LOW_BITS, LOW_MASK
+from ..metrics.sum_forms import Binned, Linear, Sums, TableView
+from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
-from .cells import Draws
-from .resampling import PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
+from .cells import CellSampler, Draws, Plan
+from .lines import Lines, reads_table, tables_of_sums
+from .pair_resampling import skce_draws
+from .replicates import many
+from .resampling import (
+    PredictionSampler,
+    RowSampler,
+    Sampler,
+    multiplicities,
+    simulated_labels,
+    values_on_resamples,
+    view_keywords,
+)
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -36,9 +47,6 @@ MOST_ENTRIES = 1 << 24
 RESAMPLES_PER_CLASS = 4
 # Rows of a cell from which on a product of matrices is faster than adding them one by one.
 FEW_ROWS = 32
-# A score is an integer multiple of 2^-62. Its lower and upper bits are added separately, so that sums of up to so many rows are exact in
-# double precision.
-SCORE_BITS, LOWER_BITS, EXACT_ROWS = 62, 36, 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +80,10 @@ class Task:
         for label in range(p.k):
             yield self.views(p.with_labels(np.full(p.n, label, np.uint8 if p.k == 2 else np.intp)))
 
-    def labels(self, number: int) -> NDArray[Any]:
-        """The simulated labels of a resample."""
-        return simulated_labels(self.sampler, self.seed, number)
+    @cached_property
+    def labels(self) -> Callable[[int], NDArray[Any]]:
+        """The simulated labels of each resample."""
+        return simulated_labels(self.sampler, self.seed)
 
     def each(self, work: Callable[[int], Any]) -> Floats:
         """The results of all resamples."""
@@ -92,36 +101,24 @@ class Task:
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
         entries = max(entries, self.predictions.n)
-        return self.batches(lambda number: multiplicities(self.sampler, self.seed, number), entries)
+        return self.batches(multiplicities(self.sampler, self.seed), entries)
 
     def value(self, values: list[float], views: list[AnyView]) -> float:
         """The value of the metric from those of the views."""
         return self.metric.combined(values, views, self.keywords)
 
 
-def shares_replicates(metric: Metric) -> bool:
-    """Whether bootstrap replicates share the bins or the numbers of their rows, with the default options of a metric of whole vectors."""
-    if metric.takes != "VectorView" or metric.sum_form is None:
-        return False
-    form = metric.sum_form(VectorView(np.eye(3), np.arange(3), None), **metric.options)
-    return isinstance(form, Linear) or (isinstance(form, Binned) and form.is_fixed)
+def resampled_values(
+    plans: list[Plan], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None = 1
+) -> Floats:
+    """Values of each metric on resamples, one row per resample; NaN where it is undefined."""
+    columns = [draws_at_once(*plan, sampler, draws, count, seed, workers) for plan in plans]
+    rest = [plan for plan, column in zip(plans, columns, strict=True) if column is None]
+    one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed, workers).T if rest else ())
+    return np.column_stack([next(one_by_one) if column is None else column for column in columns])
 
 
-def bootstrap_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of a metric on all bootstrap replicates; None where these are evaluated one by one."""
-    return _draws(metric, options, sampler, "rows", count, seed, workers)
-
-
-def null_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
-) -> Floats | None:
-    """Values of a metric for all sets of simulated labels; None where these are evaluated one by one."""
-    return _draws(metric, options, sampler, "outcomes", count, seed, workers)
-
-
-def _draws(
+def draws_at_once(
     metric: Metric,
     options: dict[str, Any],
     sampler: Sampler,
@@ -130,21 +127,25 @@ def _draws(
     seed: int,
     workers: int | None,
 ) -> Floats | None:
+    """Values of a metric on all resamples; None where these are evaluated one by one."""
     # How classes are combined, and rows that are selected, are not options of the formula.
-    formula_alone = {*metric.options, "lens"}.issuperset(options) and not combination(options.get("lens"))
-    if not isinstance(sampler, PredictionSampler) or not formula_alone:
+    if not {*metric.options, "lens"}.issuperset(options) or combination(options.get("lens")):
         return None
     keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-    task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
-    simulates = draws == "outcomes"
     if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
         return None
+    if isinstance(sampler, (RowSampler, CellSampler)):
+        return Lines(metric, keywords, sampler, draws, count, seed, workers).values()
+    if not isinstance(sampler, PredictionSampler) or draws == "scores":
+        return None
+    if metric.id == skce_uq.id and draws == "rows":
+        return skce_draws(metric, options, sampler, count, seed, workers)
+    task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
+    simulates = draws == "outcomes"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
-    if simulates and metric.takes == "Block" and metric.finish is None:
-        return _mean_draws(task)
-    if metric.sum_form is None:
-        return None
+    if metric.takes == "Block" and metric.finish is None:
+        return _mean_draws(task) if simulates else _mean_replicates(task)
     try:
         return _classwise_draws(task) if metric.takes == "View" else _vector_draws(task)
     except UndefinedMetricError:  # for some resamples, which the formula reports
@@ -163,6 +164,22 @@ def _vector_draws(task: Task) -> Floats | None:
     if isinstance(form, Binned):
         return _binned_draws(task, form)
     return _linear_draws(task, form, view) if isinstance(form, Linear) else None
+
+
+def _mean_replicates(task: Task) -> Floats | None:
+    """Values of a mean over rows on bootstrap replicates."""
+    views = task.views(task.predictions)
+    rows = task.metric.rows_of(views[0], task.keywords)
+    if rows is None or len(views) > 1 or len(rows) != task.predictions.n:
+        return None
+    infinite, weight = np.isinf(rows), views[0].weights
+    columns = np.column_stack([np.where(infinite, 0, rows) * weight, weight, infinite])
+    values: list[float] = []
+    for drawn in task.replicates():
+        total, weights, impossible = (drawn.astype(np.float64) @ columns).T
+        means = np.where(impossible > 0, np.inf, total / weights)
+        values += [task.value([value], views) for value in means.tolist()]
+    return np.array(values)
 
 
 def _mean_draws(task: Task) -> Floats | None:
@@ -187,57 +204,55 @@ def _mean_draws(task: Task) -> Floats | None:
 
 
 def _classwise_draws(task: Task) -> Floats | None:
-    """Values of a metric of the bins of each class; None for other lenses.
+    """Values of a metric of the table of each class; None for other lenses. The bin of each score is found once."""
+    from scipy.sparse import csr_array
 
-    The bin of each score is found once. Sums are those of integers, hence the values equal those of single resamples to the last bit.
-    """
-    p = task.predictions
-    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None or p.n > EXACT_ROWS:
+    p, binning, bins = task.predictions, task.keywords.get("binning"), task.keywords.get("bins")
+    if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None:
+        return None
+    if binning is None or bins is None or task.metric.needs or not has_fixed_bins(binning, bins):
         return None
     views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
-    form = task.form(scalars[0])
-    if not isinstance(form, OneTable) or not has_fixed_bins(form.binning, form.bins):
+    if not reads_table(task.metric, task.keywords, scalars[0]):
         return None
-    found = [bin_cells(view, form.binning, form.bins) for view in scalars]
-    bins = found[0][1]
-    cells = np.column_stack([cell + number * bins for number, (cell, _) in enumerate(found)])
-    own_cell = cells[np.arange(p.n), p.labels]
-    integers = _as_integers(np.column_stack([view.score for view in scalars]))
+    rule = parse_binning(scalars[0], binning, bins)
+    like = rule.table(scalars[0])
+    size = p.k * len(like)
+    cells = np.column_stack([rule.cells(view)[0] for view in scalars]) + np.arange(p.k) * len(like)
+    scores = np.column_stack([view.score for view in scalars])
+    ends = np.arange(p.n + 1) * p.k
+    rows, score_sums = (
+        csr_array((values.ravel(), cells.ravel(), ends), (p.n, size)) for values in (np.ones(cells.shape), scores)
+    )
 
-    def value(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64], rows: float) -> float:
-        excess = _sums_of_integers(upper, lower, positives).excess
-        return task.value([form.value(line, rows) for line in excess.tolist()], views)
+    def values_of(*sums: NDArray[Any]) -> list[float]:
+        """Values from weight, events and scores of each cell, one line for each resample."""
+        weight, positives, scores = (part.reshape(-1, len(like)).astype(np.float64) for part in sums)
+        tables = [
+            TableView(rule, each)
+            for each in tables_of_sums(like, "unit", weight, positives, scores, scores - positives)
+        ]
+        values = [float(task.metric.formula(table, **task.keywords)) for table in tables]
+        return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
 
     if task.draws == "outcomes":
-        upper, lower = (np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in integers)
+        weight, total = (part.sum(axis=0) for part in (rows, score_sums))
 
         def relabelled(number: int) -> float:
             cell = cells[np.arange(p.n), task.labels(number)]
-            return value(upper, lower, np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins), float(p.n))
+            return values_of(weight, np.bincount(cell, minlength=size), total)[0]
 
         return task.each(relabelled)
-    # Most scores of a class lie in one bin, whose sums are those of the class without the other bins.
-    usual = np.array([np.bincount(column, minlength=p.k * bins).argmax() for column in cells.T])
-    row, column = np.nonzero(cells != usual)
-    cell, parts = cells[row, column], [part[row, column] for part in integers]
+    own_cell = cells[np.arange(p.n), p.labels]
+    events = csr_array((np.ones(p.n), own_cell, np.arange(p.n + 1)), (p.n, size))
     values: list[float] = []
-    for replicates in task.replicates():
-        drawn = replicates.astype(np.float64)
-        if drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
-            return None
-        totals = [drawn @ part for part in integers]
-        for own, *whole in zip(drawn, *totals, strict=True):
-            sums = []
-            for part, total in zip(parts, whole, strict=True):
-                inside = np.bincount(cell, own[row] * part, p.k * bins).reshape(p.k, bins)
-                inside.ravel()[usual] = total - inside.sum(axis=1)
-                sums.append(inside)
-            positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
-            values.append(value(sums[0], sums[1], positives, float(own.sum())))
+    for drawn in task.replicates(4 * size):
+        counts = drawn.astype(np.float64)
+        values += values_of(counts @ rows, counts @ events, counts @ score_sums)
     return np.array(values, np.float64)
 
 
@@ -251,52 +266,40 @@ class Cells(NamedTuple):
     """Number of cells."""
     width: int
     """Number of scores that are added in each cell of a row."""
-    numbers: list[Floats]
-    """What is added of the scores, of shape (N, M) each."""
+    numbers: Floats
+    """What is added of the scores, of shape (N, M)."""
 
 
 def _binned_draws(task: Task, form: Binned) -> Floats | None:
-    """Values of a function of sums over bins; None for bins that depend on the resample.
-
-    Scores that are binned by themselves are added as integers, as in the tables of their bins.
-    """
-    view, exact, simulates = form.view, form.cell is None, task.draws == "outcomes"
-    if not form.is_fixed and (exact or not simulates):
+    """Values of a function of sums over bins; None for bins that depend on the resample."""
+    view, by_score, simulates = form.view, form.cell is None, task.draws == "outcomes"
+    if not form.is_fixed and (by_score or not simulates):
         return None
-    if exact and (view.weight is not None or view.is_soft or view.n > EXACT_ROWS):
+    if by_score and (view.weight is not None or view.is_soft):
         return None
     scores, _, outcomes = form.rows
-    if (4 if exact else 2) * scores.size > MOST_ENTRIES:
+    if 2 * scores.size > MOST_ENTRIES:
         return None
     cells, tables, bins = form.cells()
     width = scores.shape[1] // cells.shape[1]
     differences = form.of_excess and not simulates
-    numbers = _as_integers(scores) if exact else [scores - outcomes if differences else scores]
+    cells_of_scores = Cells(form, cells, tables * bins, width, scores - outcomes if differences else scores)
     result: list[float] = []
-    for weight, positives, *sums in (_relabelled if simulates else _replicated)(
-        task, Cells(form, cells, tables * bins, width, numbers)
-    ):
-        if exact and weight.sum(axis=1).max() > EXACT_ROWS * cells.shape[1]:  # clusters of unequal size
-            return None
-        if exact:
-            integers = _sums_of_integers(sums[0], sums[1], positives.astype(np.int64))
-            sums = [integers.score_sum, positives, integers.excess]
-        else:
-            sums = [*sums, positives, sums[0] - positives]
-        shape = (len(positives), tables, bins, *([] if exact else [width]))
-        sums = [np.broadcast_to(part, positives.shape).reshape(shape) for part in sums]
+    for weight, positives, sums in (_relabelled if simulates else _replicated)(task, cells_of_scores):
+        shape = (len(positives), tables, bins, *([] if by_score else [width]))
+        parts = [np.broadcast_to(part, positives.shape).reshape(shape) for part in (sums, positives, sums - positives)]
         rows = np.broadcast_to(weight, (len(positives), tables * bins)).reshape(shape[:3])
-        result += [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *sums)]
+        result += [task.value([form.value(found)], [view]) for found in Sums.of_tables(rows, *parts)]
     return np.array(result, np.float64)
 
 
-def _relabelled(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+def _relabelled(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """The weight of each cell, the sums of outcomes, and those of the scores, for some sets of simulated labels at a time."""
     form, size = cells.form, cells.size * cells.width
     view, (_, classes, _) = form.view, form.rows
     place = cells.cells * cells.width + np.arange(cells.width)
     inside = np.bincount(place.ravel(), minlength=size)
-    fixed = [np.bincount(place.ravel(), part.ravel(), size)[None] for part in cells.numbers]
+    fixed = np.bincount(place.ravel(), cells.numbers.ravel(), size)[None]
     weight = np.bincount(cells.cells.ravel(), minlength=cells.size).astype(np.float64)[None]
     everyone = np.arange(view.n)
     place_of_label = np.full((view.n, view.k), size)
@@ -307,13 +310,13 @@ def _relabelled(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
         return inside - there if form.is_error else there
 
     for part in task.batches(positives, size):
-        yield [weight, part, *fixed]
+        yield weight, part, fixed
 
 
-def _replicated(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
+def _replicated(task: Task, cells: Cells) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """The same for some bootstrap replicates at a time."""
     view, (_, _, outcomes) = cells.form.view, cells.form.rows
-    added = cells.numbers if cells.form.of_excess else [outcomes, *cells.numbers]
+    added = [cells.numbers] if cells.form.of_excess else [outcomes, cells.numbers]
     columns = []
     for number, cell in enumerate(cells.cells.T):
         own = slice(number * cells.width, (number + 1) * cells.width)
@@ -326,8 +329,8 @@ def _replicated(task: Task, cells: Cells) -> Iterator[list[NDArray[Any]]]:
         small = drawn.astype(np.uint8) if drawn.max() < 256 else drawn  # fits into cache
         for order, ends, rows in columns:
             _add_cells(sums, small[:, order].astype(np.float64), ends, rows)
-        parts = np.split(sums[..., 1:], len(added), axis=2)
-        yield [sums[..., 0], *([np.zeros(parts[0].shape)] if cells.form.of_excess else []), *parts]
+        numbers = sums[..., -cells.width :]
+        yield sums[..., 0], sums[..., 1 : -cells.width] if len(added) > 1 else np.zeros(numbers.shape), numbers
 
 
 def _add_cells(sums: Floats, drawn: Floats, ends: Places, rows: Floats) -> None:
@@ -380,18 +383,3 @@ def _linear_draws(task: Task, form: Linear, view: VectorView) -> Floats | None:
         sums[:, depends] = (part.reshape(-1, view.n) @ factors).reshape(len(part), len(depends), -1)
         result += values(sums.reshape(len(part), -1), [float(view.n)] * len(part))
     return np.array(result, np.float64)
-
-
-def _as_integers(scores: Floats) -> list[Floats]:
-    """The upper and the lower bits of each score, in units of 2^-26 and 2^-62."""
-    scaled = scores * 2.0 ** (SCORE_BITS - LOWER_BITS)
-    upper = np.floor(scaled)
-    return [upper, np.floor((scaled - upper) * 2.0**LOWER_BITS)]
-
-
-def _sums_of_integers(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64]) -> BinSums:
-    """Sums over bins from those of upper and lower bits."""
-    above = LOW_BITS - LOWER_BITS
-    whole = upper.astype(np.int64)
-    low = ((whole & ((1 << above) - 1)) << LOWER_BITS) + lower.astype(np.int64)
-    return BinSums(np.zeros_like(positives), positives, (whole >> above) + (low >> LOW_BITS), low & LOW_MASK)

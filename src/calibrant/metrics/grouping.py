@@ -553,7 +553,10 @@ def _bins(view: View, score: Floats, binning: Binning | None, bins: Bins | None)
 
 
 def _interval(sample: Sample, partition: Partition, level: float, n_resamples: int, rng: Any) -> tuple[float, float]:
-    """Return the quantiles of bootstrap replicates of the lower bound, with the regions held fixed."""
+    """Return the quantiles of bootstrap replicates of the lower bound, with the regions held fixed.
+
+    They are drawn here, with the generator of the folds, because the sampler is in a package above.
+    """
     n = len(sample.score)
     values = []
     for _ in track(range(n_resamples), "resamples"):

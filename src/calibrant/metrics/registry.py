@@ -410,8 +410,24 @@ class Metric:
         float
             Value of the metric.
         """
+        return self.with_options(**keywords)(views)
+
+    def with_options(self, **keywords: Any) -> Callable[[list[AnyView]], float]:
+        """Return the metric as a function of views, such as those of many resamples.
+
+        Parameters
+        ----------
+        **keywords
+            Options of the metric, and `lens`.
+
+        Returns
+        -------
+        callable
+            Function from a list of views to the value.
+        """
         options, lens, *_ = self._split(keywords)
-        return self._value(views, options, **combination(lens))
+        how = combination(lens)
+        return lambda views: self._value(views, options, **how)
 
     def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
         """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.

@@ -6,7 +6,7 @@ is separate from the labels, so that resamples share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, bin_table, has_fixed_bins
+from ..binning.rules import BinningRule
 from ..binning.table import BinTable
 from ..util.blocks import map_blocks
 from ..util.cached import cached_property
@@ -46,13 +47,11 @@ class Sums(NamedTuple):
             yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
 
 
-class OneTable(NamedTuple):
-    """A function of the sums over bins of score minus outcome, for one score per row."""
+class TableView:
+    """A bin table in place of the view that it is made of, for formulas that read nothing else; others raise AttributeError."""
 
-    value: Callable[[Iterable[float], float], float]
-    """Value from these sums and the number of rows."""
-    binning: Any
-    bins: Any
+    def __init__(self, rule: BinningRule, table: BinTable) -> None:
+        self.tables: dict[Any, BinTable] = {rule: table}
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +146,20 @@ class Binned:
         weight = None if view.weight is None else view.weight[rows]
         classes = None if view.rows is None else view.rows.exclusive_classes
         return View(score, outcome, weight, view.weight_kind, lens=self.lens, classes=classes)
+
+
+class Path(NamedTuple):
+    """A function of one score per row and of its mass: the share of the row times score minus outcome."""
+
+    values: Callable[[Floats, Floats], Floats]
+    """Values from scores in increasing order and any number of lines of masses."""
+
+
+def paths_of(score: Floats, mass: Floats) -> Floats:
+    """Return the cumulative masses at the end of each tie group, from 0, for lines of masses at increasing scores."""
+    path = np.zeros((len(mass), len(score) + 1))
+    np.cumsum(mass, axis=1, out=path[:, 1:])
+    return path[:, np.concatenate([[True], score[1:] != score[:-1], [True]])]
 
 
 class Linear(NamedTuple):

@@ -582,7 +582,10 @@ def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> 
 
 
 def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[NDArray[Any]], str]:
-    """Random windows, some of them at a time so that they stay in the cache."""
+    """Random windows, some of them at a time so that they stay in the cache.
+
+    Rows are drawn without replacement from both samples together, which is not a bootstrap.
+    """
     pooled = cells.reference + cells.window
     size = round(cells.window_size)
     step = rows_per_block(len(pooled), DRAWN_ENTRIES)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
-from ..inference.seeds import generator, seed_of
+from ..inference.replicates import Replicates
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
-from ..util.progress import track
 from ..util.results import Record, number
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
@@ -442,19 +441,18 @@ def _threshold(score: Floats, weight: Floats, errors: float) -> float:
 
 def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
     """Standard error over resamples of the reference data, so that the threshold varies too."""
-    draw = generator(seed_of(rng), 0)
-    size, count = round(view.effective_size), max(1, round(sample.size))
-    found = np.empty(n_resamples)
-    weight = view.weights / view.weights.sum()
     order = view.order
     score, wrong = view.score[order], 1 - view.outcome[order]
-    for row in track(range(n_resamples), "resamples"):
-        times = draw.multinomial(size, weight[order]).astype(np.float64)
-        threshold = _threshold(score, times, float(times @ wrong))
-        found[row] = sample.share[sample.value >= threshold].sum()
+
+    def share_above(counts: Floats) -> float:
+        threshold = _threshold(score, counts, float(counts @ wrong))
+        return float(sample.share[sample.value >= threshold].sum())
+
+    size = round(view.effective_size)
+    shares = Replicates(view.weights[order], n_resamples, rng, size=size).values(share_above)
     # Given the threshold, the sampling error of the window is binomial.
-    inner = float(np.mean(found * (1 - found))) / count
-    return math.sqrt(float(found.var()) + inner)
+    inner = float(np.mean(shares * (1 - shares))) / max(1, round(sample.size))
+    return math.sqrt(float(shares.var()) + inner)
 
 
 def find_scores(

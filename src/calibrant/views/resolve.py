@@ -158,7 +158,7 @@ def combine_values(values: list[float], views: list[AnyView], how: Combine, clas
     if how == "prevalence":
         weight = np.array([view.mean(view.raw_outcome) for view in views if isinstance(view, View)])
     used = [(w, value) for w, value in zip(weight.tolist(), values, strict=True) if w > 0]
-    if any(value == math.inf for _, value in used):  # one infinite value makes the result infinite
+    if math.inf in [value for _, value in used]:  # one infinite value makes the result infinite
         return math.inf
-    total = math.fsum(w * value for w, value in used)
+    total = math.fsum([w * value for w, value in used])
     return total if how == "sum" else total / math.fsum(weight.tolist())

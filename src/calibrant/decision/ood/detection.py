@@ -246,7 +246,7 @@ def _false_positives(kept: Floats, other: Floats, tpr: float) -> tuple[float, fl
 
 
 def _resampled(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
-    """False positive rates of bootstrap replicates, from the beta distribution of a resampled order statistic, without sorting anew."""
+    """False positive rates of bootstrap replicates, from the beta distribution of a resampled order statistic: no rows are drawn."""
     n, m = len(kept), len(other)
     rising, others = np.sort(kept), np.sort(other)
     rng = generator(seed, 0)

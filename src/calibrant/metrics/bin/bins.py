@@ -15,7 +15,6 @@ from ...errors import ArgumentError, UndefinedMetricError
 from ...input.convert import is_number
 from ...views.view import View
 from ..registry import metric, norm_root, preset
-from ..sum_forms import OneTable
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +30,6 @@ def mean_absolute(sums: Iterable[float], total: float) -> float:
     ideal=0,
     cite="naeini2015",
     finish=norm_root,
-    sum_form=lambda view, norm, **bins: OneTable(mean_absolute, **bins) if norm == 1 else None,
 )
 def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: float = 1) -> float:
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""

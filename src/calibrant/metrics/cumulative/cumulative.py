@@ -15,6 +15,7 @@ from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
 from ..bin.variation import ranked
 from ..registry import metric, preset
+from ..sum_forms import Path, paths_of
 from .distributions import bridge_survival
 
 Floats = NDArray[np.float64]
@@ -33,15 +34,21 @@ def null_scale(view: View) -> float:
     return math.sqrt(accurate_sum(variance)) / view.total
 
 
+def _largest(path: Floats) -> Floats:
+    """Return the largest absolute value along each path."""
+    return np.asarray(np.abs(path).max(axis=-1))
+
+
 @metric(
     "Maximum cumulative difference",
     range=(0, 1),
     ideal=0,
     cite="arrieta2022",
+    sum_form=lambda view: Path(lambda score, mass: _largest(paths_of(score, mass))),
 )
 def ecce_mad(view: View) -> float:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
-    return float(np.abs(path_of(view)).max())
+    return float(_largest(path_of(view)))
 
 
 ecce_r = preset(

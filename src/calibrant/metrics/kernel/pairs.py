@@ -158,9 +158,9 @@ def own_order(points: Floats) -> Array:
 
 def evenly_spaced(share: Floats, count: int) -> Array:
     """Return the middle positions of `count` parts of equal weight."""
-    path = np.cumsum(share)
+    path = share.cumsum()
     wanted = (np.arange(count) + BEFORE_MIDDLE) / count * path[-1]
-    return np.minimum(np.searchsorted(path, wanted), len(path) - 1)
+    return np.minimum(path.searchsorted(wanted), len(path) - 1)
 
 
 def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any, about: float | None = None) -> Kernel:
@@ -276,25 +276,27 @@ def _middle_of_line(line: Floats, at: int, guess: float | None = None) -> Floats
 
     def reach(bound: float) -> Array:
         """The first point farther away than `bound`, up to rounding, for each point."""
-        return np.maximum(np.searchsorted(line, line + bound, side="right"), rows + 1)
+        return np.maximum(line.searchsorted(line + bound, side="right"), rows + 1)
 
     ends = [rows + 1, np.full(size, size)]
+    reached = [size * (size + 1) // 2, size * size]
     bounds = [0.0, float(line[-1] - line[0])]
     tried = [] if guess is None else [guess * (1 + NEAR_GUESS), guess * (1 - NEAR_GUESS)]
     for _ in range(MOST_HALVINGS):
-        if int((ends[1] - ends[0]).sum()) <= NEAR_PAIRS * size:
+        if reached[1] - reached[0] <= NEAR_PAIRS * size:
             break
         bound = tried.pop() if tried else (bounds[0] + bounds[1]) / 2
         if not bounds[0] < bound < bounds[1]:
             continue
         found = reach(bound)
-        upper = int((found - rows - 1).sum()) >= at + 2
-        ends[upper], bounds[upper] = found, bound
+        total = int(np.add.reduce(found))
+        upper = total - size * (size + 1) // 2 >= at + 2
+        ends[upper], bounds[upper], reached[upper] = found, bound, total
     first, last = ends
     many = last - first
-    start = np.repeat(rows, many)
-    near = line[np.arange(len(start)) + np.repeat(first - np.cumsum(many) + many, many)] - line[start]
-    place = at - int((first - rows - 1).sum())
+    start = rows.repeat(many)
+    near = line[np.arange(len(start)) + (first - many.cumsum() + many).repeat(many)] - line[start]
+    place = at - (reached[0] - size * (size + 1) // 2)
     if 0 <= place <= len(near) - 2:
         found = np.partition(near, [place, place + 1])[place : place + 2]
         # Rounding of the bounds must not have excluded a pair that belongs in between.

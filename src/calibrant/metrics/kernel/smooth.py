@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...views.view import View
 from ..registry import metric
+from ..sum_forms import Path
 from .lipschitz import largest_lipschitz_sum
 from .spectral import NARROWEST, self_consistent_widths, smoothed_error
 
@@ -30,10 +32,24 @@ def _residual_masses(view: View, kernel: str) -> tuple[Floats, Floats, float]:
     if view.weight is not None:
         mass *= view.weights
     mass /= view.total
+    position, scale = _places(view.score, kernel)
+    return position, mass, scale
+
+
+def _places(score: Floats, kernel: str) -> tuple[Floats, float]:
+    """Return places of scores on [0, 1], and the unit of a bandwidth."""
     if kernel != "logit":
-        return view.score, mass, 1.0
-    log_odds = np.clip(_log_odds(view.score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
-    return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, mass, 2 / LARGEST_LOG_ODDS
+        return score, 1.0
+    log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
+
+
+def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
+    """Compute the error of each line of masses at the same scores."""
+    position, scale = _places(score, kernel)
+    if bandwidth is None:
+        return np.array(self_consistent_widths([(position, line) for line in mass], scale))
+    return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
 
 
 def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) -> None:
@@ -50,6 +66,7 @@ def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) ->
     range=(0, 1),
     ideal=0,
     fill=_fill_widths,
+    sum_form=lambda view, **options: Path(partial(_errors_of_lines, **options)),
     cite="blasiok2024",
 )
 def smece(

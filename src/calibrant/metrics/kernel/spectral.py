@@ -65,10 +65,6 @@ def _odd(sums: Floats, rows: Indices, at: Indices) -> Floats:
     return (sums[rows, at] - sums[rows, -at]) / 2
 
 
-def _terms_for(width: float) -> int:
-    return int(CUT / (math.pi * width)) + 2
-
-
 @cache
 def _lagrange_factors(points: int) -> Floats:
     """Compute the coefficients, highest power first, of the polynomials that are 1 at one of equally spaced points and 0 at the others.
@@ -122,7 +118,8 @@ class CosineSeries:
         inner[-beyond - 1 : -1] += grid[len(grid) - beyond :][::-1]
         inner[1:-1] /= 2
         # The type-I cosine transform: twice the sum, with both ends once.
-        self.terms = np.fft.rfft(np.concatenate([inner, inner[-2:0:-1]])).real[: _terms_for(width)] * 2
+        terms = int(CUT / (math.pi * width)) + 2
+        self.terms = np.fft.rfft(np.concatenate([inner, inner[-2:0:-1]])).real[:terms] * 2
         self.terms[0] /= 2
 
     def rough_integral(self, width: float) -> tuple[float, float]:
@@ -141,7 +138,7 @@ def _nodes_for(width: float, per_width: int) -> int:
 
 def _smooth(series: Sequence[CosineSeries], widths: Sequence[float]) -> tuple[Floats, Floats]:
     """Compute the terms of smoothed masses, one row for each series, and their frequencies; beyond their number they are 0."""
-    counts = [_terms_for(width) for width in widths]
+    counts = [int(CUT / (math.pi * width)) + 2 for width in widths]
     order = math.pi * np.arange(0.0, max(counts))
     terms = np.zeros((len(series), len(order)))
     for row, one, count in zip(terms, series, counts, strict=True):
@@ -175,7 +172,7 @@ def rough_integrals(series: Sequence[CosineSeries], widths: Sequence[float], nod
     missing = first * last / both
     whole = size.sum(axis=1) - (size[:, 0] + size[:, -1]) / 2
     return [
-        (float(total - missing[part].sum()) / nodes, -2 * width * float(both[part].sum()) * nodes)
+        (float(total - np.add.reduce(missing[part])) / nodes, -2 * width * float(np.add.reduce(both[part])) * nodes)
         for total, part, width in zip(whole, parts, widths, strict=True)
     ]
 
@@ -204,8 +201,8 @@ def absolute_integrals(
     found = []
     for part, end, width in zip(parts, terms[:, :1], widths, strict=True):
         path = np.concatenate([[0.0], turns[part], end])
-        change = -2 * width * float(steep[part].sum()) * nodes**2
-        found.append((float(np.abs(path[1:] - path[:-1]).sum()), change))
+        change = -2 * width * float(np.add.reduce(steep[part])) * nodes**2
+        found.append((float(np.add.reduce(np.abs(path[1:] - path[:-1]))), change))
     return found
 
 
@@ -317,11 +314,12 @@ def _width_search(position: Floats, mass: Floats, scale: float) -> Search:
         """The integral at s, and its elasticity: the relative change over that of s."""
         width = max(s * scale, NARROWEST)
         # A coarse series first, a finer one only if the fixed point is small.
-        fits = next(own for own in steps if own <= width)
+        fits = next(filter(width.__ge__, steps))
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits, six=fits == WIDE)
         fewer = accuracy < 2 or width < NARROW
-        nodes = _nodes_for(width, FEWER_CURVE_NODES if fewer else CURVE_NODES)
+        per_width = FEWER_CURVE_NODES if fewer else CURVE_NODES
+        nodes = 1 << max(6, math.ceil(math.log2(per_width / width)))
         value, change = yield Integral(series[fits], width, nodes, not accuracy)
         return value, width * change / max(value, TINY)
 
