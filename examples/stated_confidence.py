@@ -48,28 +48,30 @@ def main() -> None:
     print(f"  option A: mean predicted probability minus observed rate {favoured:+.3f}\n")
 
     correct = (logits.argmax(axis=1) == right).astype(int)
-    options = {"input": "confidence"}
+    answers = cal.Predictions(correct, said, input="confidence")
     between = np.concatenate([[0], (LEVELS[1:] + LEVELS[:-1]) / 2, [1]])
     print(
         f"stated confidence: {len(np.unique(said))} distinct values in {len(said)} answers; accuracy {correct.mean():.0%}"
     )
     print("  stated  answers  accuracy")
-    curve = cal.calibration_curve(correct, said, bins=between, **options)
+    curve = cal.calibration_curve(answers, bins=between)
     for level, count, rate in zip(LEVELS, curve.weight, curve.rate, strict=True):
         print(f"  {level:6.0%}  {count:7.0f}  {rate:8.0%}")
-    pooled = cal.calibration_curve(correct, said, bins=10, **options).rate[-1]
+    pooled = cal.calibration_curve(answers, bins=10).rate[-1]
     print(
         f"  ten bins combine 95% and 100%: accuracy {pooled:.0%} together, {curve.rate[-2]:.0%} and {curve.rate[-1]:.0%} separately"
     )
-    mass = len(cal.calibration_curve(correct, said, binning="equal_mass", bins=15, **options))
+    mass = len(cal.calibration_curve(answers, binning="equal_mass", bins=15))
     print(f"  of 15 bins of equal mass {mass} remain, since ties are never split")
-    print(f"  {cal.assess(correct, said, **options).verdict}")
+    print(f"  {cal.assess(answers).verdict}")
 
     table = cal.HistogramBinning(bins=100, shrink=0.5).fit(
         said[fit], correct[fit]
     )  # so fine that every stated value has its own bin
     read = table.predict_proba(said[new])[:, 1]
-    before, after = cal.brier(correct[new], said[new], **options), cal.brier(correct[new], read, **options)
+    before, after = (
+        cal.brier(cal.Predictions(correct[new], scores, input="confidence")) for scores in (said[new], read)
+    )
     print(f'\nrecalibrated on the other half: brier {before:.4f} -> {after:.4f}; "90%" becomes', end=" ")
     print(f"{table.predict_proba([0.9])[0, 1]:.0%}")
 

@@ -69,7 +69,8 @@ def metric(name: str, **options: Any) -> Error:
     """A metric of calibrant on logits."""
 
     def error(logits: Tensor, y: Tensor) -> float:
-        return abs(float(getattr(cal, name)(y.numpy(), logits.double().numpy(), input="logit", **options)))
+        predictions = cal.Predictions(y.numpy(), logits.double().numpy(), input="logit")
+        return abs(float(getattr(cal, name)(predictions, **options)))
 
     return error
 

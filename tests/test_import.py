@@ -47,7 +47,7 @@ LISTS = "import calibrant as cal; y, p = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]; "
         "from calibrant import *; ece, catalogue, Predictions, evaluate",
         "import calibrant; dir(calibrant); repr(calibrant.catalogue); help",
         LISTS + "cal.ece(y, p); cal.brier(y, p); cal.cwce(y, p); cal.gece(y, p); cal.catalogue['log loss'](y, p)",
-        LISTS + "cal.ece(y, p, binning='equal_mass', sample_weight=[1, 2, 3, 4], groups=list('abab'))",
+        LISTS + "cal.ece(cal.Predictions(y, p, sample_weight=[1, 2, 3, 4], groups=list('abab')), binning='equal_mass')",
         LISTS + "cal.calibration_curve(y, p, interval=None)",
         LISTS + "cal.evaluate(y, p)",
         LISTS + "import numpy as np; cal.ece(np.array(y), np.array(p, np.float32))",
@@ -66,7 +66,8 @@ def test_import_alone_does_not_even_load_numpy() -> None:
     ("code", "expected"),
     [
         (
-            LISTS + "import polars as pl; cal.ece(pl.DataFrame({'y': y, 'p': p}), label='y', prob='p')",
+            LISTS
+            + "import polars as pl; cal.ece(cal.Predictions(pl.DataFrame({'y': y, 'p': p}), label='y', prob='p'))",
             {"polars", "narwhals"},
         ),
         (LISTS + "import polars as pl; cal.ece(pl.Series(y), pl.Series(p))", {"polars", "narwhals"}),
@@ -93,10 +94,10 @@ def test_every_public_name_can_be_had() -> None:
 
 
 def test_metrics_and_errors_are_listed_in_the_stubs() -> None:
-    assert set(cal.catalogue) <= set(cal.__all__)
     assert set(cal.catalogue) <= set(cal.metrics.__all__)
+    assert all(getattr(cal, id) is metric for id, metric in cal.catalogue.items())
     classes = [value for value in vars(cal.errors).values() if inspect.isclass(value) and issubclass(value, Exception)]
-    assert {error.__name__ for error in classes} <= set(cal.__all__)
+    assert {error.__name__ for error in classes} - {"_Message"} == set(cal.errors.__all__)
 
 
 def test_every_listed_name_exists() -> None:
@@ -176,7 +177,7 @@ def test_no_module_hides_a_name_of_its_package(package: str) -> None:
         assert getattr(space, name) is not None
 
 
-@pytest.mark.parametrize(("name", "most"), [("InputError", 6), ("Predictions", 40), ("TemperatureScaling", 130)])
+@pytest.mark.parametrize(("name", "most"), [("errors.InputError", 6), ("Predictions", 40), ("TemperatureScaling", 130)])
 def test_a_name_loads_little_beyond_itself(name: str, most: int) -> None:
     code = f"import calibrant, sys; calibrant.{name}; print(sum(m.startswith('calibrant') for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -187,7 +188,7 @@ def test_packages_are_complete_under_tab_completion() -> None:
     assert "ood" in dir(cal.decision)
     assert "simulation" in dir(cal.inference)
     assert {"ece", "decompose"} <= set(dir(cal.metrics))
-    assert {"torch", "spark", "sklearn", "input", "simulate"} <= set(dir(cal))
+    assert {"torch", "spark", "sklearn", "input", "clinical"} <= set(dir(cal))
 
 
 def test_a_metric_of_the_user_is_a_name_of_metrics_too() -> None:

@@ -27,7 +27,7 @@ NEEDED = {"groups": np.arange(400) % 3, "features": np.random.default_rng(3).nor
 def test_every_metric_gives_a_number(name: str) -> None:
     metric = cal.catalogue[name]
     needed = {key: value for key, value in NEEDED.items() if key in metric.needs}
-    assert np.isfinite(metric(TWO.y_true, TWO.y_prob, **needed))
+    assert np.isfinite(metric(cal.Predictions(TWO.y_true, TWO.y_prob, **needed)))
 
 
 @pytest.mark.parametrize("data", [TWO, THREE], ids=["two", "three"])

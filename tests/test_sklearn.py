@@ -243,16 +243,16 @@ def test_one_class_is_nothing_to_calibrate() -> None:
 
 
 def test_a_scorer_refuses_options_when_it_is_made() -> None:
-    with pytest.raises(TypeError, match=r"n_bins: unexpected keyword of scorer or ece; use bins"):
+    with pytest.raises(TypeError, match=r"n_bins: unexpected keyword of scorer; use bins"):
         scorer("ece", n_bins=5)
     for word in ("sample_weight", "groups", "classes", "pos_label", "input", "soft"):
-        with pytest.raises(TypeError, match=f"{word}: unexpected keyword of scorer or ece"):
+        with pytest.raises(TypeError, match=f"{word}: unexpected keyword of scorer; the estimator"):
             scorer("ece", **{word: None})
     with pytest.raises(cal.errors.ArgumentError, match="norm: must be a number"):
         scorer("ece", norm="l2")
     X, y = three_kinds()
     model = GaussianNB().fit(X, y)
-    sure = scorer("ece", where=cal.select.output(low=0.9), clip=True)
+    sure = scorer("ece", where=cal.select.output(low=0.9))
     assert sure(model, X, y) == -cal.ece(
         cal.Predictions(y, model.predict_proba(X), classes=model.classes_), where=cal.select.output(low=0.9)
     )
@@ -298,7 +298,8 @@ def test_the_display_draws_the_class_that_is_asked_for(names: list[Any], model: 
         # A good classifier rises with the probability of its class, whichever that is.
         assert shown.curve.rate[-1] > 0.8 > 0.2 > shown.curve.rate[0]
         assert str(label) in shown.ax_.get_xlabel()
-        by_hand = ReliabilityDisplay.from_predictions(named[labels], scores, pos_label=label, bins=5, input=kind)
+        data = cal.Predictions(named[labels], scores, pos_label=label, input=kind)
+        by_hand = ReliabilityDisplay.from_predictions(data, bins=5)
         assert np.allclose(by_hand.curve.rate, wanted.rate, equal_nan=True)
         plt.close("all")
     usual = ReliabilityDisplay.from_estimator(fitted, test, named[labels], bins=5)
@@ -321,7 +322,7 @@ def test_a_display_refuses_what_the_estimator_knows() -> None:
     ):
         ReliabilityDisplay.from_estimator(model, X[pair], y[pair], pos_label="cow")
     for word, value in (("classes", ["dog", "cat"]), ("input", "prob")):
-        with pytest.raises(cal.errors.ArgumentError, match=f"{word}: is determined by the estimator; drop {word}"):
+        with pytest.raises(cal.errors.UnknownArgumentError, match=f"{word}: unexpected keyword.*; the estimator"):
             ReliabilityDisplay.from_estimator(model, X[pair], y[pair], **{word: value})
 
 

@@ -436,9 +436,7 @@ def test_displays_take_line_styles_and_share_axes() -> None:
     assert shown.plot(name="again").ax_.get_legend().get_texts()[0].get_text() == "again"
     for word, value, remedy in (
         ("n_bins", 5, "use bins"),
-        ("strategy", "quantile", "use binning='quantile'"),
-        ("ref_line", False, "drop it; the diagonal is always drawn"),
-        ("estimator_name", "x", "use name"),
+        ("strategy", "quantile", "use binning"),
         ("zorder", 2, "ReliabilityDisplay.from_estimator accepts bins"),
     ):
         with pytest.raises(

@@ -270,7 +270,8 @@ SECTIONS: dict[str, list[Entry]] = {
             "A square for each centre, with an area proportional to its weight, and its confidence interval. The diamond is the pooled slope with its interval, "
             "the bar the prediction interval for a new centre. The vertical line is the slope of a calibrated model.",
             'centre = np.array(["Leuven", "Oxford", "Paris", "Rome", "Utrecht", "Vienna"])[np.arange(3000) % 17 % 6]\n'
-            'ax = cal.figures.forest_diagram(cal.clinical.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
+            "centres = cal.clinical.validate_by_group(cal.Predictions(yes.y_true, yes.y_prob, groups=centre))\n"
+            'ax = cal.figures.forest_diagram(centres, "slope").plot()',
         ),
         Entry(
             "optimism",

@@ -104,9 +104,10 @@ def example(metric: cal.metrics.Metric) -> list[str]:
     setup = re.sub(r"\n +", " ", "\n".join(code.setup))  # one statement per line, as the formatter has it
     lines = ["```python", "import calibrant as cal", "", setup, f"{code.call}  # {code.value}", "```", ""]
     picture, data = metric_pictures.picture_of(metric), metric_pictures.rows()
-    words = metric_pictures.words_of(metric)
-    found = float(metric(data.y_true, data.y_prob, **words))
-    call = f"cal.{metric.id}(y_true, y_prob{''.join(f', {word}={word}' for word in words)})"
+    extras = metric_pictures.extras_of(metric)
+    found = float(metric(cal.Predictions(data.y_true, data.y_prob, **extras)))
+    named = "".join(f", {name}={name}" for name in extras)
+    call = f"cal.{metric.id}({f'cal.Predictions(y_true, y_prob{named})' if extras else 'y_true, y_prob'})"
     lines += [f"![{metric.name}](pictures/{picture.name}.png)", "", picture.look, ""]
     where = "The figure shows [600 rows of an overconfident model](index.md#the-rows-in-the-figures)"
     return [*lines, f"{where}; for them `{call}` is **{found:.4g}**.", ""]
@@ -276,11 +277,11 @@ def measure(known: dict[str, float]) -> None:
         if metric.id in known:
             found[metric.id] = known[metric.id]
             continue
-        words = {need: extras[need] for need in metric.needs if need in extras}
+        needed = {need: extras[need] for need in metric.needs if need in extras}
         taken: list[float] = []
         while len(taken) < 3 and sum(taken) < 2:
             start = time.process_time()
-            metric(labels, probs, **words)
+            metric(cal.Predictions(labels, probs, **needed))
             taken.append(time.process_time() - start)
         found[metric.id] = float(f"{1000 * min(taken):.2g}")
     TIMES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -64,18 +64,20 @@ def exports(package: str) -> list[tuple[str, str]]:
 
 @cache
 def packages() -> tuple[str, ...]:
-    """The packages with names that are also names of calibrant itself."""
-    return tuple(dict.fromkeys(package for package, _ in exports("") if package != "errors"))
+    """The packages whose names are listed by the modules that define them."""
+    return (*dict.fromkeys(package for package, _ in exports("") if package != "errors"), "clinical", "decision.ood")
 
 
 @cache
 def homes() -> dict[str, dict[str, str]]:
     """The public names of every module, and how each is written in code before its name."""
-    found = {"errors": {name: "cal." for package, name in exports("") if package == "errors"}}
+    found = {"errors": {name: "cal." if name in cal.__all__ else "cal.errors." for name in cal.errors.__all__}}
     for package in packages():
         for module, name in exports(package):
             if name not in set(cal.catalogue):  # `in cal.catalogue` would accept aliases
-                spoken = "cal." if name in cal.__all__ else f"cal.{package}."
+                home = import_module(f"calibrant.{package}")
+                is_root = name in cal.__all__ and getattr(cal, name) is getattr(home, name)
+                spoken = "cal." if is_root else f"cal.{package}."
                 found.setdefault(f"{package}.{module}", {})[name] = spoken
     return found
 
@@ -95,8 +97,8 @@ def _names_of(module: str) -> list[tuple[str, str, Any]]:
 
 @cache
 def links() -> dict[str, str]:
-    """The label of each name of calibrant and its namespaces, for docstrings that mention it."""
-    spoken = {"cal.", *(f"cal.{package}." for package in packages())}
+    """The label of each name of calibrant and its packages, for docstrings that mention it; those of `ood` are common words."""
+    spoken = {"cal.", "cal.errors.", *(f"cal.{package}." for package in packages() if package != "decision.ood")}
     return {entry.name: entry.label for entry in entries() if entry.spoken in spoken}
 
 

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,10 +47,10 @@ def definitions() -> dict[str, Any]:
                 continue
             if not math.isfinite(value) or abs(value) < 1e-9:  # 0 would hide an error of a factor
                 continue
-            arrays, words = arguments(case)
+            arrays, words = arguments(name, case)
             label = f"{name} {number}"
             data[label] = arrays
-            rows.append({"topic": name, "call": f"cal.{name}({', '.join(words)})", "data": label, "value": value})
+            rows.append({"topic": name, "call": f"cal.{public_path(name)}({words})", "data": label, "value": value})
             if len(rows) == CASES:
                 break
         # The tolerance of the tests is for random problems; a change of one part in a million must be seen.
@@ -132,7 +133,7 @@ def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         for call, value in values.items():
             plain = [float(one) for one in value] if isinstance(value, tuple) else float(value)
             row = {"call": call, "data": f"decisions, {label}", "value": plain}
-            found.setdefault(re.findall(r"cal\.(\w+)", call)[0], []).append(row)
+            found.setdefault(function_of(call), []).append(row)
     return found
 
 
@@ -227,17 +228,18 @@ def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         spread = [max(oracles.path(part)) - min(oracles.path(part)) for part in parts]
         ratio = max(float(size) / oracles.scale(part, weighted) for size, part in zip(spread, parts, strict=True))
         more = "".join(f", {word}={word}" for word in words)
+        data_words = f"cal.Predictions(y, p{more})" if "counts" in words else f"y, p{more}"
         columns = {"y": y, "p": p, "g": groups, **words}
         data[label] = {column: values.tolist() for column, values in columns.items()}
         values = {
-            f"cal.ecce_mad(y, p{more})": max(map(abs, points)),
-            f"cal.ecce_r(y, p{more})": spread[0],
-            f"cal.ecce_mean_abs(y, p{more})": oracles.mean_along(rows, 1, "counts" in words),
-            f"cal.ecce_l2(y, p{more})": oracles.mean_along(rows, 2, "counts" in words),
-            f"cal.bbt(y, p, form='mean'{more})": mean,
-            f"cal.bbt(y, p, form='bridge'{more})": bridge,
-            f"cal.mcm(y, p, groups=g, scale='sigma'{more})": ratio,
-            f"cal.mcm(y, p, groups=g{more})": ratio * oracles.scale(rows, weighted),
+            f"cal.ecce_mad({data_words})": max(map(abs, points)),
+            f"cal.ecce_r({data_words})": spread[0],
+            f"cal.ecce_mean_abs({data_words})": oracles.mean_along(rows, 1, "counts" in words),
+            f"cal.ecce_l2({data_words})": oracles.mean_along(rows, 2, "counts" in words),
+            f"cal.bbt({data_words}, form='mean')": mean,
+            f"cal.bbt({data_words}, form='bridge')": bridge,
+            f"cal.mcm(cal.Predictions(y, p, groups=g{more}), scale='sigma')": ratio,
+            f"cal.mcm(cal.Predictions(y, p, groups=g{more}))": ratio * oracles.scale(rows, weighted),
         }
         for call, value in values.items():
             row = {"call": call, "data": label, "value": float(value)}
@@ -251,10 +253,13 @@ def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def arguments(case: Any) -> tuple[dict[str, Any], list[str]]:
-    """The arrays of a problem and the words of the call."""
+def arguments(name: str, case: Any) -> tuple[dict[str, Any], str]:
+    """The arrays of a problem and the arguments of the call."""
+    import calibrant as cal
+    from calibrant.views.keywords import DATA_KEYWORDS
+
     arrays: dict[str, Any] = {"y": case.labels, "p": case.probs.astype(float).tolist()}
-    words = ["y", "p" if case.probs.dtype == np.float64 else "np.float32(p)"]
+    words: list[str] = []
     options = dict(case.options)
     closed, bins = options.pop("closed", "right"), options.get("bins")
     if closed == "left":
@@ -272,26 +277,44 @@ def arguments(case: Any) -> tuple[dict[str, Any], list[str]]:
     if options.get("norm") == "inf":
         words.append("norm=math.inf")
         del options["norm"]
+    own = cal.catalogue[name].options
+    reading: list[str] = []
+    combining: list[str] = []
     for word, value in {**options, **{k: v for k, v in case.weights().items() if v is not None}}.items():
         plain = np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+        text = repr(plain)
         if isinstance(plain, (list, tuple)) and len(plain) == len(case.labels) and word not in ("bins", "partitions"):
             arrays[word] = list(plain)
-            words.append(f"{word}={word}")
+            text = word
+        if word in DATA_KEYWORDS:
+            reading.append(f"{word}={text}")
+        elif word in ("combine", "class_weight") and word not in own:
+            combining.append(f"{word}={text}")
         else:
-            words.append(f"{word}={plain!r}")
-    return arrays, words
+            words.append(f"{word}={text}")
+    probs = "p" if case.probs.dtype == np.float64 else "np.float32(p)"
+    if any(not word.startswith("sample_weight=") for word in reading):
+        data = [f"cal.Predictions({', '.join(['y', probs, *reading])})"]
+    else:
+        data = ["y", probs]
+        words += reading
+    if combining:
+        words = [word for word in words if not word.startswith("lens=")]
+        words.append(f"lens=cal.classwise({', '.join(combining)})")
+    return arrays, ", ".join([*data, *words])
 
 
 # Calls of R in tests/r by their file, and the call here; those of experiments/migration are added.
 ASSESS = "cal.assess(y, risk, metric='{}', method='{}'{})"
 ENDS = "[(i := cal.interval(y, risk, metric='{}', method='{}'{})).low, i.high]"
-BOTH = "[(i := cal.interval(y, risk, metric='cox_intercept', {0})).low, i.high, (j := cal.interval(y, risk, metric='cox_slope', {0})).low, j.high]"
+BOTH = "[(i := cal.interval({1}, metric='cox_intercept', {0})).low, i.high, (j := cal.interval({1}, metric='cox_slope', {0})).low, j.high]"
 BINS = "(c := cal.calibration_curve(y, risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], interval={}, method='{}'))"
 LIMITS = f"np.concatenate([{BINS}.lower[full := c.weight > 0], c.upper[full]])"
-GRADES = "[g.{} for g in cal.inference.grade_tests(y, risk, grades=centre{}).grades]"
+GRADES = "[g.{} for g in cal.inference.grade_tests(cal.Predictions(y, risk, groups=centre){}).grades]"
 GREATER = "tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value)"
 ISOTONIC = "cal.IsotonicCalibration().fit(risk, y).predict_proba(risk)[:, 1]"
 WEIGHTS = "1 + np.arange(1, len(y) + 1) % 5"
+COUNTED = f"cal.Predictions(y, risk, counts={WEIGHTS})"
 RANKED = "np.quantile(risk, [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])"
 STAGES = "np.column_stack([p1, p2, p3, p4])"
 SURVIVAL = "{{m.measure: m for m in cal.clinical.survival_summary(risk, time=time, event=event, horizon={}, n_resamples=0).horizons[0].measures}}"
@@ -318,8 +341,8 @@ R: dict[str, dict[str, str]] = {
         )
         + ".detail['chi_square']",
         "sqrt(diag(vcov(line(y, risk))))": f"[(d := {ASSESS.format('cox_slope', 'wald', '')}.detail)['intercept_error'], d['slope_error']]",
-        "coef(line(y, risk, weights = w(y)))": f"[cal.cox_intercept(y, risk, counts={WEIGHTS}), cal.cox_slope(y, risk, counts={WEIGHTS})]",
-        "coef(shift(y, risk, weights = w(y)))": f"cal.fixed_slope_intercept(y, risk, counts={WEIGHTS})",
+        "coef(line(y, risk, weights = w(y)))": f"[cal.cox_intercept({COUNTED}), cal.cox_slope({COUNTED})]",
+        "coef(shift(y, risk, weights = w(y)))": f"cal.fixed_slope_intercept({COUNTED})",
         "svymean(~I(risk - y), sampled(y, risk))": f"cal.calibration_in_the_large(y, risk, sample_weight={WEIGHTS})",
         "svyratio(~risk, ~y, sampled(y, risk))$ratio": f"cal.expected_observed_ratio(y, risk, sample_weight={WEIGHTS})",
         "coef(bent(y, risk, y ~ log(p) + I(-log1p(-p))))": "[(c := cal.BetaCalibration().fit(risk, y).curves_[0]).c, c.a, c.b]",
@@ -359,8 +382,10 @@ R: dict[str, dict[str, str]] = {
         "mean((risk - y)^2) + c(-1, 1) * qnorm(0.975) * sd((risk - y)^2) / sqrt(length(y))": ENDS.format(
             "brier", "normal", ""
         ),
-        "normal(robust(y, risk))": BOTH.format("method='sandwich'"),
-        "normal(robust(y, risk, ids = centre))": BOTH.format("method='sandwich', groups=centre, cluster=True"),
+        "normal(robust(y, risk))": BOTH.format("method='sandwich'", "y, risk"),
+        "normal(robust(y, risk, ids = centre))": BOTH.format(
+            "method='sandwich', cluster=True", "cal.Predictions(y, risk, groups=centre)"
+        ),
     },
     "proportions": {
         "mean(abs(isotonic(y, risk) - sort(risk)))": "cal.metrics.fott_isotonic(y, risk)",
@@ -632,23 +657,35 @@ def subject(call: str) -> tuple[str, str]:
 
     if tested := re.search(r"cal\.(assess|interval)\(.*?metric=[\"'](\w+)", call):
         return {"assess": "test", "interval": "interval"}[tested[1]], tested[2]
-    names = re.findall(r"cal\.(\w+)\(", call)
-    for name in names:
+    paths = [path for path in re.findall(r"cal\.([\w.]+)\(", call) if path != "Predictions"]
+    for name in (path.rpartition(".")[2] for path in paths):
         if name in set(cal.catalogue):
             return "metric", name
         if name in calibrator_types():
             return "calibrator", name
     kinds = {"inference": "test", "decision": "decision"}
-    return kinds.get(getattr(cal, names[0]).__module__.split(".")[1], "summary"), names[0]
+    return kinds.get(attrgetter(paths[0])(cal).__module__.split(".")[1], "summary"), function_of(call)
+
+
+def function_of(call: str) -> str:
+    """Name of the first function of a call, without its package."""
+    return re.findall(r"cal\.(?:\w+\.)*(\w+)\(", call.replace("cal.Predictions(", ""))[0]
+
+
+def public_path(name: str) -> str:
+    """Where a metric is found below calibrant."""
+    import calibrant as cal
+
+    return name if name in cal.__all__ else f"metrics.{name}"
 
 
 STORED_SETS = {"two classes": (2, 90), "four classes": (4, 120)}
-TEST = "cal.assess(y, p, metric={0!r}, n_resamples=99, rng=0{1}).pvalue"
-INTERVAL = "[(i := cal.interval(y, p, metric={0!r}, n_resamples=200, rng=0{1})).low, i.high]"
-VALUE = "cal.{0}(y, p{1})"
+TEST = "cal.assess({1}, metric={0!r}, n_resamples=99, rng=0).pvalue"
+INTERVAL = "[(i := cal.interval({1}, metric={0!r}, n_resamples=200, rng=0)).low, i.high]"
+VALUE = "cal.{0}({1})"
 FIT = "cal.{0}({1}).fit(p, y{2}).predict_proba(p[:8]{3})"
-WORDS = dict.fromkeys(("pce", "fece", "mcm"), ", groups=g") | dict.fromkeys(
-    ("vece", "piece", "mvce", "klce", "lce", "mlce"), ", features=x"
+DATA = dict.fromkeys(("pce", "fece", "mcm"), "cal.Predictions(y, p, groups=g)") | dict.fromkeys(
+    ("vece", "piece", "mvce", "klce", "lce", "mlce"), "cal.Predictions(y, p, features=x)"
 )
 DECISIONS = (
     "cal.decision.aurc(y, p)",
@@ -694,16 +731,16 @@ def stored() -> dict[str, Any]:
 
     data = stored_data()
     calls = [
-        *(("metric", name, VALUE.format(name, WORDS.get(name, "")), 1e-9) for name in cal.catalogue),
-        *(("test", name, TEST.format(name, WORDS.get(name, "")), 1e-9) for name in cal.catalogue),
-        *(("interval", name, INTERVAL.format(name, WORDS.get(name, "")), 1e-7) for name in cal.catalogue),
+        *(("metric", name, VALUE.format(public_path(name), DATA.get(name, "y, p")), 1e-9) for name in cal.catalogue),
+        *(("test", name, TEST.format(name, DATA.get(name, "y, p")), 1e-9) for name in cal.catalogue),
+        *(("interval", name, INTERVAL.format(name, DATA.get(name, "y, p")), 1e-7) for name in cal.catalogue),
         *(
             ("calibrator", name, FIT.format(name, *NEEDS.get(name, ("", "", ""))), 1e-7)
             for name in calibrator_types()
             if name != "Identity"
         ),
     ]
-    calls += [("decision", call.partition("cal.")[2].partition("(")[0], call, 1e-9) for call in DECISIONS]
+    calls += [("decision", function_of(call), call, 1e-9) for call in DECISIONS]
     topics = []
     for kind, topic, call, tolerance in calls:
         common = {

@@ -168,10 +168,12 @@ class Cells:
             ("equal_width", cal.EqualWidth(BINS), confidence_bins(self.classes)),
             ("equal_mass", cal.EqualMass(BINS), cal.EqualMass(BINS)),
         ):
-            whole = {"soft": True, "counts": count}
-            found[f"vce {binning}"] = cal.vce(seen, stated, binning=ByKey(entropy, rule), **whole)
-            found[f"uce {binning}"] = cal.ece(1 - seen[:, 0], entropy, binning=rule, **whole)
-            found[f"floor {binning}"] = cal.ece(1 - stated[:, 0], entropy, binning=rule, **whole)
+            cells = cal.Predictions(seen, stated, soft=True, counts=count)
+            found[f"vce {binning}"] = cal.vce(cells, binning=ByKey(entropy, rule))
+            wrong = cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count)
+            found[f"uce {binning}"] = cal.ece(wrong, binning=rule)
+            expected = cal.Predictions(1 - stated[:, 0], entropy, soft=True, counts=count)
+            found[f"floor {binning}"] = cal.ece(expected, binning=rule)
             found[f"ece {binning}"] = cal.ece(
                 cal.Predictions(right, confidence, soft=True, counts=size), binning=confidences
             )

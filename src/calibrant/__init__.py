@@ -4,8 +4,8 @@
 >>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2), 4)
 0.2
 
-All functions, metrics and calibrators are available as attributes of ``calibrant``; the packages (``calibrant.metrics``,
-``calibrant.inference``, ...) are namespaces of their own. Public names are listed in ``__init__.pyi`` and imported on first use.
+Metrics, calibrators and the functions of everyday use are attributes of ``calibrant``; everything else is an attribute of its package
+(``calibrant.inference``, ``calibrant.figures``, ...). Public names are listed in ``__init__.pyi`` and imported on first use.
 """
 
 from importlib import import_module

@@ -103,7 +103,7 @@ class Structure(HTMLParser):
 @pytest.fixture(scope="module")
 def calm() -> Report:
     label, score, group = binary_case(600)
-    found = quick_report(label, score, by=group)
+    found = quick_report(Predictions(label, score, groups=group), None)
     # Without what is drawn a page takes milliseconds.
     return replace(found, cells=None, diagram=replace(found.diagram, bins=()))
 
@@ -132,7 +132,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
     # A lone surrogate cannot occur in a file or a column.
     names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name]
     groups = [names[code] for code in rng.integers(0, len(names), len(label))]
-    found = quick_report(label, score, by=groups, title=HOSTILE[0])
+    found = quick_report(Predictions(label, score, groups=groups), None, title=HOSTILE[0])
     probs = rng.dirichlet(np.ones(len(names)), len(label))
     # Objects, because NumPy's own text drops a NUL at the end.
     true = np.array(names, dtype=object)[rng.integers(0, len(names), len(label))]

@@ -22,7 +22,7 @@ from calibrant.reporting.overlay import FEW, report_sides
 from calibrant.util.results import number
 
 from .chromium import LOCAL, Browser
-from .pages import DIVISORS, GROUP, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
+from .pages import BINARY, DIVISORS, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
 from .test_hostile_names import HOSTILE
 from .test_page_in_use import A4, wider_than
 
@@ -197,8 +197,8 @@ def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_
 
 
 NOTEBOOK = [
-    "from tests.browser.pages import LABEL, SCORE, GROUP, quick_report",
-    "first = quick_report(LABEL, SCORE, by=GROUP, title='</iframe> first')\nfirst",
+    "from tests.browser.pages import BINARY, quick_report",
+    "first = quick_report(BINARY, None, title='</iframe> first')\nfirst",
     "first",
 ]
 
@@ -253,7 +253,7 @@ def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report],
 
 
 def test_groups_of_a_report_start_over_each_other(browser: Browser, tmp_path: Path) -> None:
-    found = quick_report(LABEL, SCORE, by=GROUP)
+    found = quick_report(BINARY, None)
     with browser.page(found.save(tmp_path / "groups.html"), dark=True) as page:
         page.run("calibrantReport.ready")
         shown = page.run(DRAWN)

@@ -21,7 +21,7 @@ from calibrant.input.predictions import Predictions
 from calibrant.reporting import Report
 from calibrant.reporting.html import render_report
 from calibrant.reporting.interactive import interactive
-from calibrant.sketches.sketch import cell_view
+from calibrant.sketches.sketch import cell_views
 from calibrant.util.results import number, percent
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
@@ -59,7 +59,8 @@ def in_cells(view: View) -> View:
     """The 300 cells of a view as counts, which equal mass is cut from."""
     edges = np.arange(301) / 300
     outcome = view.raw_outcome.astype(np.uint8)
-    return cell_view(uniform_sums(view.raw_score, outcome, edges, "right"), edges[:-1], edges[1:], view.lens)
+    sums = uniform_sums(view.raw_score, outcome, edges, "right")
+    return cell_views(sums, edges[:-1], edges[1:], np.array([len(edges) - 1]), view.lens)[0]
 
 
 @pytest.mark.parametrize("name", ["binary", "many", "weighted"])

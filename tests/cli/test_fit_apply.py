@@ -567,8 +567,8 @@ def test_evaluate_with_a_map_of_named_classes() -> None:
     calibrator = cal.VectorScaling().fit(PROBS, names[LABELS])
     order = [1, 2, 0]
     expected = cal.nll(NEW_LABELS, calibrator.predict_proba(NEW_PROBS))
-    words = {"classes": [NAMES[k] for k in order], "metrics": ["nll"], "calibrator": calibrator}
-    assert cal.evaluate(names[NEW_LABELS], NEW_PROBS[:, order], **words)["nll"] == pytest.approx(expected)
+    turned = cal.Predictions(names[NEW_LABELS], NEW_PROBS[:, order], classes=[NAMES[k] for k in order])
+    assert cal.evaluate(turned, metrics=["nll"], calibrator=calibrator)["nll"] == pytest.approx(expected)
 
 
 def test_evaluate_refuses_what_is_no_map(fitted: Path) -> None:

@@ -39,8 +39,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_files_and_frames_have_the_same_groups(files: Path, run: Run) -> None:
     by = "contract, tenure/4, tenure > 20, contract x tenure > 20"
-    words = {"label": "label", "prob": "p", "metrics": ["brier"]}
-    expected = cal.evaluate(cal.Predictions(FRAME, groups=by), **words)  # type: ignore[arg-type]
+    expected = cal.evaluate(cal.Predictions(FRAME, label="label", prob="p", groups=by), metrics=["brier"])
     for name in ("p.csv", "p.parquet", "p.npz"):
         items = [by] if name == "p.csv" else by.split(", ")
         code, out, err = run(

@@ -21,7 +21,7 @@ DATA = cal.inference.make_miscalibrated(
 )
 LABELS, PROBS = NAMES[DATA.y_true], DATA.y_prob
 GROUPS = cal.class_groups({"animal": ["cat", "dog"], "vehicle": ["car", "bus"]})
-CLASSES = {"classes": NAMES.tolist()}
+ROWS = cal.Predictions(LABELS, PROBS, classes=NAMES.tolist())
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def test_evaluate_gives_the_numbers_of_the_library(
     assert (code, err) == (0, "")
     found = {entry["metric"]: entry["value"] for entry in json.loads(out)["metrics"]}
     for name, value in found.items():
-        assert value == pytest.approx(cal.catalogue[name](LABELS, PROBS, **CLASSES, **words), abs=1e-12)
-    evaluated = cal.evaluate(LABELS, PROBS, metrics=["gece", "gece_db"], **CLASSES, **words)
+        assert value == pytest.approx(cal.catalogue[name](ROWS, **words), abs=1e-12)
+    evaluated = cal.evaluate(ROWS, metrics=["gece", "gece_db"], **words)
     assert found == pytest.approx({r.metric: r.value for r in evaluated.results})
 
 
@@ -73,9 +73,7 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
     code, out, _ = run("assess", four, "--probs", "p_*", *typed, "--select", "output:0.4:1")
     assert code == 0
     lens, where = cal.class_groups({"a": ["cat", "car"], "b": ["dog", "bus"]}), cal.select.output(0.4)
-    assert json.loads(out)["statistic"] == pytest.approx(
-        cal.gece(LABELS, PROBS, gamma=0.3, lens=lens, where=where, **CLASSES), abs=1e-12
-    )
+    assert json.loads(out)["statistic"] == pytest.approx(cal.gece(ROWS, gamma=0.3, lens=lens, where=where), abs=1e-12)
     both = four.with_name("both.parquet")
     frame = pd.read_parquet(four)
     for name in NAMES:
@@ -86,7 +84,7 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
     assert (code, err) == (0, "")
     values = json.loads(out)["values"]
     where = cal.select.label("cat", "dog")
-    assert values["p"] == pytest.approx(cal.gece(LABELS, PROBS, distance="l2", where=where, **CLASSES), abs=1e-12)
+    assert values["p"] == pytest.approx(cal.gece(ROWS, distance="l2", where=where), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +117,11 @@ def test_what_is_refused(four: Path, run: Run, typed: list[str], message: str) -
 
 
 def test_a_distance_that_one_of_the_metrics_lacks_is_a_reason() -> None:
-    found = cal.evaluate(
-        LABELS, PROBS, metrics=["gece", "gece_db", "skce_uq", "multiclass_ce"], distance="l2", **CLASSES
-    )
-    assert found["gece"] == pytest.approx(cal.gece(LABELS, PROBS, distance="l2", **CLASSES))
-    assert found["multiclass_ce"] == pytest.approx(cal.multiclass_ce(LABELS, PROBS, distance="l2", **CLASSES))
-    assert found["skce_uq"] == cal.skce_uq(LABELS, PROBS, **CLASSES)  # its own distance
+    found = cal.evaluate(ROWS, metrics=["gece", "gece_db", "skce_uq", "multiclass_ce"], distance="l2")
+    assert found["gece"] == pytest.approx(cal.gece(ROWS, distance="l2"))
+    assert found["multiclass_ce"] == pytest.approx(cal.multiclass_ce(ROWS, distance="l2"))
+    assert found["skce_uq"] == cal.skce_uq(ROWS)  # its own distance
     assert found.results[1].reason == "distance: must be one of 'tv', 'l1'; got 'l2'"
     for words in ({"distance": "kl"}, {"gamma": 0.2, "metrics": ["focal_loss"]}):
         with pytest.raises(ArgumentError, match=r"^(distance|gamma): "):
-            cal.evaluate(LABELS, PROBS, **{"metrics": ["gece"], **words}, **CLASSES)
+            cal.evaluate(ROWS, **{"metrics": ["gece"], **words})

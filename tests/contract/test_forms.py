@@ -60,7 +60,7 @@ def test_metrics_share_predictions_without_disturbing_each_other(metric: Metric)
     wanted = clean_value(metric, problem)
     shared = Predictions(problem.y, problem.p, groups=problem.groups, features=problem.features)
     for other in calibrant.catalogue.values():
-        if other.recommended:
+        if other.info.recommended:
             other(shared, **{"rng": 0} if "rng" in other.options else {})
     found = call(metric, shared, **{"rng": 0} if "rng" in metric.options else {})
     assert_same(found, wanted, "Predictions that other metrics have read", 0)

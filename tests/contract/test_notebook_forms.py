@@ -16,7 +16,6 @@ import calibrant as cal
 from calibrant.decision.costs import cost_decision, expected_cost, net_benefit
 from calibrant.decision.likert import likert_error
 from calibrant.decision.low_default import pluto_tasche
-from calibrant.decision.ood.detection import ood_evaluate
 from calibrant.decision.routing import review_routing
 from calibrant.decision.selective import risk_coverage
 from calibrant.decision.thresholds import choose_threshold
@@ -100,7 +99,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "net benefit": lambda: net_benefit(Y, P, thresholds=[0.1, 0.5]),
     "routing": lambda: review_routing(Y, P, accept=0.8, review=0.6),
     "decision": lambda: cost_decision(P, [[0, 1], [5, 0]]),
-    "ood": lambda: ood_evaluate(P[:200], np.sqrt(P[200:])),
+    "ood": lambda: cal.decision.ood.evaluate(P[:200], np.sqrt(P[200:])),
     "bounds": lambda: pluto_tasche([100, 200], [0, 3]),
     "risk": lambda: risk_coverage(Y, P),
     "threshold": lambda: choose_threshold(Y, P, accuracy=0.8),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from calibrant.errors import WeightsNotSupportedError
 from calibrant.metrics import Metric
+from calibrant.views import View
 
 from .problems import PROBLEMS, Problem, assert_same, clean_value, every_metric, every_shape, metrics_that, value
 
@@ -99,19 +98,26 @@ def test_where_keeps_rows(metric: Metric, problems: list[Problem]) -> None:
         assert_same(value(metric, problem, where=mask), wanted, f"a mask against its rows on {problem}")
 
 
-def limited_metric(**facts: Any) -> Metric:
-    """A metric outside the catalogue that declares what it cannot do."""
+def mean_gap(view: View) -> float:
+    return float(abs(view.mean(view.score - view.outcome)))
 
-    def formula(view: Any) -> float:
-        return float(abs(view.mean(view.score - view.outcome)))
 
-    words = {"takes": "View", "family": "test", "subfamily": "test", "range": (0, 1), "ideal": 0, "cite": "naeini2015"}
-    return Metric(formula, "limited", "A limited metric", **words | facts)
+# A metric outside the catalogue that declares what it cannot do.
+LIMITED = Metric(
+    mean_gap,
+    "limited",
+    "A limited metric",
+    cite="naeini2015",
+    range=(0, 1),
+    ideal=0,
+    counts=False,
+    importance=False,
+    facts={"family": "test", "subfamily": "test"},
+)
 
 
 def test_refused_weights_are_refused_only_where_they_say_something() -> None:
-    metric = limited_metric(counts=False, importance=False)
-    problem = PROBLEMS["binary"][0]
+    metric, problem = LIMITED, PROBLEMS["binary"][0]
     plain = value(metric, problem)
     kept = np.arange(problem.n) % 2
     for word in ("counts", "sample_weight"):

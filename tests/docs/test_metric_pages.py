@@ -151,8 +151,8 @@ REACHED_BY_TIES = [
 
 
 def value_of_halves(metric: cal.metrics.Metric) -> float:
-    words = {word: [1.0] * 40 for word in metric.needs if word in ("groups", "features")}
-    return metric(*HALVES, **words)
+    needed = {name: [1.0] * 40 for name in metric.needs if name in ("groups", "features")}
+    return metric(cal.Predictions(*HALVES, **needed))
 
 
 def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:

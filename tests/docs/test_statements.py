@@ -116,7 +116,7 @@ def test_noise_raises_plug_in_errors(id: str) -> None:
     words: dict[str, Any] = {"bins": 3} if "bins" in cal.catalogue[id].options else {}
     for truth in (FEW, np.clip(FEW + 0.08, 0, 1), FEW**2):
         mean = mean_over_outcomes(lambda y, p: cal.catalogue[id](y, p, **words), FEW, truth)
-        assert mean >= cal.catalogue[id](truth, FEW, soft=True, **words) - NOISE
+        assert mean >= cal.catalogue[id](cal.Predictions(truth, FEW, soft=True), **words) - NOISE
 
 
 def test_equal_mass_is_neither_even_under_ties_nor_always_less_biased() -> None:
@@ -424,11 +424,11 @@ def test_overconfidence_can_lower_uce() -> None:
 def test_kernels_of_features_between_bins_and_single_rows() -> None:
     y, p = binary(9, 120)
     features = np.random.default_rng(0).normal(size=(120, 2))
-    words: dict[str, Any] = {"features": features}
-    assert cal.lce(y, p, bandwidth=1e9, **words) == pytest.approx(cal.ece(y, p), abs=1e-7)
-    assert cal.mlce(y, p, bandwidth=1e9, **words) == pytest.approx(cal.mce(y, p), abs=1e-7)
-    assert cal.lce(y, p, bandwidth=1e-6, **words) == pytest.approx(np.abs(p - y).mean(), abs=1e-9)
-    assert cal.mlce(y, p, bandwidth=1e-6, **words) == pytest.approx(np.abs(p - y).max(), abs=1e-9)
+    rows = cal.Predictions(y, p, features=features)
+    assert cal.lce(rows, bandwidth=1e9) == pytest.approx(cal.ece(y, p), abs=1e-7)
+    assert cal.mlce(rows, bandwidth=1e9) == pytest.approx(cal.mce(y, p), abs=1e-7)
+    assert cal.lce(rows, bandwidth=1e-6) == pytest.approx(np.abs(p - y).mean(), abs=1e-9)
+    assert cal.mlce(rows, bandwidth=1e-6) == pytest.approx(np.abs(p - y).max(), abs=1e-9)
 
 
 def test_pairs_of_neighbours_are_noisier_than_all_pairs() -> None:

@@ -1,7 +1,8 @@
-"""Every new call of the upgrade page runs, and every old call raises an error that names the new one, or Python's own."""
+"""Every new call of the upgrade page runs, every old call raises an error that names the new one, or Python's own, and names are where it says."""
 
 from __future__ import annotations
 
+import operator
 import re
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ import pytest
 import calibrant as cal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "upgrade.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", PAGE, re.M)
+CALLS, _, NAMES = PAGE.partition("## Names that moved")
+ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", CALLS, re.M)
+MOVED = {
+    name: f"{package}.{name}"
+    for package, names in re.findall(r"^\| `([a-z.]+)` \| (.+) \|$", NAMES, re.M)
+    for name in re.findall(r"`(\w+)`", names)
+} | dict(re.findall(r"^\| `cal\.(\w+)` \| `cal\.([\w.]+)` \|$", NAMES, re.M))
 SETUP = re.search(r"```python\n(.*?)```", PAGE, re.S)
 
 
@@ -27,8 +34,20 @@ def names() -> dict[str, Any]:
     return space
 
 
-def test_the_page_has_its_table() -> None:
+def test_the_page_has_its_tables() -> None:
     assert len(ROWS) > 25
+    assert len(MOVED) == 141
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_moved_names_are_where_the_page_says(name: str) -> None:
+    new = operator.attrgetter(MOVED[name])(cal)
+    assert name not in cal.__all__
+    if name in set(cal.catalogue):
+        assert getattr(cal, name) is new
+        return
+    with pytest.raises(AttributeError, match=rf"calibrant has no '{name}'; use calibrant\.{re.escape(MOVED[name])}$"):
+        getattr(cal, name)
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
@@ -39,9 +58,11 @@ def test_new_calls_run(new: str, names: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("old", [old for old, _ in ROWS])
 def test_old_calls_say_what_to_write(old: str, names: dict[str, Any]) -> None:
-    with pytest.raises((cal.CalibrantError, TypeError)) as caught:
+    with pytest.raises((cal.CalibrantError, TypeError, AttributeError)) as caught:
         eval(old, names)
     if isinstance(caught.value, cal.CalibrantError):
         assert re.search(r"Predictions\(|lens=classwise\(", str(caught.value))
+    elif isinstance(caught.value, AttributeError):
+        assert re.search(r"; use calibrant\.\w+\.", str(caught.value))
     else:
         assert re.search("unexpected keyword argument|positional argument", str(caught.value))

@@ -1,4 +1,4 @@
-"""clinical_summary: definitions in plain loops, weights, groups, and data at the edge."""
+"""clinical.summary: definitions in plain loops, weights, groups, and data at the edge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.clinical import ClinicalSummary
 from calibrant.clinical.performance import summarize
 from calibrant.errors import (
     ArgumentError,
@@ -21,7 +22,6 @@ from calibrant.errors import (
     LensError,
     ProbabilityError,
 )
-from calibrant.evaluation import ClinicalSummary
 from tests.calling import call
 
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 20}
@@ -395,7 +395,7 @@ def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
     found = cal.figures.flexible_calibration_curve(y_true, risk)
     assert found.slope.value == pytest.approx(cal.clinical.summary(y_true, risk, n_resamples=0)["slope"].value)
     assert found.notes == (
-        "60 of 150 risks are 0 or 1 (within 1e-12) and left out of intercept and slope, as by clinical_summary",
+        "60 of 150 risks are 0 or 1 (within 1e-12) and left out of intercept and slope, as by clinical.summary",
     )
     assert found.notes[0] in str(found)
     assert found.to_dict()["notes"] == list(found.notes)

@@ -462,7 +462,7 @@ def test_risks_of_0_and_1_are_noted_and_can_be_left_out() -> None:
     )
     for name in ("observed_risk", "ici", "brier", "auroc"):
         assert found[name] == clipped[name]
-    assert "--option edge=drop" in clipped.to_dict()["notes"][0]
+    assert "--edge drop" in clipped.to_dict()["notes"][0]
     assert "left out" in str(found)
     with pytest.warns(BoundaryScoresWarning):
         nothing = cal.clinical.survival_summary(

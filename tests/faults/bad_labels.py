@@ -40,7 +40,7 @@ NUMBERS = [
         "label counted from 1",
         lambda: cal.ece([1, 2, 3, 2], P3),
         "labels must be integers from 0 to 2; got 3",
-        "pass y_true - 1, or use classes=range(1, 4) if they are counted from 1",
+        "pass y_true - 1, or use classes=[1, 2, 3] if they are counted from 1",
         row=2,
     ),
     label("nan", lambda: cal.ece([0, 1, NAN, 0], P), "missing value", "use missing='drop' to drop these rows", row=2),
@@ -65,7 +65,7 @@ NUMBERS = [
         "1 and 2 with columns",
         lambda: cal.ece([1, 2, 2, 1], TWO),
         "labels must be 0 and 1, or -1 and 1; got 2",
-        "pass y_true - 1, or use classes=range(1, 3) if they are counted from 1",
+        "pass y_true - 1, or use classes=[1, 2] if they are counted from 1",
         row=1,
     ),
     label(
@@ -135,7 +135,7 @@ NAMES = [
         lambda: cal.ece(CAT, P),
         "text labels require the names of the classes",
         "got 'cat'",
-        "pass pos_label to name the positive class or classes with the positive class last",
+        "pass pos_label to name the positive class, or pass classes with the positive class last",
         row=0,
     ),
     label(
@@ -265,7 +265,7 @@ ROWS = [
         "two ones",
         lambda: cal.ece(hot([1, 0, 1]), P3),
         "a one-hot row must have a single 1; got [1., 0., 1.]",
-        "pass soft=True if the labels are class proportions, or multilabel=True if a row can have several classes",
+        "pass soft=True if the labels are class proportions, or pass multilabel=True if a row can have several classes",
         row=2,
     ),
     label(
@@ -278,7 +278,7 @@ ROWS = [
         "shares without soft",
         lambda: cal.ece(hot([0.5, 0.3, 0.2]), P3),
         "a one-hot row must have a single 1; got [0.5, 0.3, 0.2]",
-        "pass soft=True if the labels are class proportions, or multilabel=True if a row can have several classes",
+        "pass soft=True if the labels are class proportions, or pass multilabel=True if a row can have several classes",
         row=2,
     ),
     label(

@@ -691,9 +691,9 @@ view = kind(InputTypeError, TypeError, "y_true")
 NAMES = [
     metric(
         "misspelt metric",
-        lambda: cal.catalogue["eec"],
-        "unknown metric 'eec'",
-        "did you mean 'ece', 'lse_ece' or 'eci'?",
+        lambda: cal.catalogue["breir"],
+        "unknown metric 'breir'",
+        "did you mean 'brier'?",
     ),
     metric(
         "unknown metric",

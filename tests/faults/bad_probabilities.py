@@ -182,7 +182,7 @@ SUMS = [
         "each row must sum to 1 within 0.001; got a sum of 2",
         SUM,
         RESCALE,
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
         row=0,
     ),
     probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "got a sum of 0.9", SUM, row=0),
@@ -244,7 +244,7 @@ LOGITS = [
         lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
         "each row must sum to 1 within 0.001; got a sum of 1.2",
         SUM,
-        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits",
         row=0,
     ),
     probability(

@@ -126,7 +126,7 @@ def test_top_k_of_many_classes_has_octaves() -> None:
         (
             {"metric": "eece"},
             UnknownMetricError,
-            r"metric: unknown metric 'eece'; did you mean 'ece', 'lse_ece' or 'vece'\?",
+            r"metric: unknown metric 'eece'; did you mean 'ece', 'lse_ece' or 'skde'\?",
         ),
         (
             {"metric": "ece"},

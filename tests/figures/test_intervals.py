@@ -108,7 +108,11 @@ def test_interval_pictures() -> None:
             r"edges: must increase from 0 to 1; got \[0, 0\.5\]; for example \[0, 0\.5, 1\]",
         ),
         ({"names": ["a"]}, ArgumentError, "names: expected 3 names, one for each band; got 1"),
-        ({"metric": "nonsense"}, UnknownMetricError, r"metric: unknown metric 'nonsense'; did you mean 'nses'\?"),
+        (
+            {"metric": "nonsense"},
+            UnknownMetricError,
+            r"metric: unknown metric 'nonsense'; `calibrant metrics` lists all metrics",
+        ),
         (
             {"lens": "classwise"},
             LensError,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.clinical import InternalValidation, OptimismCurve
 from calibrant.errors import ArgumentError, InputTypeError
-from calibrant.evaluation import InternalValidation, OptimismCurve
 
 AT = np.linspace(0.1, 0.9, 9)
 

@@ -330,7 +330,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         (
             {"metric": "eec"},
             UnknownMetricError,
-            r"metric: unknown metric 'eec'; did you mean 'ece', 'lse_ece' or 'eci'\?",
+            r"metric: unknown metric 'eec'; `calibrant metrics` lists all metrics",
         ),
         (
             {"over": "gamma"},

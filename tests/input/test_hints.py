@@ -245,7 +245,7 @@ def test_every_hint_is_a_warning_of_calibrant() -> None:
     ):
         assert issubclass(kind, InputWarning)
         assert issubclass(kind, CalibrantWarning)
-        assert getattr(cal, kind.__name__) is kind
+        assert getattr(cal.errors, kind.__name__) is kind
 
 
 def test_a_torch_model_that_ends_in_a_softmax() -> None:
@@ -258,8 +258,8 @@ def test_a_torch_model_that_ends_in_a_softmax() -> None:
         evaluate(torch.nn.Softmax(dim=1), batches)
     with pytest.warns(ProbabilitiesAsLogitsWarning):
         collect(torch.nn.Softmax(dim=1), batches).predictions()
-    found = evaluate(torch.nn.Softmax(dim=1), batches, output=lambda p: p.log())
-    assert found["nll"] == pytest.approx(evaluate(torch.nn.Identity(), batches)["nll"])
+    rows = collect(torch.nn.Softmax(dim=1), batches, output=lambda p: p.log())
+    assert evaluate(rows)["nll"] == pytest.approx(evaluate(torch.nn.Identity(), batches)["nll"])
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -103,11 +103,9 @@ def test_weights_of_both_kinds() -> None:
     counts = np.random.default_rng(1).integers(0, 4, 40)
     repeated = [np.repeat(part, counts, axis=0) for part in (x, mean, cov)]
     for metric in (nees, ecd_gaussian):
-        assert metric(cal.Predictions(x, mean, counts=counts), cov) == pytest.approx(metric(*repeated), rel=1e-12)
+        assert metric(x, mean, cov, counts=counts) == pytest.approx(metric(*repeated), rel=1e-12)
         assert metric(x, mean, cov, sample_weight=counts * 0.3) == pytest.approx(metric(*repeated), rel=1e-12)
-        assert metric(cal.Predictions(x, mean, counts=np.ones(40, int)), cov) == pytest.approx(
-            metric(x, mean, cov), rel=1e-14
-        )
+        assert metric(x, mean, cov, counts=np.ones(40, int)) == pytest.approx(metric(x, mean, cov), rel=1e-14)
     assert ecd_density([-1, -2, -5], 1, counts=[2, 1, 0]) == pytest.approx(1 / 3)
     assert ecd_density([-1, -2], [1, 1.5], sample_weight=[1, 3]) == pytest.approx(0.375)
 

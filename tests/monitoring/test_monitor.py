@@ -257,7 +257,7 @@ def test_bounds_hold_whatever_the_missing_labels_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["ignore", "negative"])
 def test_after_the_horizon_a_window_is_judged_anyway(tmp_path: Path, missing: str) -> None:
-    monitor = make(cal.Predictions(tmp_path, missing=missing), horizon="2d")
+    monitor = make(tmp_path, missing=missing, horizon="2d")
     send(monitor, slice(0, 120), np.where(YES == 1, 1.0, np.nan))
     assert monitor.advance("2026-01-07T23:59").tested == ()
     assert monitor.advance("2026-01-08").tested == ("2026-01-05",)
@@ -369,7 +369,7 @@ def test_the_interval_of_the_gap_of_one_row() -> None:
 
 
 def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
-    monitor = make(cal.Predictions(tmp_path, groups=["a", "b"]), drift_alpha=0.01)
+    monitor = make(tmp_path, groups=["a", "b"], drift_alpha=0.01)
     rng = np.random.default_rng(0)
     groups = np.where(np.arange(200) % 2, "a", "b")
     calm = monitor.update(None, rng.beta(2, 2, 200), when="2026-02-01", ids=range(200), groups=groups)
@@ -392,7 +392,7 @@ def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
 
 
 def test_a_group_is_one_however_a_file_spells_it(tmp_path: Path) -> None:
-    monitor = make(cal.Predictions(tmp_path, groups=[1, 2, "b", True]))
+    monitor = make(tmp_path, groups=[1, 2, "b", True])
     spellings: list[tuple[list[Any], list[Any]]] = [
         ([1.0, 1.0, 2.0], [1, 1, 2]),
         (["b", "b", "TRUE"], ["b", "b", True]),
@@ -480,14 +480,17 @@ def test_several_classes_by_name(tmp_path: Path, lens: str) -> None:
     some[::2] = None
     monitor.update(some, probs[100:], when="2026-01-01", ids=range(200))
     wanted = "top_label" if lens == "auto" else lens
-    words = {"lens": wanted, "classes": list(names)}
-    assert monitor.sketch("2026-01-01") == cal.Sketch.of(labels[101::2], probs[101::2], **words)
+
+    def sketch(y: Any, p: Any) -> cal.Sketch:
+        return cal.Sketch.of(cal.Predictions(y, p, classes=list(names)), lens=wanted)
+
+    assert monitor.sketch("2026-01-01") == sketch(labels[101::2], probs[101::2])
     monitor.add_labels(range(200), np.roll(labels[100:], 1))
     monitor.add_labels(range(200), labels[100:])
-    assert monitor.sketch("2026-01-01") == cal.Sketch.of(labels[100:], probs[100:], **words)
+    assert monitor.sketch("2026-01-01") == sketch(labels[100:], probs[100:])
     window = monitor.status().windows[0]
     assert window.calibration is not None
-    assert window.calibration.ece == cal.ece(cal.Sketch.of(labels[100:], probs[100:], **words))
+    assert window.calibration.ece == cal.ece(sketch(labels[100:], probs[100:]))
     assert len(window.scores.accuracy) == (2 if lens == "auto" else 0)
     with pytest.raises(LabelError, match="fox"):
         monitor.add_labels([0], ["fox"])

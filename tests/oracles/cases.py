@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from tests.calling import call
 
 STYLES = ("smooth", "ties", "edges", "sure", "dyadic")
 WEIGHTS = ("none", "counts", "eighths", "real")
@@ -311,4 +312,4 @@ def public_value(name: str, case: Case) -> float:
         options["norm"] = math.inf
     if isinstance(options.get("lens"), list):
         options["lens"] = cal.class_groups({f"group {g}": group for g, group in enumerate(options["lens"])})
-    return getattr(cal, name)(case.labels, case.probs, **options, **case.weights())
+    return call(getattr(cal, name), case.labels, case.probs, **options, **case.weights())

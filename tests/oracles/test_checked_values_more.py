@@ -189,7 +189,7 @@ def test_checked_value(metric: str, data: str, options: dict[str, Any], written:
     # A value written with fewer than nine decimals is exact; more were rounded.
     decimals = len(written.partition(".")[2])
     tolerance = 0.5 * 10.0**-decimals if decimals >= 9 else 1e-12
-    assert getattr(cal, metric)(*DATA[data], **options) == pytest.approx(float(written), abs=tolerance)
+    assert call(getattr(cal, metric), *DATA[data], **options) == pytest.approx(float(written), abs=tolerance)
 
 
 # How many bins the searches take.

@@ -81,7 +81,7 @@ def test_checked_values(name: str, data: Any, options: dict[str, Any], printed: 
 def test_checked_values_on_the_grid(data: Any, options: dict[str, Any], wanted: float) -> None:
     assert abs(call(cal.skde, *data, **options) - wanted) <= 1e-7
     # Without sharing scores between grid points the value is the printed one to its last digit.
-    assert abs(float(call(density_definitions.skde, *data, binned=False, **options)) - wanted) <= 1e-9
+    assert abs(float(density_definitions.skde(*data, binned=False, **options)) - wanted) <= 1e-9
 
 
 def widths_seen(data: Any) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""clinical_summary against rms::val.prob, pROC::ci.auc, stats::glm, prop.test and loess."""
+"""clinical.summary against rms::val.prob, pROC::ci.auc, stats::glm, prop.test and loess."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.evaluation import ClinicalSummary, clinical
+from calibrant.clinical import ClinicalSummary, performance
 from tests.r.common import SETS, data, values
 
 LISTED = (
@@ -30,7 +30,7 @@ def summary(name: str, column: str, smoother: str, level: float = 0.5) -> Clinic
 
 @pytest.fixture(autouse=True)
 def nothing_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clinical, "BOOTSTRAP", {})
+    monkeypatch.setattr(performance, "BOOTSTRAP", {})
 
 
 def entries(*parts: str) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from tests.calling import call
 from tests.r.common import Compute, compare, every_call, values
 
 # Closed forms and roots; the covariance of glm is that of the step before the last.
@@ -24,7 +25,7 @@ def ends(*metrics: str, **options: Any) -> Compute:
 
     def compute(d: Any) -> list[float]:
         given = {name: value(d) if callable(value) else value for name, value in options.items()}
-        found = [cal.interval(d.y, d.risk, metric=metric, **given) for metric in metrics]
+        found = [call(cal.interval, d.y, d.risk, metric=metric, **given) for metric in metrics]
         return [end for each in found for end in (each.low, each.high)]
 
     return compute

@@ -35,8 +35,8 @@ def errors(*metrics: str) -> Compute:
     """Standard errors with rows clustered by centre."""
 
     def compute(d: Any) -> list[float]:
-        options: dict[str, Any] = {"method": "sandwich", "groups": d.centre, "cluster": True}
-        found = [cal.interval(d.y, d.risk, metric=metric, **options) for metric in metrics]
+        rows = cal.Predictions(d.y, d.risk, groups=d.centre)
+        found = [cal.interval(rows, metric=metric, method="sandwich", cluster=True) for metric in metrics]
         return [(each.high - each.low) / 2 / Z for each in found]
 
     return compute

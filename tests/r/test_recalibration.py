@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
+from tests.calling import call
 from tests.r.common import Compute, compare, every_call
 
 # Both sides maximise the likelihood to convergence; what remains is rounding.
@@ -22,12 +23,12 @@ def weights(d: Any) -> Any:
 
 def detail(d: Any, method: str, *names: str, metric: str = "cox_slope", **options: Any) -> list[float]:
     """Entries of a test of intercept 0 and slope 1."""
-    found = cal.assess(d.y, d.risk, metric=metric, method=method, **options).detail
+    found = call(cal.assess, d.y, d.risk, metric=metric, method=method, **options).detail
     return [found[name] for name in names]
 
 
 def line(d: Any, **options: Any) -> list[float]:
-    return [metric(d.y, d.risk, **options) for metric in (cal.cox_intercept, cal.cox_slope)]
+    return [call(metric, d.y, d.risk, **options) for metric in (cal.cox_intercept, cal.cox_slope)]
 
 
 def limits(d: Any) -> list[float]:

@@ -560,8 +560,6 @@ def test_features_are_checked() -> None:
         fitted.predict_proba(p[:2], {"centre": ["a", "b"]})
     with pytest.raises(cal.errors.InputError, match="features: are required"):
         fitted.predict_proba(p[:2])
-    with pytest.raises(cal.errors.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
-        cal.recalibrate(cal.Predictions(y, p, features=given["age"]))
 
 
 # Coefficients, edges and knots under the same names

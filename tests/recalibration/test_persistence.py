@@ -152,7 +152,7 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
     "no map": (
         lambda d: d.pop("calibrant_map"),
         True,
-        r"map\.json: is not a calibrant calibrator; give a file written by calibrant\.save or `calibrant fit`",
+        r"map\.json: is not a calibrant calibrator; give a file that `calibrant fit` or the function save wrote",
     ),
 }
 

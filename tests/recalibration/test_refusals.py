@@ -211,12 +211,10 @@ def test_the_words_of_other_packages_are_translated() -> None:
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
         (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
-        (lambda: cal.ece(labels=y, probs=p), cal.errors.UnknownArgumentError, "labels: .*; use y_true"),
         (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
         (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
         (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
         (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
-        (lambda: cal.EqualWidth(n_bins=9), cal.errors.UnknownArgumentError, "n_bins: .* of EqualWidth; use bins"),
         (lambda: cal.BetaCalibration("abm").fit(p, y), cal.errors.ArgumentError, "got 'abm'; use parameters='abm'"),
         (
             lambda: cal.HistogramBinning(9).fit(p, y),

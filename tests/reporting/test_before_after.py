@@ -24,6 +24,7 @@ from calibrant.reporting.recalibration import calibrators_of
 from calibrant.reporting.specs import paper_colours
 from calibrant.reporting.tables import changes_table
 from calibrant.util.results import number
+from tests.calling import call
 
 RNG = np.random.default_rng(2)
 PROBS = RNG.random(400)
@@ -181,7 +182,7 @@ def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
 
 
 def means(y: object, p: object, **words: object) -> list[str]:
-    return means_of(cal.evaluate(y, p, metrics="ece", **words).header)  # type: ignore[arg-type]
+    return means_of(call(cal.evaluate, y, p, metrics="ece", **words).header)
 
 
 def test_means_speak_of_the_positive_class() -> None:

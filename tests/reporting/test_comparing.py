@@ -14,7 +14,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.errors import ArgumentError, ShapeError, UnknownArgumentError
+from calibrant.errors import ArgumentError, ShapeError
 from calibrant.inference.comparison import compare
 from calibrant.inference.multiplicity import adjust
 from calibrant.reporting import comparing
@@ -22,6 +22,7 @@ from calibrant.reporting.building import report
 from calibrant.reporting.comparing import ReportComparison, compare_reports
 from calibrant.reporting.recalibration import sampled_rows
 from calibrant.util.results import number
+from tests.calling import call
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(600)
@@ -169,8 +170,8 @@ def test_numbers_of_the_forms_are_the_same(models: ReportComparison) -> None:
 )
 def test_weights_and_confidences_are_passed_on(words: dict[str, Any]) -> None:
     two = {"one": SCORE, "other": SHARP}
-    found = compare_reports(LABELS, two, metrics=["ece"], **words)
-    theirs = compare(LABELS, two, metric="ece", n_resamples=200, rng=0, **words)
+    found = call(compare_reports, LABELS, two, metrics=["ece"], **words)
+    theirs = call(compare, LABELS, two, metric="ece", n_resamples=200, rng=0, **words)
     assert found.metrics[0].values == theirs.values
     assert found.metrics[0].differences[0].low == theirs.differences[0].low
 
@@ -263,7 +264,6 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
             ArgumentError,
             "y_true: the entry 'a' must be Predictions; pass y_prob by name as well",
         ),
-        (LABELS, MODELS, {"n_bins": 3}, UnknownArgumentError, "n_bins"),
     ],
 )
 def test_bad_calls_are_named(labels: Any, probs: Any, words: Any, error: type[Exception], says: str) -> None:

@@ -17,6 +17,7 @@ from calibrant.cli import main
 from calibrant.reporting.interactive import interactive
 from calibrant.reporting.overlay import PageSide, overlay
 from calibrant.util.results import number
+from tests.calling import call
 
 RNG = np.random.default_rng(12)
 SCORE = np.round(RNG.random(800), 2)
@@ -41,18 +42,19 @@ def binned(cells: dict[str, list[float]], bins: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("words", [{}, {"counts": np.arange(800) % 3}, {"sample_weight": np.linspace(0.1, 2, 800)}])
 def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) -> None:
     models = {"old": SCORE, "new": SCORE**2}
-    found = cal.reporting.compare_reports(LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
+    found = call(cal.reporting.compare_reports, LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == list(models)
     for side, scores in zip(data["sides"], models.values(), strict=True):
         for bins in (10, 15):
             mean_score, rate, ece = binned(side["series"][0]["cells"], bins)
-            curve = cal.calibration_curve(LABEL, scores, bins=bins, **words)
+            curve = call(cal.calibration_curve, LABEL, scores, bins=bins, **words)
             np.testing.assert_allclose(mean_score, curve.mean_score, rtol=0, atol=1e-12)
             np.testing.assert_allclose(rate, curve.rate, rtol=0, atol=1e-12)
-            assert ece == pytest.approx(cal.ece(LABEL, scores, bins=bins, **words), abs=1e-12)
-        assert ece == pytest.approx(cal.evaluate(LABEL, scores, metrics="ece", **words)["ece"], abs=1e-12)
-    (difference,) = cal.compare(LABEL, models, metric="brier", level=0.5, n_resamples=40, rng=0, **words).differences
+            assert ece == pytest.approx(call(cal.ece, LABEL, scores, bins=bins, **words), abs=1e-12)
+        assert ece == pytest.approx(call(cal.evaluate, LABEL, scores, metrics="ece", **words)["ece"], abs=1e-12)
+    theirs = call(cal.compare, LABEL, models, metric="brier", level=0.5, n_resamples=40, rng=0, **words)
+    (difference,) = theirs.differences
     assert f"{number(difference.difference)}</td>" in found.to_html()
 
 

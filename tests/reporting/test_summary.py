@@ -15,6 +15,7 @@ import pytest
 import calibrant as cal
 from calibrant.reporting import summary
 from calibrant.reporting.building import report
+from tests.calling import call
 
 RNG = np.random.default_rng(5)
 N = 3000
@@ -65,7 +66,7 @@ def test_few_rows_are_reported_from_the_rows() -> None:
 )
 def test_what_a_sketch_does_not_hold_is_reported_from_the_rows(keywords: dict[str, Any]) -> None:
     labels: Any = YES * 0.5 if keywords.get("soft") else YES
-    found = report(labels, keywords.pop("y_prob", SCORE), metrics=["ece"], recalibration=False, **keywords)
+    found = call(report, labels, keywords.pop("y_prob", SCORE), metrics=["ece"], recalibration=False, **keywords)
     assert found.provenance.sketch == ""
     assert found.provenance.rows == N
 
@@ -86,10 +87,11 @@ def test_metrics_of_whole_rows_have_the_values_of_the_rows() -> None:
 def test_several_groupings_and_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     by = {"region": REGION, "half": np.where(np.arange(N) < N / 2, 1, 2)}
     labels = np.where(YES == 1, "churn", "stay")
-    keywords: dict[str, Any] = {"classes": ["stay", "churn"], "metrics": ["ece", "pce"], "recalibration": False}
-    found = report(cal.Predictions(labels, SCORE, groups=by), **keywords)
+    predictions = cal.Predictions(labels, SCORE, groups=by, classes=["stay", "churn"])
+    keywords: dict[str, Any] = {"metrics": ["ece", "pce"], "recalibration": False}
+    found = report(predictions, **keywords)
     monkeypatch.setattr(summary, "MOST_ROWS", N)
-    rows = report(cal.Predictions(labels, SCORE, groups=by), **keywords)
+    rows = report(predictions, **keywords)
     assert found.outcome == rows.outcome == "churn"
 
     def groups(one: cal.Report) -> dict[str, tuple[int, float, float]]:

@@ -42,6 +42,7 @@ pytestmark = [
 
 import calibrant.spark as cs  # noqa: E402
 from calibrant.spark import executors  # noqa: E402
+from tests.calling import call  # noqa: E402
 from tests.sketches.test_warehouse import unfriendly  # noqa: E402
 
 ROWS = 3000
@@ -208,7 +209,7 @@ def test_every_form_of_columns(spark: Any, several: Any, columns: dict[str, Any]
     if prob == "narrow":
         y_prob = y_prob.astype(np.float32)
     more = {role: rows_of(several[columns[c]]) for role, c in (("groups", "by"), ("counts", "counts")) if c in columns}
-    expected = cal.Sketches.of(rows_of(several[columns["label"]]), y_prob, **more, **words)
+    expected = call(cal.Sketches.of, rows_of(several[columns["label"]]), y_prob, **more, **words)
     found = cs.sketch(frame(spark, several, [7, 2000, 993]), **columns, **words)
     assert found == expected
     assert found.to_bytes() == expected.to_bytes()
@@ -318,7 +319,7 @@ def test_confidences_and_words_of_predictions(monkeypatch: pytest.MonkeyPatch) -
     table = pa.table({"y": y, "p": p})
     words: dict[str, Any] = {"input": "confidence", "clip": True}
     found = filled(table, [3, 1], monkeypatch, label="y", prob="p", **words).sketches
-    assert found == cal.Sketches.of(y, p, **words)
+    assert found == call(cal.Sketches.of, y, p, **words)
     assert found.kind == "confidence"
     error = filled(table, [3, 1], monkeypatch, label="y", prob="p").error
     assert "got 1.0000001 in row 2 of partition 0" in str(error)

@@ -118,7 +118,7 @@ def test_soft_targets_equal_soft_labels(
     logits, y = batch(4, seed=2)
     shares = 0.7 * F.one_hot(y, 4).double() + 0.3 * torch.softmax(logits.flip(0), 1)
     probs = torch.softmax(logits, 1).numpy()
-    expected = getattr(cal, metric)(shares.numpy(), probs, soft=True, **metric_options)
+    expected = getattr(cal, metric)(cal.Predictions(shares.numpy(), probs, soft=True), **metric_options)
     assert loss_of(name)(logits, shares, **options).item() == pytest.approx(expected, abs=1e-9)
 
 

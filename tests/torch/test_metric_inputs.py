@@ -34,12 +34,12 @@ def test_the_automatic_lens_may_be_said() -> None:
 def test_options_that_sums_can_use_are_taken() -> None:
     rng = np.random.default_rng(0)
     probs, labels = rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400)
-    metric = CalibrationMetric("cwce", 3, bins=10, combine="max")
+    metric = CalibrationMetric("cwce", 3, bins=10, lens=cal.classwise(combine="max"))
     metric.update(torch.as_tensor(probs), torch.as_tensor(labels))
     assert float(metric.compute()) == pytest.approx(
         cal.cwce(labels, probs, bins=10, lens=cal.classwise(combine="max")), abs=1e-12
     )
-    weighed = CalibrationMetric("cwce", 3, class_weight=[0, 0, 1])
+    weighed = CalibrationMetric("cwce", 3, lens=cal.classwise(class_weight=[0, 0, 1]))
     weighed.update(torch.as_tensor(probs), torch.as_tensor(labels))
     assert float(weighed.compute()) == pytest.approx(cal.ece(labels == 2, probs[:, 2]), abs=1e-12)
 

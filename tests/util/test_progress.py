@@ -178,8 +178,8 @@ def test_rows_of_files_and_metrics_of_groups(
     (tmp_path / "rows.csv").write_text("y,p\n0,0.1\n1,0.4\n")
     assert steps_of(lambda: cal.scan(tmp_path / "rows.csv"), monkeypatch) == [[("rows read", 2, 0)]]
     assert steps_of(lambda: cal.scan(tmp_path / "rows.csv", progress=False), monkeypatch) == []
-    groups = {"by": [0, 1] * 4, "metrics": ["brier"]}
-    steps = steps_of(lambda: cal.evaluate([0, 1, 1, 0] * 2, [0.1, 0.8, 0.6, 0.3] * 2, **groups), monkeypatch)  # type: ignore[arg-type]
+    data = cal.Predictions([0, 1, 1, 0] * 2, [0.1, 0.8, 0.6, 0.3] * 2, groups=[0, 1] * 4)
+    steps = steps_of(lambda: cal.evaluate(data, metrics=["brier"]), monkeypatch)
     assert steps[0] == [("metrics", 1, 1)]
     assert steps[-1] == [("groups", 2, 2)]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import calibrant as cal
 
 from . import binned, smooth
-from .parts import SETUP, rows, words_of
+from .parts import SETUP, extras_of, rows
 
-__all__ = ["PICTURES", "SETUP", "Picture", "picture_of", "rows", "words_of"]
+__all__ = ["PICTURES", "SETUP", "Picture", "extras_of", "picture_of", "rows"]
 
 
 class Picture(NamedTuple):

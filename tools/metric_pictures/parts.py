@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.figures.base import diagonal, finish, legend
 from calibrant.figures.canvas import COLORS, PAPER_WIDTH, new_ax
 
-__all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
+__all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "extras_of", "legend", "rows", "shade", "square", "wide"]
 
 # Vermilion where scores are too high, blue where they are too low.
 OVER, UNDER = COLORS[5], COLORS[0]
@@ -55,7 +55,7 @@ def rows() -> Rows:
     return Rows(y, p, names["groups"], names["features"], score[order], right[order], order)
 
 
-def words_of(metric: cal.metrics.Metric) -> dict[str, Any]:
+def extras_of(metric: cal.metrics.Metric) -> dict[str, Any]:
     """Return the data that a metric needs besides labels and probabilities."""
     return {need: getattr(rows(), need) for need in metric.needs if need in ("groups", "features")}
 

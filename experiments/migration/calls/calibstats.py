@@ -78,7 +78,7 @@ FIGURES = drawn(
     ("cs.calibration_report(p, y)", "cal.evaluate(y, p)"),
     ("cs.bootstrap_ci(p, y, cs.ece)", 'cal.interval(y, p, metric="ece", method="percentile")'),
     ("cs.bootstrap_metrics(p, y, {...})", "cal.evaluate(y, p)"),
-    ("cs.compare_subgroups({...})", "cal.evaluate(y, p, groups=g)"),
+    ("cs.compare_subgroups({...})", "cal.evaluate(cal.Predictions(y, p, groups=g))"),
     (
         "cs.ece_difference_test(p, y, q, y, paired=True)",
         'cal.compare(y, {"a": p, "b": np.clip(p * 0.9, 0, 1)}, metric="ece")',

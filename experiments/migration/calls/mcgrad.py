@@ -54,7 +54,11 @@ CALLS = [
             "tied scores as above",
         ),
         ("metrics.soft_label_log_loss(y, p)", "cal.nll(y, p)", FLOOR),
-        ("metrics.soft_label_log_loss(np.clip(y, 0.1, 0.8), p)", "cal.nll(np.clip(y, 0.1, 0.8), p, soft=True)", FLOOR),
+        (
+            "metrics.soft_label_log_loss(np.clip(y, 0.1, 0.8), p)",
+            "cal.nll(cal.Predictions(np.clip(y, 0.1, 0.8), p, soft=True))",
+            FLOOR,
+        ),
         (
             "metrics.youdens_j(y, p)",
             "p[y == 1].mean() - p[y == 0].mean()",
@@ -117,7 +121,7 @@ FIGURES = drawn(
     "MCGrad",
     ("plotting.plot_global_calibration_curve(...)", "cal.reliability_diagram(y, p)"),
     ("plotting.plot_calibration_curve_by_segment(...)", 'cal.figures.reliability_panels(y, {"model": p})'),
-    ("plotting.plot_segment_calibration_errors(...)", "cal.evaluate(y, p, groups=g)"),
+    ("plotting.plot_segment_calibration_errors(...)", "cal.evaluate(cal.Predictions(y, p, groups=g))"),
     ("MulticalibrationError(df, ...)", "cal.dece"),
     (
         "calibration_free_normalized_entropy(y, p)",

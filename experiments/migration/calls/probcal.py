@@ -96,7 +96,7 @@ CALLS = [
         ),
         (
             "metrics.binomial_grade_test(y, p, np.digitize(p, [0.1, 0.3, 0.6]).astype(str)).p_exact",
-            "[g.pvalue for g in cal.inference.grade_tests(y, p, grades=np.digitize(p, [0.1, 0.3, 0.6]).astype(str)).grades]",
+            "[g.pvalue for g in cal.inference.grade_tests(cal.Predictions(y, p, groups=np.digitize(p, [0.1, 0.3, 0.6]).astype(str))).grades]",
             "calibrant adds the adjustment of Holm",
         ),
         (
@@ -173,7 +173,7 @@ CALLS = [
         ),
         (
             "metrics.jeffreys_grade_test(y, p, np.digitize(p, [0.1, 0.3, 0.6]).astype(str)).p_value",
-            '[g.pvalue for g in cal.inference.grade_tests(y, p, grades=np.digitize(p, [0.1, 0.3, 0.6]).astype(str), method="jeffreys").grades]',
+            '[g.pvalue for g in cal.inference.grade_tests(cal.Predictions(y, p, groups=np.digitize(p, [0.1, 0.3, 0.6]).astype(str)), method="jeffreys").grades]',
         ),
         ("metrics.spiegelhalter_z(y, p).p_value", 'cal.assess(y, p, metric="spiegelhalter_z", method="normal").pvalue'),
         (

@@ -41,6 +41,8 @@ VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
 # An argument with its value, and an argument that a remedy names after its verb or a problem as the other of two.
 ASSIGNMENT = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[[^]]*\]|[-\w.]+)""")
 MENTION = re.compile(r"\b(pass|drop|combined with|requires|satisfy) ([a-z_]+)\b")
+# Data that a remedy passes with the predictions.
+IN_PREDICTIONS = re.compile(r"\b(?:pass )?Predictions\(\.\.\., ([a-z]+)=\.\.\.\)")
 # Code of Python: a call, an index, an attribute, or the name of a class.
 CODE = re.compile(r"\w\(|\w\[|\b[a-z_]+\.[a-zA-Z_]+\b|\b[A-Z][a-z]+[A-Z]\w+|\b(y_true|y_prob)\b")
 PYTHON_ONLY = ("classes", "counts", "features", "format", "groups", "multilabel", "order", "pos_label", "soft", "words")
@@ -92,6 +94,7 @@ class OptionWording:
             value = match[2].strip("'\"[]").replace("', '", ",").replace(", ", ",")
             return option if value == "True" or option in VALUELESS else f"{option} {value}"
 
+        text = IN_PREDICTIONS.sub(r"pass \1", text)
         return MENTION.sub(mention, ASSIGNMENT.sub(assignment, text))
 
     def _remedy(self, remedy: str) -> str:

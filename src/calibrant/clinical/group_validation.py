@@ -711,7 +711,7 @@ def _validated(
         present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
-        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
+        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical.summary")
     notes = _boundary_notes(p, lens, chosen, edge)
     with warnings.catch_warnings():
         if notes:  # all rows have warned already
@@ -752,7 +752,7 @@ def _boundary_notes(p: Predictions, lens: Any, chosen: Mapping[str, Any], edge: 
     if edge == "drop":
         return (f"{some} and left out of intercept and slope",)
     return (
-        f'{some}: the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical_summary',
+        f'{some}: the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical.summary',
     )
 
 

@@ -99,7 +99,7 @@ class OptimismRow:
 
     Examples
     --------
-    >>> from calibrant.evaluation import OptimismRow
+    >>> from calibrant.clinical import OptimismRow
     >>> OptimismRow("cox_slope", 1.0, 1.0, 0.8, 0.2, 0.8, 200, 0.01).corrected
     0.8
     """
@@ -134,7 +134,7 @@ class OptimismCurve(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant.evaluation import OptimismCurve
+    >>> from calibrant.clinical import OptimismCurve
     >>> at = np.array([0.2, 0.8])
     >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]), "lowess")
     >>> curve.mean_error
@@ -336,7 +336,7 @@ def internal_validation(
 
     See Also
     --------
-    clinical_summary : Performance on a validation set, with intervals.
+    clinical.summary : Performance on a validation set, with intervals.
     calibrant.recalibrate : Choice of a calibrator by cross-validation.
 
     Notes

@@ -1,4 +1,4 @@
-"""clinical_summary: the performance of a risk model, with intervals, as a validation study reports it (the list of rms::val.prob and more)."""
+"""clinical.summary: the performance of a risk model, with intervals, as a validation study reports it (the list of rms::val.prob and more)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ BOOTSTRAP = {
 class ClinicalSummary(Result):
     """Performance of a risk model with confidence intervals.
 
-    Returned by `clinical_summary`; ``summary["slope"]`` is one row, `to_frame` has all of them.
+    Returned by `clinical.summary`; ``summary["slope"]`` is one row, `to_frame` has all of them.
 
     Parameters
     ----------
@@ -173,12 +173,12 @@ class ClinicalSummary(Result):
 
     See Also
     --------
-    clinical_summary : Create it.
+    clinical.summary : Create it.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
     >>> found["c"].value, found["C (ROC)"].method
     (0.75, 'DeLong')
     """
@@ -340,7 +340,7 @@ def summary(
     --------
     >>> import calibrant as cal
     >>> data = cal.inference.make_miscalibrated(1000, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> found = cal.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
     >>> slope = found["slope"]
     >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald

@@ -260,7 +260,7 @@ def survival_summary(
         Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
     edge : {"clip", "drop"}, default "clip"
         Risks within 1e-12 of 0 or 1 in the calibration intercept and slope: truncated at 1e-12 and 1 - 1e-12, where a few rows can
-        dominate the slope, or left out, as by `clinical_summary`.
+        dominate the slope, or left out, as by `clinical.summary`.
     missing
     level
     n_resamples : int, default 200
@@ -508,7 +508,7 @@ def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
             "intercept and slope", said, "limit the risks to a range inside (0, 1), or use edge='drop'"
         )
     )
-    drop = 'edge="drop" (on the command line --edge drop) leaves them out, as clinical_summary does'
+    drop = 'edge="drop" (on the command line --edge drop) leaves them out, as clinical.summary does'
     return [f"intercept and slope: {said}; {drop}"]
 
 

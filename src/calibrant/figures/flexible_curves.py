@@ -351,7 +351,7 @@ def flexible_calibration_curve(
     --------
     ici : Mean distance of the curve from the diagonal; `e50`, `e90` and `emax` are its quantiles.
     calibration_belt : Polynomial in the log-odds with a simultaneous band and a test.
-    clinical_summary : Performance of a risk model with intervals, of which three are in the legend.
+    clinical.summary : Performance of a risk model with intervals, of which three are in the legend.
     reliability_diagram : Bins, kernel regression, or isotonic regression with a simultaneous band.
 
     Notes
@@ -445,7 +445,7 @@ def _check_options(
 def _boundary_notes(view: View) -> tuple[str, ...]:
     sure = view.n - inside(view).n
     some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
-    return (f"{some} and left out of intercept and slope, as by clinical_summary",) if sure else ()
+    return (f"{some} and left out of intercept and slope, as by clinical.summary",) if sure else ()
 
 
 def _quantile(view: View, share: Any) -> Floats:
@@ -518,7 +518,7 @@ def _refit(
 
 
 def _estimates(view: View, level: float) -> list[Estimate]:
-    """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
+    """Calibration intercept at slope 1, calibration slope and C, as in `clinical.summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
     closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))

@@ -45,7 +45,7 @@ def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
                 ProbabilitiesAsLogitsWarning(
                     "y_prob",
                     LIKE_PROBABILITIES,
-                    "drop input='logit', or for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()",
+                    "drop input='logit', or use output=lambda p: p.log() in collect for a torch model that ends in a softmax",
                 )
             )
             return

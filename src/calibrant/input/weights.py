@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GroupError, InputError, InputTypeError, ShapeError, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
-
-if TYPE_CHECKING:
-    from .grouping import Grouping
 
 Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
@@ -26,44 +22,6 @@ FEW_CODES = 1 << 12
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
 # Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
-
-
-class RowData(NamedTuple):
-    """Weights, groups and features of the rows."""
-
-    weight: Array | None = None
-    weight_kind: WeightKind = "unit"
-    groups: Array | None = None
-    group_names: tuple[Any, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
-    """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
-    features: Array | None = None
-    present: Array | None = None
-    """Mask of the rows of positive weight; None if that are all."""
-
-
-def read_rows(values: Mapping[str, Any], n: int) -> RowData:
-    """Return the weights, groups and features of `n` rows, checked; `values` are the arguments by name."""
-    sample_weight, counts, groups, features = (
-        values["sample_weight"],
-        values["counts"],
-        values["groups"],
-        values["features"],
-    )
-    if sample_weight is None and counts is None and groups is None and features is None:
-        return RowData()
-    weight, kind = read_weights(sample_weight, counts, n)
-    present = None if weight is None or weight.all() else weight > 0
-    codes: Array | None = None
-    names: tuple[Any, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
-    if groups is not None:
-        from .grouping import note_unweighted, read_groupings
-
-        codes, names, groupings = read_groupings(groups, n, weight if kind == "counts" else None)
-        if present is not None and codes is not None:
-            groupings = note_unweighted(groupings, codes, present)
-    return RowData(weight, kind, codes, names, groupings, read_features(features, n), present)
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:

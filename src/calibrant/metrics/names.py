@@ -44,14 +44,14 @@ ENDINGS = (
 )
 # Names of the literature for what a function of calibrant computes, rather than a metric of it.
 FUNCTIONS = {
-    "auroc": ("AUC", "AUROC", "ROC AUC", "area under the ROC curve", "c-statistic", "concordance"),
-    "average_precision": ("AUPRC", "PR AUC", "average precision"),
+    "evaluation.auroc": ("AUC", "AUROC", "ROC AUC", "area under the ROC curve", "c-statistic", "concordance"),
+    "evaluation.average_precision": ("AUPRC", "PR AUC", "average precision"),
     "calibration_curve": ("calibration curve", "calibration map"),
-    "cumulative_diagram": ("cumulative difference plot", "CDP"),
-    "aurc": ("AURC", "area under the risk-coverage curve"),
-    "grouping_loss": ("grouping loss",),
-    "likert_error": ("Likert error",),
-    "nees": ("NEES", "ANEES", "normalised estimation error squared"),
+    "figures.cumulative_diagram": ("cumulative difference plot", "CDP"),
+    "decision.aurc": ("AURC", "area under the risk-coverage curve"),
+    "metrics.grouping_loss": ("grouping loss",),
+    "decision.likert_error": ("Likert error",),
+    "metrics.nees": ("NEES", "ANEES", "normalised estimation error squared"),
     "decompose": (
         "reliability",
         "resolution",
@@ -61,8 +61,13 @@ FUNCTIONS = {
         "calibration loss",
         "refinement loss",
     ),
-    "reliability": ("reliability diagram", "reliability plot", "reliability curve", "tilted-roof reliability diagram"),
-    "skill_score": ("skill score", "Brier skill score", "BSS"),
+    "figures.reliability": (
+        "reliability diagram",
+        "reliability plot",
+        "reliability curve",
+        "tilted-roof reliability diagram",
+    ),
+    "metrics.skill_score": ("skill score", "Brier skill score", "BSS"),
 }
 # Names of the literature for a metric with an option. Word order does not distinguish names, and here it would.
 WITH_OPTION = {

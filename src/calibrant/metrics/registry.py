@@ -210,6 +210,8 @@ class Metric:
         Identifier, the name of the metric in Python and on the command line.
     name : str
         Name in the literature.
+    cite : str
+        Key of the paper in ``references.json``.
     range : tuple of float
         Smallest and largest possible value.
     ideal : float or None
@@ -218,14 +220,14 @@ class Metric:
         Whether the metric is a strictly proper score.
     alternative : {"greater", "less", "two-sided"}, default "greater"
         Alternative hypothesis of a test of calibration with this metric.
-    needs : tuple of str
-        Data needed beyond labels and probabilities: ``"groups"``, ``"features"``, ``"labels"``.
-    instead : tuple of str
-        Data that may replace what is needed.
     lens : str, default "auto"
         Default lens.
     combine : {"mean", "sum", "max", "prevalence"}, default "mean"
         How the values of several classes are combined by default.
+    needs : tuple of str
+        Data needed beyond labels and probabilities: ``"groups"``, ``"features"``, ``"labels"``.
+    instead : tuple of str
+        Data that may replace what is needed.
     counts : bool, default True
         Whether `counts` is supported.
     importance : bool, default True
@@ -236,8 +238,6 @@ class Metric:
         Whether the metric can be computed from a sketch.
     ordinal : bool, default False
         Whether the metric uses the order of the classes.
-    cite : str
-        Key of the paper in ``references.json``.
     reads_log_odds : bool or callable, default False
         Whether the metric uses log-odds of the scores, which are truncated at 1e-12: always, or as a function of view and options, which can
         return what scores of 0 and 1 then mean, as text of the warning.

@@ -78,7 +78,7 @@ USE_CASES = {
         },
         "Errors that cancel in one number are visible in a calibration curve: plot it with its confidence intervals first, and read the "
         "numbers beside it.",
-        ("reliability", "calibration_curve", "calibration_band"),
+        ("figures.reliability", "calibration_curve", "inference.calibration_band"),
     ),
     "parameter-free": UseCase(
         "Is there any miscalibration, without choosing bins or bandwidths?",
@@ -129,8 +129,8 @@ USE_CASES = {
             "brier": "overall performance; report it scaled by the prevalence",
             "spiegelhalter_z": "as a test without groups, in place of the Hosmer-Lemeshow test",
         },
-        "clinical_summary computes all of them with intervals, and the C statistic; show the flexible calibration curve, and decision_curve "
-        "for clinical usefulness.",
-        ("clinical_summary", "decision_curve", "report", "tripod"),
+        "clinical.summary computes all of them with intervals, and the C statistic; show the flexible calibration curve, and the decision "
+        "curve for clinical usefulness.",
+        ("clinical.summary", "figures.decision_curve", "report", "reporting.tripod"),
     ),
 }

@@ -202,7 +202,7 @@ class Monitor:
         by : str, optional
             Column of the groups in files, as default of the command line.
         ood : mapping of str to array-like, frame or array-like of shape (N,), optional
-            Out-of-distribution scores of the reference rows, such as ``{"energy": ood_energy(logits)}``, which are watched
+            Out-of-distribution scores of the reference rows, such as ``{"energy": ood.energy(logits)}``, which are watched
             beside the predictions; every update must bring the same scores. One array is named ``"ood"``. The reference
             must then be rows.
         columns : mapping of str to str, optional

@@ -39,14 +39,15 @@ FAR_BEYOND = 2.0
 # Counts that sum to more rows than this are split by the multinomial distribution, without shuffling individual copies.
 MOST_SHUFFLED = 1 << 22
 BY_NUMBER = "pass class indices, from 0"
-# Arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
+# Remedies with arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
 REMEDIES = {
     "with label and prob": "pass a list, array, column or tensor",
-    "missing": "drop or fill these rows",
-    "normalize": "divide each row by its sum, or use input='logit' for the calibrator if these are logits",
-    "clip": "clip them to [0, 1] if this is rounding error",
-    "soft": BY_NUMBER,
-    "classes": BY_NUMBER,
+    "missing=": "drop or fill these rows",
+    "normalize=": "divide each row by its sum, or use input='logit' for the calibrator if these are logits",
+    "clip=": "clip them to [0, 1] if this is rounding error",
+    "soft=": BY_NUMBER,
+    "classes=": BY_NUMBER,
+    "pass classes": BY_NUMBER,
     "pos_label": BY_NUMBER,
 }
 

@@ -234,7 +234,7 @@ def report(
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
-        ``"clinical"`` for the validation of a risk model: the report opens with the table of `clinical_summary`, the flexible calibration
+        ``"clinical"`` for the validation of a risk model: the report opens with the table of `clinical.summary`, the flexible calibration
         curve, the distribution of the risks and the decision curve, and closes with the items of TRIPOD+AI.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.

@@ -144,13 +144,13 @@ def tripod(
     """Fill the items of the TRIPOD+AI statement that the results of a validation answer.
 
     TRIPOD+AI lists what a publication on a clinical prediction model reports. Sample size, number of events, performance measures with
-    their intervals and the methods behind them follow from a `clinical_summary`; all other items are listed with a question to the
+    their intervals and the methods behind them follow from a `clinical.summary`; all other items are listed with a question to the
     authors. The text is a draft to be edited: a filled item is not necessarily complete.
 
     Parameters
     ----------
     summary : ClinicalSummary
-        Result of `clinical_summary`.
+        Result of `clinical.summary`.
     outcome : str, optional
         Name of the outcome; by default that of the summary.
     model : str, optional
@@ -198,7 +198,7 @@ def tripod(
     """
     if not isinstance(summary, ClinicalSummary):
         raise InputTypeError(
-            "summary", f"expected the result of clinical_summary, got {type(summary).__name__}", "pass that result"
+            "summary", f"expected the result of clinical.summary, got {type(summary).__name__}", "pass that result"
         )
     for name, value in (("model", model), ("date", date)):
         if value is not None and not (isinstance(value, str) and value.strip()):

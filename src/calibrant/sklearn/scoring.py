@@ -13,8 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..errors import ArgumentError, UnknownArgumentError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..views.keywords import unknown_keyword
-from .responses import label_names, scores_of
+from ..views.keywords import DATA_KEYWORDS, unknown_keyword
+from .responses import FROM_ESTIMATOR, label_names, scores_of
 
 PRECISION = float(np.finfo(np.float64).eps)
 
@@ -30,7 +30,7 @@ class Scorer:
     metric : str
         Identifier of the metric.
     options : tuple of (str, object), default ()
-        Options of the metric, and the lens.
+        Options of the metric, the lens and the selection.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     metric : str or Metric
         Identifier or alias of a metric that needs labels and probabilities only.
     **options
-        Options of the metric, such as ``bins``, and ``lens``.
+        Options of the metric, such as ``bins``, and ``lens`` and ``where``.
 
     Returns
     -------
@@ -143,9 +143,12 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     found = metric if isinstance(metric, Metric) else catalogue[metric]
     if found.needs:
         raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
+    known = (*found.options, "lens", "where")
     for keyword, value in options.items():
-        if keyword not in (*found.options, "lens"):
-            raise unknown_keyword("scorer", keyword, value, [*found.options, "lens"])
+        if keyword in DATA_KEYWORDS:
+            raise UnknownArgumentError(keyword, "unexpected keyword of scorer", FROM_ESTIMATOR)
+        if keyword not in known:
+            raise unknown_keyword("scorer", keyword, value, known)
     found._split(options)  # the values of options are checked now, not after the first fold
     return Scorer(found.id, tuple(sorted(options.items())))
 

@@ -312,9 +312,10 @@ class SketchMetric(Metric):
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
         """Add another state, as `forward` and `merge_state` of torchmetrics do."""
-        if not torch.equal(incoming_state["settings"].to(self.settings.device), self.settings):
+        same_device = {name: value.to(getattr(self, name).device) for name, value in incoming_state.items()}
+        if not torch.equal(same_device["settings"], self.settings):
             raise InputTypeError("incoming_state", "comes from a metric with other settings")
-        super()._reduce_states(incoming_state)
+        super()._reduce_states(same_device)
         self._computed = None
         self._carry()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import calibrant as cal
@@ -75,8 +77,9 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
     if kind == "installation":
         return "The files are those of the wheel", "RECORD of the wheel"
     metric = catalogue[topic] if topic in set(catalogue) else None
+    path = _public_path(topic, row)
     if metric is None:
-        return f"cal.{topic}: {_first_line(getattr(cal, topic))}", f"docstring of cal.{topic}"
+        return f"cal.{path}: {_first_line(attrgetter(path)(cal))}", f"docstring of cal.{path}"
     if kind == "test":
         methods = ", ".join(metric.tests)
         return (
@@ -86,7 +89,13 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
     if kind == "interval":
         return f"cal.interval(metric='{topic}'): confidence interval", "docstring of cal.interval"
     doubt = "" if metric.certain else f" Definition: {metric.info.certainty}."
-    return f"cal.{topic}: {metric.summary}", f"docs/metrics/{topic}.md. {metric.reference}.{doubt}".replace("..", ".")
+    return f"cal.{path}: {metric.summary}", f"docs/metrics/{topic}.md. {metric.reference}.{doubt}".replace("..", ".")
+
+
+def _public_path(topic: str, row: Reference) -> str:
+    """Where the call of a row finds its function, such as ``decision.aurc``."""
+    called = re.search(rf"\bcal\.((?:\w+\.)*{topic})\(", row.call)
+    return called[1] if called else topic
 
 
 def _first_line(thing: Any) -> str:

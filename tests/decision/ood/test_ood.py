@@ -10,17 +10,9 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.decision.ood.detection import OodDetector, delong, ood_evaluate
-from calibrant.decision.ood.scores import (
-    OodKnn,
-    OodMahalanobis,
-    ood_energy,
-    ood_entropy,
-    ood_max_logit,
-    ood_msp,
-    ood_mutual_information,
-    ood_variance,
-)
+from calibrant.decision import ood
+from calibrant.decision.ood import OodDetector, OodKnn, OodMahalanobis
+from calibrant.decision.ood.detection import delong
 
 LOGITS = np.array([[2, 0, -1], [0.5, 0.4, 0.3], [5, 1, 1], [1, 1.2, -0.5]])
 MEMBERS = np.array([[[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], [[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]]])
@@ -35,13 +27,13 @@ def near(values: Any, expected: list[float]) -> None:
 
 
 def test_scores_of_outputs_have_their_checked_values() -> None:
-    near(ood_msp(LOGITS, input="logit"), [0.1562052655, 0.6328345989, 0.035336844, 0.5003533194])
-    near(ood_entropy(LOGITS, input="logit"), [0.5242666167, 1.0952872687, 0.1773236759, 0.9308405577])
-    near(ood_energy(LOGITS), [-2.1698460196, -1.5019428482, -5.0359762997, -1.8938540692])
-    near(ood_energy(LOGITS, temperature=2), [-2.9287375682, -2.5988908969, -5.4790895324, -2.8936689489])
-    near(ood_max_logit(LOGITS), [-2, -0.5, -5, -1.2])
-    near(ood_mutual_information(MEMBERS), [0.021901179, 0.1564194946])
-    near(ood_variance(MEMBERS), [0.015, 0.105])
+    near(ood.msp(LOGITS, input="logit"), [0.1562052655, 0.6328345989, 0.035336844, 0.5003533194])
+    near(ood.entropy(LOGITS, input="logit"), [0.5242666167, 1.0952872687, 0.1773236759, 0.9308405577])
+    near(ood.energy(LOGITS), [-2.1698460196, -1.5019428482, -5.0359762997, -1.8938540692])
+    near(ood.energy(LOGITS, temperature=2), [-2.9287375682, -2.5988908969, -5.4790895324, -2.8936689489])
+    near(ood.max_logit(LOGITS), [-2, -0.5, -5, -1.2])
+    near(ood.mutual_information(MEMBERS), [0.021901179, 0.1564194946])
+    near(ood.variance(MEMBERS), [0.015, 0.105])
 
 
 def test_identities_of_outputs() -> None:
@@ -49,49 +41,49 @@ def test_identities_of_outputs() -> None:
     z = rng.normal(size=(50, 5)) * 3
     probs = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     order = rng.permutation(5)
-    for score in (ood_msp, ood_entropy):
+    for score in (ood.msp, ood.entropy):
         np.testing.assert_allclose(score(probs), score(probs[:, order]), atol=1e-13)
         np.testing.assert_allclose(score(probs), score(z, input="logit"), atol=1e-12)
-    np.testing.assert_allclose(ood_energy(z), ood_max_logit(z) + np.log(probs.max(axis=1)), atol=1e-12)
-    np.testing.assert_allclose(ood_energy(z, temperature=1e-3), ood_max_logit(z), atol=2e-3)
-    np.testing.assert_allclose(ood_energy(z, temperature=1e5) + 1e5 * math.log(5), -z.mean(axis=1), atol=1e-3)
-    assert ood_entropy(np.full((1, 4), 0.25), relative=True) == pytest.approx(1)
-    assert ood_msp([0.3, 0.8]).tolist() == pytest.approx([0.3, 0.2])
-    assert ood_entropy([[1.0, 0.0]])[0] == 0
+    np.testing.assert_allclose(ood.energy(z), ood.max_logit(z) + np.log(probs.max(axis=1)), atol=1e-12)
+    np.testing.assert_allclose(ood.energy(z, temperature=1e-3), ood.max_logit(z), atol=2e-3)
+    np.testing.assert_allclose(ood.energy(z, temperature=1e5) + 1e5 * math.log(5), -z.mean(axis=1), atol=1e-3)
+    assert ood.entropy(np.full((1, 4), 0.25), relative=True) == pytest.approx(1)
+    assert ood.msp([0.3, 0.8]).tolist() == pytest.approx([0.3, 0.2])
+    assert ood.entropy([[1.0, 0.0]])[0] == 0
 
 
 def test_identities_of_ensembles() -> None:
     members = np.random.default_rng(0).dirichlet(np.ones(4), (6, 30))
-    assert (ood_mutual_information(members) >= 0).all()
-    assert ood_mutual_information(np.stack([members[0]] * 3)).max() < 1e-15
+    assert (ood.mutual_information(members) >= 0).all()
+    assert ood.mutual_information(np.stack([members[0]] * 3)).max() < 1e-15
     mean = members.mean(axis=0)
-    np.testing.assert_allclose(ood_variance(members), (members**2).sum(axis=2).mean(axis=0) - (mean**2).sum(axis=1))
-    np.testing.assert_allclose(ood_variance(members, mean=True) * 4, ood_variance(members))
+    np.testing.assert_allclose(ood.variance(members), (members**2).sum(axis=2).mean(axis=0) - (mean**2).sum(axis=1))
+    np.testing.assert_allclose(ood.variance(members, mean=True) * 4, ood.variance(members))
     entropy = stats.entropy(mean, axis=1) - stats.entropy(members, axis=2).mean(axis=0)
-    np.testing.assert_allclose(ood_mutual_information(members), entropy, atol=1e-13)
+    np.testing.assert_allclose(ood.mutual_information(members), entropy, atol=1e-13)
 
 
 def test_what_outputs_cannot_tell_is_refused() -> None:
     probs = np.random.default_rng(0).dirichlet(np.ones(4), 20)
-    for score in (ood_energy, ood_max_logit):
+    for score in (ood.energy, ood.max_logit):
         with pytest.raises(cal.errors.InputError, match="logits"):
             score(np.log(probs))
         with pytest.raises(cal.errors.InputError, match="probabilities"):
             score(probs)
-    for several in (ood_mutual_information, ood_variance):
+    for several in (ood.mutual_information, ood.variance):
         with pytest.raises(cal.errors.UndefinedMetricError, match="two members"):
             several([probs])
         with pytest.raises(cal.errors.ShapeError, match="shape"):
             several([probs, probs[:5]])
     with pytest.raises(cal.errors.ArgumentError, match="temperature"):
-        ood_energy(LOGITS, temperature=0)
+        ood.energy(LOGITS, temperature=0)
     with pytest.raises(
         cal.errors.InputTypeError,
-        match="y_prob: ood_msp requires a probability for each class; got confidence predictions",
+        match="y_prob: msp requires a probability for each class; got confidence predictions",
     ):
-        ood_msp(cal.Predictions([1], [0.7], input="confidence"))
+        ood.msp(cal.Predictions([1], [0.7], input="confidence"))
     with pytest.raises(cal.errors.ProbabilityError):
-        ood_msp([[0.7, 0.7]])
+        ood.msp([[0.7, 0.7]])
 
 
 def test_mahalanobis_has_its_checked_values() -> None:
@@ -175,12 +167,12 @@ def test_bad_features_are_named() -> None:
 
 
 def test_evaluation_has_its_checked_values() -> None:
-    found = ood_evaluate(INSIDE, OUTSIDE)
+    found = ood.evaluate(INSIDE, OUTSIDE)
     assert found.auroc == 0.8125
     assert found.auroc_error == pytest.approx(0.149652375, abs=5e-10)
     assert found.auroc_error**2 == pytest.approx(0.02239583333, abs=5e-12)
     near(found.auroc_interval, [0.3872227731, 0.9674433564])
-    plain = ood_evaluate(INSIDE, OUTSIDE, interval="wald").auroc_interval
+    plain = ood.evaluate(INSIDE, OUTSIDE, interval="wald").auroc_interval
     assert plain == pytest.approx((0.5191867349, 1.105813265), abs=5e-10)
     assert (found.aupr_out, found.aupr_in) == pytest.approx((0.7928571429, 0.8773809524), abs=5e-11)
     assert (found.fpr, found.threshold) == (0.5, 0.6)
@@ -192,7 +184,7 @@ def test_evaluation_is_the_literal_one(seed: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(seed)
     inside, outside = np.round(rng.normal(size=60), 1), np.round(rng.normal(1, 1, 40), 1)
-    found = ood_evaluate(inside, outside, n_resamples=10)
+    found = ood.evaluate(inside, outside, n_resamples=10)
     wins = (outside[:, None] > inside) + 0.5 * (outside[:, None] == inside)
     variance = wins.mean(axis=1).var(ddof=1) / 40 + wins.mean(axis=0).var(ddof=1) / 60
     assert delong(outside, inside) == pytest.approx((wins.mean(), variance), abs=1e-12)
@@ -200,15 +192,15 @@ def test_evaluation_is_the_literal_one(seed: int) -> None:
     assert found.aupr_out == pytest.approx(metrics.average_precision_score(kind, score))
     assert found.aupr_in == pytest.approx(metrics.average_precision_score(1 - kind, -score))
     assert found.fpr == (outside <= np.sort(inside)[56]).mean()
-    swapped = ood_evaluate(-outside, -inside, n_resamples=10, positive="out")
+    swapped = ood.evaluate(-outside, -inside, n_resamples=10, positive="out")
     assert swapped.auroc == pytest.approx(found.auroc)
     assert (swapped.fpr, swapped.threshold) == (found.fpr, -found.threshold)
 
 
 def test_all_told_apart_is_not_certain() -> None:
-    found = ood_evaluate([0, 1, 2], [3, 4, 5, 6])
+    found = ood.evaluate([0, 1, 2], [3, 4, 5, 6])
     assert (found.auroc, found.auroc_interval, found.auroc_error) == (1, (pytest.approx(0.025 ** (1 / 3)), 1), None)
-    assert ood_evaluate([3, 4, 5], [0, 1]).auroc_interval == (0, pytest.approx(1 - math.sqrt(0.025)))
+    assert ood.evaluate([3, 4, 5], [0, 1]).auroc_interval == (0, pytest.approx(1 - math.sqrt(0.025)))
 
 
 def test_intervals_cover() -> None:
@@ -217,7 +209,7 @@ def test_intervals_cover() -> None:
     auroc, fpr = stats.norm.cdf(1 / math.sqrt(2)), stats.norm.cdf(stats.norm.ppf(0.95) - 1)
     hits = np.zeros(2)
     for i in range(300):
-        found = ood_evaluate(rng.normal(size=300), rng.normal(1, 1, 200), rng=i, n_resamples=400)
+        found = ood.evaluate(rng.normal(size=300), rng.normal(1, 1, 200), rng=i, n_resamples=400)
         pairs = ((found.auroc_interval, auroc), (found.fpr_interval, fpr))
         hits += [low <= truth <= high for (low, high), truth in pairs]
     assert (hits >= stats.binom.ppf(0.001, 300, 0.93)).all()
@@ -237,9 +229,9 @@ def test_a_detector_learns_and_is_calibrated() -> None:
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=(300, 3)), rng.normal(1, 1, (200, 3))
     fitted = OodDetector().fit(inside, outside)
-    fresh = ood_evaluate(fitted.score(rng.normal(size=(1000, 3))), fitted.score(rng.normal(1, 1, (1000, 3))))
+    fresh = ood.evaluate(fitted.score(rng.normal(size=(1000, 3))), fitted.score(rng.normal(1, 1, (1000, 3))))
     assert fresh.auroc > 0.85
-    kept = ood_evaluate(fitted.inside_scores_, fitted.outside_scores_)
+    kept = ood.evaluate(fitted.inside_scores_, fitted.outside_scores_)
     assert abs(kept.auroc - fresh.auroc) < 0.06
     whole = np.concatenate([fitted.inside_scores_, fitted.outside_scores_])
     assert whole.mean() == pytest.approx(0.4, abs=1e-6)
@@ -255,7 +247,7 @@ def test_the_detector_is_penalised_logistic_regression() -> None:
     peer = linear.LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(z, np.repeat([0, 1], [80, 60]))
     np.testing.assert_allclose(fitted.beta, [peer.intercept_[0], *peer.coef_[0]], atol=1e-5)
     other = OodDetector(model=linear.LogisticRegression()).fit(inside, outside)
-    assert ood_evaluate(other.inside_scores_, other.outside_scores_).auroc > 0.6
+    assert ood.evaluate(other.inside_scores_, other.outside_scores_).auroc > 0.6
 
 
 def test_new_rows_are_tested() -> None:
@@ -273,7 +265,7 @@ def test_new_rows_are_tested() -> None:
 
 
 def test_results_speak() -> None:
-    found = ood_evaluate(INSIDE, OUTSIDE)
+    found = ood.evaluate(INSIDE, OUTSIDE)
     assert "fpr95" in repr(found)
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["measure"]) == ["auroc", "aupr_out", "aupr_in", "fpr95"]
@@ -282,7 +274,7 @@ def test_results_speak() -> None:
     assert "k=50" in repr(OodKnn())
     assert "folds=5" in repr(OodDetector())
     with pytest.raises(cal.errors.ArgumentError, match="positive"):
-        ood_evaluate(INSIDE, OUTSIDE, positive="yes")  # type: ignore[arg-type]
+        ood.evaluate(INSIDE, OUTSIDE, positive="yes")  # type: ignore[arg-type]
 
 
 def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:

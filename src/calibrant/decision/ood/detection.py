@@ -158,7 +158,7 @@ def evaluate(
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
+    >>> cal.decision.ood.evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
     0.8125
     """
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")

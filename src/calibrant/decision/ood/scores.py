@@ -51,7 +51,7 @@ def msp(y_prob: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
+    >>> cal.decision.ood.msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
     [0.25, 0.5]
     """
     return np.asarray(1 - _probabilities("msp", y_prob, input).max(axis=1))
@@ -81,7 +81,7 @@ def entropy(y_prob: Any, *, relative: bool = False, input: Literal["prob", "logi
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
+    >>> cal.decision.ood.entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
     [1.0, 0.0]
     """
     probs = _probabilities("entropy", y_prob, input)
@@ -118,7 +118,7 @@ def energy(logits: Any, *, temperature: float = 1.0) -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.energy([[3.0, 0.0], [0.5, 0.0]]).round(4).tolist()
+    >>> cal.decision.ood.energy([[3.0, 0.0], [0.5, 0.0]]).round(4).tolist()
     [-3.0486, -0.9741]
     """
     from scipy.special import logsumexp
@@ -151,7 +151,7 @@ def max_logit(logits: Any) -> Floats:
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.max_logit([[3.0, 0.0], [0.5, 0.0]]).tolist()
+    >>> cal.decision.ood.max_logit([[3.0, 0.0], [0.5, 0.0]]).tolist()
     [-3.0, -0.5]
     """
     return np.asarray(-_logits(logits).max(axis=1))
@@ -185,7 +185,7 @@ def mutual_information(members: Any, *, input: Literal["prob", "logit"] = "prob"
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.mutual_information([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    >>> cal.decision.ood.mutual_information([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
     [0.3681]
     """
     probs = _members(members, input, "mutual_information")
@@ -217,7 +217,7 @@ def variance(members: Any, *, mean: bool = False, input: Literal["prob", "logit"
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.variance([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    >>> cal.decision.ood.variance([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
     [0.32]
     """
     spread = _members(members, input, "variance").var(axis=0)
