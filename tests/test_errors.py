@@ -37,9 +37,9 @@ def test_the_location_is_rendered_from_the_row(place: dict[str, int | str], text
 def test_the_command_line_names_its_options_and_the_remedies_that_it_has() -> None:
     wording = OptionWording(["--prob", "--normalize", "--logits", "--by", "--method", "--classes"], ["--by=site"])
     remedy = "pass normalize=True to rescale, multilabel=True if the columns are independent, or input='logit' if these are logits"
-    error = ProbabilityError("y_prob", "must sum to 1", remedy, row=4, count=2)
+    error = ProbabilityError("y_prob", "must sum to 1", remedy)
     assert wording.render(error) == (
-        "--prob: must sum to 1, the first in row 4; use --normalize to rescale, or --logits if these are logits"
+        "--prob: must sum to 1; use --normalize to rescale, or --logits if these are logits"
     )
     assert (
         wording.render(ArgumentError("every", "cannot be combined with groups"))

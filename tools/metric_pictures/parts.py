@@ -24,7 +24,8 @@ SETUP = """\
 import numpy as np
 import calibrant as cal
 
-overconfident = cal.inference.simulation.by_group({"a": cal.inference.simulation.temperature(1.2), "b": cal.inference.simulation.temperature(2.5)})
+simulation = cal.inference.simulation
+overconfident = simulation.by_group({"a": simulation.temperature(1.2), "b": simulation.temperature(2.5)})
 sample = cal.inference.make_miscalibrated(600, warp=overconfident, distribution=(1, 1, 1), rng=0)
 y_true, y_prob, groups = sample.y_true, sample.y_prob, sample.groups
 rng = np.random.default_rng(1)

@@ -112,7 +112,7 @@ def judge(
     >>> from calibrant.reporting.recalibration import no_calibrators
     >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
     >>> judge(p, views_of(p, "binary"), no_calibrators(p, 0.95, "not requested"), 0).sentence
-    'Underconfident: mean confidence 65%, accuracy 100%. Statistically significant (p = 0.004).'
+    'Underconfident: mean confidence 65%, accuracy 100%. Statistically significant (p = 0.003).'
     """
     tested = _tested(views, seed)
     mean, other = _means(p, views, outcome)
