@@ -46,7 +46,7 @@ TASKS = (
     ),
     Task(
         "evaluate with intervals and tests, 10 000 binary rows",
-        ("evaluate", "binary.csv", "--interval", "0.95", "--assess"),
+        ("evaluate", "binary.csv", "--level", "0.95", "--assess"),
         ("binary.csv",),
         2,
     ),

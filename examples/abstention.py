@@ -29,7 +29,7 @@ def read(name: str) -> tuple[np.ndarray, np.ndarray]:
 def show(title: str, labels: np.ndarray, probs: np.ndarray, threshold: float) -> None:
     """Print coverage and accuracy at a threshold, with a confidence interval."""
     point = cal.decision.risk_coverage(labels, probs).at(threshold)
-    low, high = 1 - point.upper, 1 - point.lower
+    low, high = 1 - point.high, 1 - point.low
     print(
         f"  {title:<38} coverage {point.coverage:5.1%}, accuracy {1 - point.selective_risk:.1%} ({low:.1%} to {high:.1%})"
     )
@@ -45,11 +45,11 @@ def main() -> None:
     direction = "overconfident" if calibrator.temperature_ > 1 else "underconfident"
     print(f"temperature {calibrator.temperature_:.2f}: the model is {direction}\n")
     ready, tested = calibrator.predict_proba(probs[choose]), calibrator.predict_proba(p_test)
-    choice = cal.choose_threshold(labels[choose], ready, accuracy=TARGET, confidence_level=SURE)
+    choice = cal.choose_threshold(labels[choose], ready, accuracy=TARGET, guarantee=SURE)
     if choice.threshold is None:
-        print(choice.guarantee)
+        print(choice.statement)
         return
-    print(f"threshold {choice.threshold:.3f}: {choice.guarantee}\n")
+    print(f"threshold {choice.threshold:.3f}: {choice.statement}\n")
 
     print(f"on {len(y_test)} held-out rows:")
     show("all predictions", y_test, tested, 0.0)

@@ -65,7 +65,7 @@ def main() -> None:
     show("after", ct.evaluate(model, test, calibrator=temperature))
 
     calibrated = ct.CalibratedModule(model, temperature)  # images in, calibrated logits out
-    choice = cal.choose_threshold(ct.collect(calibrated, choose).predictions(), accuracy=0.9, confidence_level=0.9)
+    choice = cal.choose_threshold(ct.collect(calibrated, choose).predictions(), accuracy=0.9, guarantee=0.9)
     if choice.threshold is not None:
         point = cal.decision.risk_coverage(ct.collect(calibrated, test).predictions()).at(choice.threshold)
         print(

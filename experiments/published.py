@@ -126,12 +126,12 @@ def slope_interval(arrays: Arrays) -> list[float]:
 
 def mean_outcome(predictions: cal.Predictions) -> float:
     """Accuracy, where the outcome is whether the prediction was right."""
-    return float(cal.calibration_curve(predictions, bins=1, interval=None).rate[0])
+    return float(cal.calibration_curve(predictions, bins=1, level=None).rate[0])
 
 
 def mean_score(predictions: cal.Predictions) -> float:
     """Mean confidence."""
-    return float(cal.calibration_curve(predictions, bins=1, interval=None).mean_score[0])
+    return float(cal.calibration_curve(predictions, bins=1, level=None).mean_score[0])
 
 
 AFRICAN_AMERICAN = cal.select.group(1)

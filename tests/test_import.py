@@ -48,7 +48,7 @@ LISTS = "import calibrant as cal; y, p = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]; "
         "import calibrant; dir(calibrant); repr(calibrant.catalogue); help",
         LISTS + "cal.ece(y, p); cal.brier(y, p); cal.cwce(y, p); cal.gece(y, p); cal.catalogue['log loss'](y, p)",
         LISTS + "cal.ece(cal.Predictions(y, p, sample_weight=[1, 2, 3, 4], groups=list('abab')), binning='equal_mass')",
-        LISTS + "cal.calibration_curve(y, p, interval=None)",
+        LISTS + "cal.calibration_curve(y, p, level=None)",
         LISTS + "cal.evaluate(y, p)",
         LISTS + "import numpy as np; cal.ece(np.array(y), np.array(p, np.float32))",
     ],
@@ -72,7 +72,7 @@ def test_import_alone_does_not_even_load_numpy() -> None:
         ),
         (LISTS + "import polars as pl; cal.ece(pl.Series(y), pl.Series(p))", {"polars", "narwhals"}),
         (
-            LISTS + "import polars as pl; pl.Series(y); type(cal.calibration_curve(y, p, interval=None).to_frame())",
+            LISTS + "import polars as pl; pl.Series(y); type(cal.calibration_curve(y, p, level=None).to_frame())",
             {"polars", "narwhals"},
         ),
         (LISTS + "cal.calibration_curve(y, p)", {"scipy"}),

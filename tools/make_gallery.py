@@ -120,7 +120,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "clopper_pearson",
             "Clopper-Pearson intervals",
             "The default: each interval covers the true rate of its bin with at least the given level, also in bins with few rows.",
-            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="clopper_pearson", interval=0.99).plot()',
+            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="clopper_pearson", level=0.99).plot()',
         ),
         Entry(
             "bootstrap",

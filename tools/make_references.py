@@ -309,7 +309,7 @@ ASSESS = "cal.assess(y, risk, metric='{}', method='{}'{})"
 ENDS = "[(i := cal.interval(y, risk, metric='{}', method='{}'{})).low, i.high]"
 BOTH = "[(i := cal.interval({1}, metric='cox_intercept', {0})).low, i.high, (j := cal.interval({1}, metric='cox_slope', {0})).low, j.high]"
 BINS = "(c := cal.calibration_curve(y, risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], interval={}, method='{}'))"
-LIMITS = f"np.concatenate([{BINS}.lower[full := c.weight > 0], c.upper[full]])"
+LIMITS = f"np.concatenate([{BINS}.low[full := c.weight > 0], c.high[full]])"
 GRADES = "[g.{} for g in cal.inference.grade_tests(cal.Predictions(y, risk, groups=centre){}).grades]"
 GREATER = "tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value)"
 ISOTONIC = "cal.IsotonicCalibration().fit(risk, y).predict_proba(risk)[:, 1]"
@@ -535,7 +535,7 @@ INLINE = {
     "corp": "[(d := {}).miscalibration, d.discrimination, d.uncertainty]",
     "ends": "[(i := {}).low, i.high]",
     "tested": "[(t := {}).statistic, t.pvalue, t.detail['degree']]",
-    "limits": "np.concatenate([(b := {}).risk, b.lower[1], b.upper[1], b.lower[0], b.upper[0]])",
+    "limits": "np.concatenate([(b := {}).risk, b.low[1], b.high[1], b.low[0], b.high[0]])",
 }
 # A call of calibrant alone, without tensors.
 USABLE = r"(?!.*cal\.torch)(?!.*\btop\()(?=.*\bcal\.)"

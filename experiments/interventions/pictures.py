@@ -140,7 +140,7 @@ def stability(results: Results) -> Any:
     kept["same_as"] = tuple(kept["same_as"]) if "same_as" in kept else (None,) * len(kept["values"])
     kept["region"] = None if kept["region"] is None else tuple(kept["region"])
     nothing = np.full(len(kept["values"]), np.nan)
-    kept = {**dict.fromkeys(("by_chance", "chance_lower", "chance_upper"), nothing), **kept}
+    kept = {**dict.fromkeys(("by_chance", "chance_low", "chance_high"), nothing), **kept}
     axes = StabilityDiagram(**{**kept, "plateau": float(kept["plateau"])}).plot(axes_of(2, 4.0))
     axes[0].set_ylabel("full error", fontsize=8)
     axes[1].yaxis.set_minor_formatter(NullFormatter())

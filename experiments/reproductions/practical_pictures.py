@@ -166,9 +166,7 @@ def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
     figure, axes = axes_of(1, len(curves), 9.0, 3.4)
     for ax, (name, curve) in zip(axes, curves.items(), strict=True):
         x = np.array(curve["gamma"])
-        ax.fill_between(
-            x, curve["lower"], curve["upper"], color=COLORS[0], alpha=0.2, linewidth=0, label="bootstrap, 95%"
-        )
+        ax.fill_between(x, curve["low"], curve["high"], color=COLORS[0], alpha=0.2, linewidth=0, label="bootstrap, 95%")
         ax.plot(x, curve["mean"], color=COLORS[0], marker="o", markersize=4, label="bootstrap mean")
         ax.plot(x, curve["value"], color=COLORS[1], marker="s", markersize=4, label="the rows as they are")
         ax.plot(x, curve["chance"], color="black", linestyle=":", label="by chance")
@@ -188,7 +186,7 @@ def fraction_curves(fractions: list[float], curves: dict[str, dict[str, Any]], p
     for place, (name, curve) in enumerate(curves.items()):
         look: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.2}
         axes[0].plot(fractions, curve["mean"], **look, label=name)
-        axes[0].fill_between(fractions, curve["lower"], curve["upper"], color=COLORS[place], alpha=0.12, linewidth=0)
+        axes[0].fill_between(fractions, curve["low"], curve["high"], color=COLORS[place], alpha=0.12, linewidth=0)
         axes[1].plot(fractions, curve["spread"], **look)
     axes[0].set_ylabel("calibration error, mean and 95%", fontsize=8)
     axes[1].set_ylabel("standard deviation", fontsize=8)

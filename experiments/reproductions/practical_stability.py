@@ -51,14 +51,14 @@ def redrawn(p: cal.Predictions, lens: str, gamma: float, fractions: tuple[float,
     """
     options: dict[str, Any] = {"binning": cal.KDTree(gamma=gamma), "lens": lens_words(lens), "n_resamples": draws}
     shown = stability_diagram(p, metric="gece", over="fraction", values=fractions, rng=0, **options)
-    names = {"mean": shown.metric_value, "spread": shown.spread, "lower": shown.lower, "upper": shown.upper}
+    names = {"mean": shown.metric_value, "spread": shown.spread, "low": shown.low, "high": shown.high}
     return {name: values.tolist() for name, values in names.items()}
 
 
 def over_gamma(p: cal.Predictions, lens: str, gammas: tuple[float, ...], draws: int) -> dict[str, Any]:
     """At each gamma: the error of all rows, that of labels drawn from the probabilities, and the bootstrap."""
     found: dict[str, Any] = {"gamma": list(gammas), "value": [], "chance": [], "mean": [], "spread": []}
-    found |= {"lower": [], "upper": []}
+    found |= {"low": [], "high": []}
     for gamma in gammas:
         tree = cal.KDTree(gamma=gamma)
         found["value"].append(cal.gece(p, lens=lens_words(lens), binning=tree))
@@ -142,7 +142,7 @@ def gamma_lines(curve: dict[str, Any]) -> list[list[Any]]:
         [
             f"gamma = 2^{np.log2(gamma):.0f}",
             *(round(curve[key][place], 4) for key in ("value", "chance", "mean")),
-            f"{curve['lower'][place]:.4f} to {curve['upper'][place]:.4f}",
+            f"{curve['low'][place]:.4f} to {curve['high'][place]:.4f}",
             round(curve["spread"][place], 4),
             growth[place],
         ]

@@ -247,8 +247,8 @@ def analysis_part(data: Path, pictures: Path) -> Part:
     diagram.plot(ax)
     ax.set_title("Llama 3.1 70B on MMLU, top answer", fontsize=10)
     figure.savefig(pictures / "survey_analysis.png", dpi=100)
-    timid = int((diagram.lower > diagram.mean_score).sum())
-    sure = int((diagram.upper < diagram.mean_score).sum())
+    timid = int((diagram.low > diagram.mean_score).sum())
+    sure = int((diagram.high < diagram.mean_score).sum())
     filled = int((diagram.table.weight > 0).sum())
     esce, ece = float(cal.esce(rows.y, rows.p)), float(cal.ece(rows.y, rows.p))
     found = [

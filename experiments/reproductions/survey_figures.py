@@ -86,10 +86,10 @@ def bars_hold(small: bool) -> dict[str, float]:
         diagram = cal.figures.reliability(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
         cell = np.minimum(np.ceil(drawn.y_prob * BINS).astype(int) - 1, BINS - 1)
         truth = np.bincount(cell, drawn.truth, BINS) / np.bincount(cell, minlength=BINS)
-        held.append((diagram.lower <= truth) & (truth <= diagram.upper))
+        held.append((diagram.low <= truth) & (truth <= diagram.high))
         falls.append(bool((np.diff(diagram.rate) < 0).any()))
         below.append(float(np.mean(diagram.rate < diagram.mean_score)))
-        width.append((diagram.upper - diagram.lower) / 2)
+        width.append((diagram.high - diagram.low) / 2)
     share, spread = np.mean(held, axis=0), np.mean(width, axis=0)
     return {
         "held": float(share.mean()),
@@ -142,7 +142,7 @@ def real_coverage(whole: Rows, small: bool) -> Row:
         rest = cal.figures.reliability(*whole.take(order[ROWS:]), bins=BINS)
         full = rest.table.weight > 30 if len(rest.table.weight) == len(few.table.weight) else None
         if full is not None:
-            held += ((few.lower <= rest.rate) & (rest.rate <= few.upper))[full].tolist()
+            held += ((few.low <= rest.rate) & (rest.rate <= few.high))[full].tolist()
     what = "ResNet-110: share of 95% intervals of 500 rows that hold the rate of the other 9 500"
     return Row(what, None, float(np.mean(held)), note="Clopper-Pearson intervals hold 0.95 or more")
 

@@ -89,10 +89,10 @@ def bins_of(cells: Cells) -> dict[str, tuple[Floats, Floats, Floats]]:
     top = cal.calibration_curve(
         cal.Predictions(right, confidence, soft=True, counts=size),
         binning=confidence_bins(cells.classes),
-        interval=None,
+        level=None,
     )
     wrong = cal.calibration_curve(
-        cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count), bins=BINS, interval=None
+        cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count), bins=BINS, level=None
     )
     sums = cells.stated.reshape(cells.classes, BINS, -1).sum(axis=2)
     ranks = cells.ranks.reshape(BINS, CELLS // BINS, -1).sum(axis=1).T

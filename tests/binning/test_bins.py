@@ -74,8 +74,8 @@ def test_single_precision_scores_are_widened_exactly_and_compared() -> None:
 def test_equal_width_on_a_range() -> None:
     rule = EqualWidth(5, range=(0.5, 1))
     table = rule.table(view([0.5, 0.6, 0.61, 1.0]))
-    assert table.low == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9])
-    assert table.high == pytest.approx([0.6, 0.7, 0.8, 0.9, 1.0])
+    assert table.left == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9])
+    assert table.right == pytest.approx([0.6, 0.7, 0.8, 0.9, 1.0])
     assert table.rows.tolist() == [2, 1, 0, 0, 1]
     assert cal.ece([0, 1], [0.5, 0.9], binning=rule) == pytest.approx(0.3)
     with pytest.raises(LensError, match=r"binning: the range \(0\.5, 1\) excludes 1 of 2 scores, such as 0\.4; widen"):
@@ -109,7 +109,7 @@ def test_confidences_in_bins_from_1_over_k(classes: int) -> None:
     assert cal.ece(y, p, binning="equal_width:1/K", **words) == cal.ece(y, p, binning=rule, **words)
     assert cal.ece(y, p, binning=f"equal_width:{1 / classes!r},1", **words) == cal.ece(y, p, binning=rule, **words)
     table = cal.calibration_curve(y, p, binning="equal_width:1/K", **words).table
-    assert (table.low[0], table.high[-1], len(table)) == (1 / classes, 1, 10)
+    assert (table.left[0], table.right[-1], len(table)) == (1 / classes, 1, 10)
     assert math.fsum(table.share * np.abs(table.gap)) == pytest.approx(expected, abs=1e-12)
     single = p.astype(np.float32)  # 1/100 in float32 is less than 1/100
     assert cal.ece(y, single, binning="equal_width:1/K", **words) == pytest.approx(expected, abs=2 / 217 + 1e-6)
@@ -129,7 +129,7 @@ def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
     words: dict[str, Any] = {"bins": 10, "binning": "equal_width:1/K"}
     value = cal.ece(y, p, **words)
     drawn = cal.figures.reliability(y, p, **words)
-    assert drawn.table.low[0] == 0.25
+    assert drawn.table.left[0] == 0.25
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
     assert cal.decompose(y, p, lens="top_label", **words).reliability >= 0
     found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], **words)
@@ -195,8 +195,8 @@ def test_equal_mass_without_ties_is_the_floor_rule() -> None:
     score = [0.9, 0.1, 0.3, 0.2, 0.8, 0.5, 0.4]
     table = EqualMass(3).table(view(score))
     assert table.rows.tolist() == [3, 2, 2]
-    assert table.high.tolist() == [0.3, 0.5, 1.0]
-    assert table.low.tolist() == [0.0, 0.3, 0.5]
+    assert table.right.tolist() == [0.3, 0.5, 1.0]
+    assert table.left.tolist() == [0.0, 0.3, 0.5]
     assert cells(EqualMass(3), score) == [2, 0, 0, 0, 2, 1, 1]
 
 
@@ -287,7 +287,7 @@ def test_counts_are_repeated_rows() -> None:
     p, y, counts = rng.random(50), rng.integers(0, 2, 50), rng.integers(0, 4, 50)
     one = cal.calibration_curve(cal.Predictions(y, p, counts=counts))
     many = cal.calibration_curve(np.repeat(y, counts), np.repeat(p, counts))
-    for name in ("weight", "rate", "mean_score", "lower", "upper"):
+    for name in ("weight", "rate", "mean_score", "low", "high"):
         assert getattr(one, name) == pytest.approx(getattr(many, name), nan_ok=True, abs=1e-14)
 
 
@@ -480,12 +480,12 @@ def test_intervals_agree_with_scipy(method: str, name: str, level: float) -> Non
     rng = np.random.default_rng(2)
     p = rng.random(200)
     y = np.where(p < 0.1, 0, np.where(p > 0.9, 1, rng.random(200) < p)).astype(int)
-    curve = cal.calibration_curve(y, p, bins=10, interval=level, method=method)
+    curve = cal.calibration_curve(y, p, bins=10, level=level, method=method)
     assert (curve.rate[0], curve.rate[-1]) == (0, 1)
     for k in range(10):
         hits, n = int(curve.table.positives[k]), int(curve.table.rows[k])
         expected = stats.binomtest(hits, n).proportion_ci(level, method=name)
-        assert (curve.lower[k], curve.upper[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        assert (curve.low[k], curve.high[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
@@ -508,16 +508,16 @@ def test_importance_weights_use_the_effective_size() -> None:
 
 def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
     y, p = [0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0]
-    curve = cal.calibration_curve(y, p, bins=4, interval=0.9, method="wilson")
+    curve = cal.calibration_curve(y, p, bins=4, level=0.9, method="wilson")
     assert (len(curve), curve.lens, curve.level, curve.method) == (4, "binary", 0.9, "wilson")
     assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% Wilson intervals)"
     assert len(repr(curve).splitlines()) == 6
     assert "<p>Calibration curve (binary, 90% Wilson intervals)</p>" in curve._repr_html_()
     found = curve.to_dict()
-    assert (found["lower"][1], found["upper"][1], found["rate"][1]) == (None, None, None)
-    assert list(curve.to_frame().columns)[-2:] == ["lower", "upper"]
-    bare = cal.calibration_curve(y, p, bins=4, interval=None)
-    assert np.isnan(bare.lower).all()
+    assert (found["low"][1], found["high"][1], found["rate"][1]) == (None, None, None)
+    assert list(curve.to_frame().columns)[-2:] == ["low", "high"]
+    bare = cal.calibration_curve(y, p, bins=4, level=None)
+    assert np.isnan(bare.low).all()
     assert repr(bare).splitlines()[0] == "Calibration curve (binary)"
 
 

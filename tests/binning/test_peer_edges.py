@@ -75,7 +75,7 @@ def test_the_score_one_has_a_bin_of_its_own_where_it_has_one_elsewhere() -> None
         rule = EqualWidth(10, closed="left", edges=edges)
         table = rule.table(cal.views.View(np.array([0.95, 1.0]), np.array([1, 0], np.uint8)))
         assert table.rows.tolist() == [0] * 9 + [1, 1]
-        assert table.low[-1] == pytest.approx(1) == table.high[-1]
+        assert table.left[-1] == pytest.approx(1) == table.right[-1]
         assert cal.ece([1, 0], [0.95, 1.0], binning=rule) == pytest.approx(0.525)
         with pytest.raises(ArgumentError, match=f"closed: edges='{edges}' requires closed='left'; got 'right'"):
             EqualWidth(10, edges=edges)
@@ -96,7 +96,7 @@ def test_linspace_on_a_range() -> None:
     table = EqualWidth(7, range=(0.3, 1), edges="linspace").table(
         cal.views.View(np.array([0.3, 0.4, 1.0]), np.array([1, 0, 1], np.uint8))
     )
-    assert table.high.tolist() == np.linspace(0.3, 1, 8)[1:].tolist()
+    assert table.right.tolist() == np.linspace(0.3, 1, 8)[1:].tolist()
     assert table.rows.sum() == 3
 
 

@@ -42,7 +42,7 @@ def many_case(n: int = 1500, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
 
 def quick_report(y: Any, p: Any, **words: Any) -> Report:
     """A report without anything that takes long, and with an invented row in each table that would be empty."""
-    found = report(y, p, metrics=["ece", "brier"], recalibration=False, interval=None, n_resamples=19, **words)
+    found = report(y, p, metrics=["ece", "brier"], recalibration=False, level=None, n_resamples=19, **words)
     tried = (
         CalibratorRow("none", False, 0.61, 0.0, None, None, 0.07, None),
         CalibratorRow("temperature", True, 0.59, 0.02, 0.015, 0.025, 0.005, 0.93),
@@ -94,7 +94,7 @@ def with_name(found: Report, name: str) -> Report:
         metrics=replace(found.metrics, rows=metrics),
         weaknesses=replace(found.weaknesses, entries=weak, notes=(name,)),
         recalibration=replace(found.recalibration, entries=calibrators, description=name),
-        threshold=replace(found.threshold, guarantee=name, notes=(name,)),
+        threshold=replace(found.threshold, statement=name, notes=(name,)),
         provenance=origin,
     )
 

@@ -146,7 +146,7 @@ def test_cells_give_the_library_s_ece_for_every_divisor() -> None:
 
 
 def test_specs_name_only_their_own_fields() -> None:
-    known = {"mean_score", "rate", "lower", "upper", "side", "share", "low", "high", "rows", "threshold", "value", "what", "from", "to", "at", "place", "colour", "dash", "shape"}  # fmt: skip
+    known = {"mean_score", "rate", "low", "high", "side", "share", "left", "right", "rows", "threshold", "value", "what", "from", "to", "at", "place", "colour", "dash", "shape"}  # fmt: skip
     found = set()
 
     def walk(part: object) -> None:

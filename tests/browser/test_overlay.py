@@ -41,7 +41,7 @@ def small(found: ReportComparison, reports: list[Report]) -> ReportComparison:
 
 @pytest.fixture(scope="module")
 def models() -> ReportComparison:
-    return compare_reports(LABEL, MODELS, metrics=["brier"], interval=0.8, n_resamples=50)
+    return compare_reports(LABEL, MODELS, metrics=["brier"], level=0.8, n_resamples=50)
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,10 @@ def test_models_over_each_other_are_those_of_the_library(
             )
             shown = page.run(DRAWN)
             for place, scores in enumerate(MODELS.values()):
-                curve = cal.calibration_curve(LABEL, scores, bins=bins, interval=0.8)
+                curve = cal.calibration_curve(LABEL, scores, bins=bins, level=0.8)
                 full = curve.weight > 0
                 points = [point for point in shown["lines"] if point["place"] == place]
-                for key in ("mean_score", "rate", "lower", "upper"):
+                for key in ("mean_score", "rate", "low", "high"):
                     expected = getattr(curve, key)[full]
                     np.testing.assert_allclose([point[key] for point in points], expected, rtol=0, atol=1e-12)
                 shares = [step["share"] for step in shown["steps"] if step["place"] == place]
@@ -108,7 +108,7 @@ def test_models_over_each_other_are_those_of_the_library(
 def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
     """The selected lens is that of all sides."""
     flat = (MANY_PROB + 0.25) / 2
-    found = compare_reports(MANY_LABEL, {"a": MANY_PROB, "b": flat}, metrics=["brier"], interval=0.5, n_resamples=20)
+    found = compare_reports(MANY_LABEL, {"a": MANY_PROB, "b": flat}, metrics=["brier"], level=0.5, n_resamples=20)
     with browser.page(found.save(tmp_path / "many.html")) as page:
         page.run("calibrantReport.ready")
         page.run("(e => { e.value = '3'; e.dispatchEvent(new Event('change')) })(document.getElementById('lens'))")

@@ -35,15 +35,15 @@ def compare(shown: dict[str, Any], view: View, binning: str, bins: int) -> None:
     table = bin_table(view, binning, bins)  # type: ignore[arg-type]
     lower, upper = table.interval(0.95, "clopper_pearson")
     full = table.weight > 0
-    for key, expected in {"rows": table.weight, "low": table.low, "high": table.high}.items():
+    for key, expected in {"rows": table.weight, "left": table.left, "right": table.right}.items():
         np.testing.assert_allclose([bar[key] for bar in shown["bars"]], expected, rtol=0, atol=1e-12)
     points = {
         "mean_score": table.mean_score,
         "rate": table.rate,
         "gap": table.gap,
         "share": table.share,
-        "lower": lower,
-        "upper": upper,
+        "low": lower,
+        "high": upper,
     }
     for key, expected in points.items():
         np.testing.assert_allclose([point[key] for point in shown["points"]], expected[full], rtol=0, atol=1e-12)

@@ -1,4 +1,4 @@
-"""`calibrant assess`, `compare` and `evaluate --interval --assess`: the library's numbers, gates, and a bar for terminals alone."""
+"""`calibrant assess`, `compare` and `evaluate --level --assess`: the library's numbers, gates, and a bar for terminals alone."""
 
 from __future__ import annotations
 
@@ -242,9 +242,9 @@ def test_models_with_other_classes_are_refused(animals: Path, run: Run) -> None:
 
 
 def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
-    options = ("--metrics", "ece,brier", "--interval", "0.9", "--assess", "--resamples", "100", "--seed", "2")
+    options = ("--metrics", "ece,brier", "--level", "0.9", "--assess", "--resamples", "100", "--seed", "2")
     found = read(run("evaluate", binary, "--json", *options))["metrics"]
-    words: dict[str, Any] = {"metrics": ["ece", "brier"], "interval": 0.9, "assess": True}
+    words: dict[str, Any] = {"metrics": ["ece", "brier"], "level": 0.9, "assess": True}
     expected = cal.evaluate(YES, SCORE, n_resamples=100, rng=2, **words).results
     for row, result in zip(found, expected, strict=True):
         assert row["low"] < row["value"] < row["high"]
@@ -252,7 +252,7 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     code, out, _ = run("evaluate", binary, *options)
     assert code == 0
     assert all(word in out for word in ("low", "high", "p-value"))
-    code, _, err = run("evaluate", binary, "--interval", "95")
+    code, _, err = run("evaluate", binary, "--level", "95")
     assert (code, "interval" in err) == (2, True)
 
 

@@ -100,7 +100,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         ["cannot be split into columns: a row does not match the", "such as comments"],
     ),
     ("table of no database", GOOD, ["--table", "x"], ["--table: applies to DuckDB databases only"]),
-    ("interval", GOOD, ["--interval", "7"], ["error: --interval: must"]),
+    ("interval", GOOD, ["--level", "7"], ["error: --level: must"]),
     ("no SQL", GOOD, ["--where", "region ="], ["--where", 'not a valid SQL expression: syntax error at or near ")"']),
     ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
     (
@@ -242,7 +242,7 @@ def test_demo_writes_a_page_and_says_where(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, deep: bool
 ) -> None:
     if not deep:
-        short = functools.partial(cal.report, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+        short = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
         monkeypatch.setattr("calibrant.cli.demonstration.report", short)
     code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path / "new" / "data")
     assert code == 0

@@ -341,7 +341,7 @@ def test_groups_are_pooled(binary: Path, run: Run) -> None:
     assert list(found["pooled"]) == ["intercept", "slope", "oe", "c"]
     assert {group["name"] for group in found["groups"]} == set(json.loads(out)["groups"])
     assert sum(group["rows"] for group in found["groups"]) == json.loads(out)["header"]["n"]
-    code, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--interval", "0.9")
+    code, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--level", "0.9")
     assert code == 0
     assert "90% prediction" in out
     assert "REML, Hartung-Knapp" in out

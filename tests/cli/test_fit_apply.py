@@ -407,8 +407,8 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
 def test_select_prints_threshold_promise_and_coverage(tmp_path: Path, run: Run) -> None:
     drawn = cal.inference.make_calibrated(3000, rng=0)
     pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "t.csv", index=False)
-    code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--confidence-level", "0.95")
-    expected = choose_threshold(drawn.y_true, drawn.y_prob, accuracy=0.8, confidence_level=0.95)
+    code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--guarantee", "0.95")
+    expected = choose_threshold(drawn.y_true, drawn.y_prob, accuracy=0.8, guarantee=0.95)
     assert (code, out) == (0, f"{expected!r}\n")
     code, out, _ = run("select", tmp_path / "t.csv", "--coverage", "0.8", "--json")
     assert (code, json.loads(out)["coverage"] >= 0.8) == (0, True)
@@ -435,7 +435,7 @@ def test_select_from_confidences(tmp_path: Path, run: Run) -> None:
 
 # run
 
-QUICK = ("--metrics", "nll,brier,ece", "--interval", "0.8", "--resamples", "50", "--method", "temperature")
+QUICK = ("--metrics", "nll,brier,ece", "--level", "0.8", "--resamples", "50", "--method", "temperature")
 
 
 def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows: Path, run: Run) -> None:

@@ -40,7 +40,7 @@ def conditions(*texts: str, baseline: str | None = "x.json") -> list[str]:
 def test_conditions_are_parsed() -> None:
     assert conditions("ece>0.05") == ["ece > 0.05"]
     assert conditions("ECE >= 5e-2", "Expected calibration error.high < .5") == ["ece >= 0.05", "ece.high < 0.5"]
-    assert conditions("esce < -0.05", "ece.upper > +1") == ["esce < -0.05", "ece.high > +1"]
+    assert conditions("esce < -0.05", "ece.high > +1") == ["esce < -0.05", "ece.high > +1"]
     assert conditions("ece@two, year > 0.1", "ece.low@>65 > 0.1") == ["ece@two, year > 0.1", "ece.low@>65 > 0.1"]
     assert conditions("AUC < 0.8", "average precision<0.5") == ["auroc < 0.8", "average_precision < 0.5"]
     assert conditions("ece > baseline+0.01") == ["ece > baseline + 0.01"]

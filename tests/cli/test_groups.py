@@ -106,7 +106,7 @@ def test_a_group_of_weight_0_is_named(tmp_path: Path, run: Run) -> None:
 
 def test_groups_are_printed_worst_first_and_gates_apply_to_them(files: Path, run: Run) -> None:
     asked = ("evaluate", files / "p.csv", "--by", "contract, tenure/4", "--metrics", "calibration_in_the_large")
-    code, out, err = run(*asked, "--assess", "--interval", "0.9", "--fail-if", "calibration_in_the_large > 0.15")
+    code, out, err = run(*asked, "--assess", "--level", "0.9", "--fail-if", "calibration_in_the_large > 0.15")
     assert code == 1
     assert "gate failed: calibration_in_the_large > 0.15 holds (group contract: yes)" in err
     lines = out.splitlines()

@@ -75,7 +75,7 @@ def test_a_page_is_what_is_written_unless_said(
 
 
 def test_options_reach_the_report(run: Run, old: Path) -> None:
-    words = ["--weight", "w", "--where", "country = 'FR'", "--interval", "0.8", "--resamples", "60", "--seed", "5"]
+    words = ["--weight", "w", "--where", "country = 'FR'", "--level", "0.8", "--resamples", "60", "--seed", "5"]
     code, printed, _ = run("report", old, *FAST, *words, "--accuracy", "0.7", "--as", "json", "--out", "-")
     assert code == 0
     rows = LAND == "FR"
@@ -84,7 +84,7 @@ def test_options_reach_the_report(run: Run, old: Path) -> None:
         SCORE[rows],
         sample_weight=(np.arange(300) % 4)[rows],
         metrics=["ece", "nll"],
-        interval=0.8,
+        level=0.8,
         n_resamples=60,
         rng=5,
         accuracy=0.7,
@@ -132,7 +132,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
             ["old", "--out", "x.pdf"],
             "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
         ),
-        (["old", "--interval", "3"], "interval"),
+        (["old", "--level", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
         (["missing.csv"], "no such file"),
         ([], "FILE"),
@@ -184,7 +184,7 @@ def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
 def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Path) -> None:
     out, items = tmp_path / "r.json", tmp_path / "items.md"
     command = ("report", old, "--metrics", "brier", "--no-recalibration", "--for", "clinical", "--tripod", items)
-    code, printed, errors = run(*command, "--interval", "0.5", "--resamples", "20", "--out", out)
+    code, printed, errors = run(*command, "--level", "0.5", "--resamples", "20", "--out", out)
     assert (code, errors) == (0, "")
     assert printed.endswith(f"Wrote {out} and {items}.\n")
     assert json.loads(out.read_text())["clinical"]["summary"]["n"] == 300
@@ -201,10 +201,10 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
 
 
 def test_the_clinical_table_is_printed(run: Run, old: Path) -> None:
-    code, printed, errors = run("clinical", old, "--prob", "p", "--interval", "0.5", "--resamples", "20")
+    code, printed, errors = run("clinical", old, "--prob", "p", "--level", "0.5", "--resamples", "20")
     assert (code, errors) == (0, "")
     assert "Calibration slope" in printed
-    code, printed, _ = run("clinical", old, "--prob", "p", "--interval", "0.5", "--resamples", "20", "--json")
+    code, printed, _ = run("clinical", old, "--prob", "p", "--level", "0.5", "--resamples", "20", "--json")
     assert json.loads(printed)["rows"][0]["id"] == "n"
 
 

@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant.cli import main
 
 Run = Callable[..., tuple[int, str]]
-FEW = ("--metrics", "ece,nll", "--interval", "0.8", "--resamples", "50", "--hold-out", "0")
+FEW = ("--metrics", "ece,nll", "--level", "0.8", "--resamples", "50", "--hold-out", "0")
 
 
 @pytest.fixture

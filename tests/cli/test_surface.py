@@ -262,7 +262,7 @@ def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path,
         "expected numbers, got the text 'a' on line 2; read the column as numeric\n"
     )
     assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: expected numbers, got the text")
-    assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
+    assert run("evaluate", rows, "--level", "95")[2].startswith("error: --level: must lie between 0 and 1")
     assert run("evaluate", rows, "--calibrator", rows)[2].endswith(
         "; give a file that `calibrant fit` or the function save wrote\n"
     )

@@ -54,7 +54,7 @@ def test_other_files_options_and_several_horizons(tmp_path: Path, run: Run, kind
         frame.to_parquet(path)
     else:
         frame.to_json(path, orient="records", lines=True)
-    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--interval", "0.9", "--link", "cloglog", "--json")
+    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--level", "0.9", "--link", "cloglog", "--json")
     code, out, err = run("survival", path, *COLUMNS, *more, "--resamples", "0")
     assert code == 0, err
     words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9, "link": "cloglog"}
@@ -108,7 +108,7 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
         ((*COLUMNS, "--horizon", "200"), "--prob: expected 2 columns for 2 horizons, got 1"),
         ((*COLUMNS, "--where", "days > 1e9"), "has no rows that satisfy --where"),
         ((*COLUMNS, "--cause", "2"), "--cause: no row has the event 2"),
-        ((*COLUMNS, "--interval", "95"), "--interval: must lie between 0 and 1"),
+        ((*COLUMNS, "--level", "95"), "--level: must lie between 0 and 1"),
         ((*COLUMNS, "--fail-if", "ece > 1"), "--fail-if: unknown measure 'ece'"),
         (
             (*COLUMNS, "--fail-if", "brier"),

@@ -75,7 +75,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "prior": lambda: cal.recalibration.prior_shift_em(P, 0.4),
     "evaluate": lambda: cal.evaluate(Y, P),
     "evaluate, more": lambda: cal.evaluate(
-        cal.Predictions(Y, P, groups=GROUPS), interval=0.9, assess=True, rng=0, n_resamples=200
+        cal.Predictions(Y, P, groups=GROUPS), level=0.9, assess=True, rng=0, n_resamples=200
     ),
     "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
     "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),

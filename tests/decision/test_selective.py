@@ -49,7 +49,7 @@ def test_points_have_their_checked_values() -> None:
 def test_wilson_is_the_textbook_interval() -> None:
     point = call(risk_coverage, **S).at(0.7, method="wilson", level=0.9)
     found = stats.binomtest(2, 6).proportion_ci(0.9, "wilson")
-    assert (point.lower, point.upper) == pytest.approx((found.low, found.high), abs=1e-12)
+    assert (point.low, point.high) == pytest.approx((found.low, found.high), abs=1e-12)
 
 
 def test_curves_have_their_checked_values() -> None:
@@ -61,8 +61,8 @@ def test_curves_have_their_checked_values() -> None:
     assert curve.selective_risk.tolist() == pytest.approx([0, 0, third, 0.5])
     assert curve.generalised_risk.tolist() == [0, 0, 0.25, 0.5]
     assert curve.accepted.tolist() == [1, 3, 6, 8]
-    assert curve.lower is not None
-    assert curve.lower[2] == pytest.approx(stats.beta.ppf(0.025, 2, 5))
+    assert curve.low is not None
+    assert curve.low[2] == pytest.approx(stats.beta.ppf(0.025, 2, 5))
 
 
 def test_operating_points_are_new_minima_from_the_right() -> None:
@@ -196,7 +196,7 @@ def test_other_losses() -> None:
     assert aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected)
     best = (np.cumsum(np.sort(loss)) / np.arange(1, 51)).mean()
     assert e_aurc(cal.Predictions(right, confidence, input="confidence"), loss=loss) == pytest.approx(expected - best)
-    assert risk_coverage(cal.Predictions(right, confidence, input="confidence"), loss=loss).lower is None
+    assert risk_coverage(cal.Predictions(right, confidence, input="confidence"), loss=loss).low is None
     with pytest.raises(cal.errors.InputError, match="negative"):
         aurc(cal.Predictions(right, confidence, input="confidence"), loss=-loss)
 

@@ -16,7 +16,7 @@ from tests.calling import call
 S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
 S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
 S: dict[str, Any] = {"y_true": [1 - e for e in S_ERROR], "y_prob": S_CONFIDENCE, "input": "confidence"}
-LEVELS: dict[str, Any] = {"input": "confidence", "confidence_level": 0.9}
+LEVELS: dict[str, Any] = {"input": "confidence", "guarantee": 0.9}
 
 
 def three_levels() -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +52,7 @@ def test_the_sequence_stops_at_the_first_failure() -> None:
         ).threshold
         == 0.8
     )
-    assert "at most 0.1" in found.guarantee
+    assert "at most 0.1" in found.statement
 
 
 def slow_sequence(right: np.ndarray, confidence: np.ndarray, risk: float, delta: float) -> float | None:
@@ -119,10 +119,10 @@ def test_fewer_rows_than_this_promise_nothing(accuracy: float, level: float, row
         found = choose_threshold(
             cal.Predictions(np.ones(n, int), np.full(n, 0.995), input="confidence"),
             accuracy=accuracy,
-            confidence_level=level,
+            guarantee=level,
         )
         assert (found.threshold is not None) == is_enough
-    assert "none" in choose_threshold(cal.Predictions([1], [0.9], input="confidence"), accuracy=0.9).guarantee
+    assert "none" in choose_threshold(cal.Predictions([1], [0.9], input="confidence"), accuracy=0.9).statement
 
 
 def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
@@ -137,7 +137,7 @@ def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
     assert not found.tests[0].passed
     once = call(choose_threshold, right, confidence, accuracy=0.95, grid=[0.99, 0.95, 0.9, 0.55], **LEVELS)
     assert once.threshold is None
-    assert once.guarantee == (
+    assert once.statement == (
         "none: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.99 (3 errors in 60 rows); "
         "method bonferroni or another grid may find one"
     )
@@ -158,7 +158,7 @@ def test_no_threshold_lies_below_the_lowest_confidence_there_is(classes: int) ->
 def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
     right, confidence = np.tile([0, 1], 100), np.full(200, 0.9)
     words = {
-        method: call(choose_threshold, right, confidence, accuracy=0.9, method=method, **LEVELS).guarantee  # type: ignore[arg-type]
+        method: call(choose_threshold, right, confidence, accuracy=0.9, method=method, **LEVELS).statement  # type: ignore[arg-type]
         for method in ("sequence", "bonferroni", "conformal", "sgr")
     }
     assert all("none: the search found no threshold for an accuracy of at least 0.9" in text for text in words.values())
@@ -166,13 +166,13 @@ def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
     fixed = choose_threshold(
         cal.Predictions(right, confidence, input="confidence"), accuracy=0.9, method="fixed", grid=0.5
     )
-    assert "0.5 (100 errors in 200 rows) does not guarantee an accuracy of at least 0.9" in fixed.guarantee
+    assert "0.5 (100 errors in 200 rows) does not guarantee an accuracy of at least 0.9" in fixed.statement
     few = call(choose_threshold, [1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
-    assert "too few of the 3 rows" in few.guarantee
+    assert "too few of the 3 rows" in few.statement
     wide = call(choose_threshold, [1, 1, 1], [0.9] * 3, coverage=0.9, **LEVELS)
-    assert "0.01 (3 of 3 rows accepted)" in wide.guarantee
+    assert "0.01 (3 of 3 rows accepted)" in wide.statement
     loss = call(choose_threshold, right, confidence, loss=right * 0.5, accuracy=0.9, **LEVELS)
-    assert "a loss of 50 in 200 rows" in loss.guarantee
+    assert "a loss of 50 in 200 rows" in loss.statement
 
 
 def test_conformal_has_its_checked_values() -> None:
@@ -341,8 +341,8 @@ def test_bad_requests_are_named() -> None:
         match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got accuracy and coverage; use accuracy=0\.95",
     ):
         call(choose_threshold, **S, accuracy=0.9, coverage=0.5)
-    with pytest.raises(cal.errors.ArgumentError, match="confidence_level"):
-        call(choose_threshold, **S, accuracy=0.9, confidence_level=95)
+    with pytest.raises(cal.errors.ArgumentError, match="guarantee"):
+        call(choose_threshold, **S, accuracy=0.9, guarantee=95)
     with pytest.raises(cal.errors.ArgumentError, match="method"):
         call(choose_threshold, **S, accuracy=0.9, method="best")  # type: ignore[arg-type]
     with pytest.raises(cal.errors.ArgumentError, match="method"):

@@ -76,7 +76,7 @@ def test_rows_that_a_threshold_needs(accepted: int, walks: bool, given: bool) ->
     rng = np.random.default_rng(0)
     p = np.r_[np.full(accepted, 0.995), np.full(3000, 0.6)]
     y = np.r_[np.ones(accepted, int), (rng.random(3000) < 0.6).astype(int)]
-    goal: dict[str, Any] = {"accuracy": 0.95, "confidence_level": 0.9}
+    goal: dict[str, Any] = {"accuracy": 0.95, "guarantee": 0.9}
     assert (cal.choose_threshold(y, p, **goal).threshold is not None) == walks
     assert (cal.choose_threshold(y, p, grid=[0.9], **goal).threshold is not None) == given
     assert (cal.choose_threshold(y, p, grid=[0.9], method="fixed", **goal).threshold is not None) == given

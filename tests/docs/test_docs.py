@@ -43,7 +43,7 @@ def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [p for p in CODE if p.name not in (*FRESH, "gallery.md")], ids=lambda p: p.name)
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same in this process, whose modules are loaded, and with short reports."""
-    short = functools.partial(cal.report, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+    short = functools.partial(cal.report, metrics=["ece"], recalibration=False, level=None, n_resamples=19)
     monkeypatch.setattr(cal, "report", short)
     monkeypatch.chdir(tmp_path)
     try:

@@ -155,7 +155,7 @@ def test_bins_of_equal_area_are_not_equal_under_ties_and_gaps() -> None:
     rng = np.random.default_rng(0)
     p = np.concatenate([rng.uniform(0.01, 0.02, 400), [0.97, 0.98, 0.99]])
     table = cal.calibration_curve((rng.random(403) < p).astype(int), p, bins=10, binning="equal_area").table
-    area = (table.high - table.low) * table.weight
+    area = (table.right - table.left) * table.weight
     assert area.max() > 1.5 * np.median(area)
     assert "about the same" in cal.ece_ea.summary
 

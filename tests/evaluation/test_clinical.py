@@ -85,11 +85,11 @@ def test_delong_variance_by_its_definition() -> None:
     half = 0.6744897501960817 * math.sqrt(np.var(one, ddof=1) / len(sick) + np.var(two, ddof=1) / len(well))
     row = call(cal.clinical.summary, y, p, **FAST)["c"]
     assert row.value is not None
-    assert row.lower is not None
-    assert row.upper is not None
+    assert row.low is not None
+    assert row.high is not None
     logit, scale = math.log(row.value / (1 - row.value)), row.value * (1 - row.value)
-    assert math.log(row.upper / (1 - row.upper)) == pytest.approx(logit + half / scale)
-    assert math.log(row.lower / (1 - row.lower)) == pytest.approx(logit - half / scale)
+    assert math.log(row.high / (1 - row.high)) == pytest.approx(logit + half / scale)
+    assert math.log(row.low / (1 - row.low)) == pytest.approx(logit - half / scale)
 
 
 def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
@@ -97,9 +97,9 @@ def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
     found = cal.clinical.summary(y, p, level=0.8, n_resamples=50)
     without = {"n", "events", "mean_risk", "d_chi2", "d_p", "u_chi2", "u_p", "s_z", "s_p"}
     for row in found.rows:
-        assert (row.id in without) == (row.lower is None) == (row.method == ""), row.id
-        if row.lower is not None and row.upper is not None and row.value is not None:
-            assert row.lower <= row.value <= row.upper, row.id
+        assert (row.id in without) == (row.low is None) == (row.method == ""), row.id
+        if row.low is not None and row.high is not None and row.value is not None:
+            assert row.low <= row.value <= row.high, row.id
     again = cal.clinical.summary(y, p, level=0.8, n_resamples=50)
     assert again == found
     assert json.loads(json.dumps(found.to_dict()))["rows"][0]["id"] == "n"
@@ -123,7 +123,7 @@ def test_counts_are_repeated_rows() -> None:
         assert first.value == pytest.approx(second.value, rel=1e-6), first.id
         assert first.method == second.method
         if first.method and "bootstrap" not in first.method:
-            assert first.lower == pytest.approx(second.lower, rel=1e-6), first.id
+            assert first.low == pytest.approx(second.low, rel=1e-6), first.id
 
 
 def test_importance_weights() -> None:
@@ -153,14 +153,14 @@ def test_clusters_widen_the_intervals() -> None:
     for id in ("c", "slope", "brier", "oe"):
         wide, narrow = found[id], rows[id]
         assert wide.method == "percentile bootstrap"
-        assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
+        assert wide.high - wide.low > 1.8 * (narrow.high - narrow.low), id  # type: ignore[operator]
     few = call(cal.clinical.summary, y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
     counted = call(
         cal.clinical.summary, y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST
     )
     whole = call(cal.clinical.summary, y, p, groups=patient, cluster=True, **FAST)
-    assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
+    assert [row.low for row in counted.rows] == pytest.approx([row.low for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
         cal.clinical.summary(y, p, cluster=True)
 
@@ -175,9 +175,9 @@ def test_one_outcome_only() -> None:
     assert found["eo"].value == math.inf
     assert found["brier"].value == pytest.approx(np.mean(p**2))
     oe = found["oe"]
-    assert (oe.value, oe.lower) == (0, 0)
-    assert oe.upper is not None
-    assert 0 < oe.upper < 1
+    assert (oe.value, oe.low) == (0, 0)
+    assert oe.high is not None
+    assert 0 < oe.high < 1
     assert "-inf" in repr(found)
 
 
@@ -193,12 +193,12 @@ def test_risks_of_exactly_0_and_1() -> None:
     assert against["d"].value == -math.inf
     assert against["u_p"].value == 0
     assert against["r2"].value == -math.inf
-    assert against["r2"].lower is None
+    assert against["r2"].low is None
     assert against["slope"].value == pytest.approx(inside["slope"].value)
     with pytest.warns(HardPredictionsWarning):
         hard = call(cal.clinical.summary, [0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
     assert hard["c"].value == 1
-    assert hard["c"].lower is None
+    assert hard["c"].low is None
     assert hard["slope"].value is None
 
 
@@ -208,7 +208,7 @@ def test_no_event_is_expected() -> None:
     with pytest.warns(HardPredictionsWarning):
         found = call(cal.clinical.summary, np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
     assert (found["eo"].value, found["oe"].value, found["u"].value) == (0, math.inf, math.inf)
-    assert found["eo"].lower is None
+    assert found["eo"].low is None
 
 
 def test_constant_risk() -> None:
@@ -238,7 +238,7 @@ def test_few_rows(n: int) -> None:
 def test_separated_outcomes() -> None:
     found = call(cal.clinical.summary, [0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
     assert found["c"].value == 1
-    assert found["c"].lower is None
+    assert found["c"].low is None
     assert "vary" in found["c"].note
     assert found["slope"].value is None
     assert "threshold" in found["slope"].note
@@ -297,8 +297,8 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
             found = summarize(cal.Predictions(y, p), "auto", "loess", 0.95, drawn, study)
             for id, value in expected.items():
                 row = found[id]
-                if row.lower is not None and row.upper is not None and value is not None:
-                    hits[id].append(row.lower <= value <= row.upper)
+                if row.low is not None and row.high is not None and value is not None:
+                    hits[id].append(row.low <= value <= row.high)
         shares = {id: round(float(np.mean(each)), 3) for id, each in hits.items()}
         assert min(shares.values()) >= (0.87 if deep else 0.85), shares
 
@@ -328,8 +328,8 @@ def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
     found = call(cal.clinical.summary, np.zeros(15, int), p, **FAST)
     assert found["intercept"].value == -math.inf
     assert found["intercept"].method == "profile likelihood"
-    assert (found["oe"].lower, found["oe"].value) == (0, 0)
-    assert found["oe"].upper == pytest.approx(1 / found["eo"].lower)
+    assert (found["oe"].low, found["oe"].value) == (0, 0)
+    assert found["oe"].high == pytest.approx(1 / found["eo"].low)
     assert found["scaled_brier"].note == "only one outcome occurs"
 
 
@@ -350,9 +350,9 @@ def test_one_weight_far_above_all_others() -> None:
 def test_without_resamples_only_closed_forms_have_intervals() -> None:
     data = cal.inference.make_calibrated(300, distribution=(2, 5), rng=0)
     found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=0)
-    assert found["slope"].lower is not None
+    assert found["slope"].low is not None
     assert found["ici"].value is not None
-    assert found["ici"].lower is None
+    assert found["ici"].low is None
     assert cal.clinical.summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
     with pytest.raises(ArgumentError, match="at least 200 for a level"):
         cal.clinical.summary(data.y_true, data.y_prob, n_resamples=5)
@@ -371,7 +371,7 @@ def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
         found = cal.clinical.summary(y_true, y_true.astype(float), n_resamples=200)
     for id in ("brier", "oe", "eo"):
         row = found[id]
-        assert (row.lower, row.upper, row.method) == (None, None, "")
+        assert (row.low, row.high, row.method) == (None, None, "")
         assert row.note == "does not vary between resamples"
 
 

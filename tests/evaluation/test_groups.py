@@ -31,7 +31,7 @@ def holm(pvalues: list[float]) -> list[float]:
 @pytest.fixture(scope="module")
 def found() -> cal.evaluation.Evaluation:
     return cal.evaluate(
-        cal.Predictions(Y, SCORE, groups=BY), metrics=[LARGE, "ece"], interval=0.9, assess=True, n_resamples=100
+        cal.Predictions(Y, SCORE, groups=BY), metrics=[LARGE, "ece"], level=0.9, assess=True, n_resamples=100
     )
 
 
@@ -90,7 +90,7 @@ def test_many_groups_can_be_significant_and_the_worst_ten_are_shown() -> None:
 def test_small_and_undefined_groups_are_named() -> None:
     group = np.where(np.arange(N) < 9, "tiny", SITE)
     y = np.where(group == "a", 1, Y)
-    words = {"metrics": ["cox_slope"], "interval": 0.9, "assess": True, "n_resamples": 100}
+    words = {"metrics": ["cox_slope"], "level": 0.9, "assess": True, "n_resamples": 100}
     found = cal.evaluate(cal.Predictions(y, SCORE, groups=group), **words)  # type: ignore[arg-type]
     notes = "\n".join(found.notes())
     assert "tiny: fewer than 10 rows, so that intervals are not reliable" in notes

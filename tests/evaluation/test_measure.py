@@ -136,7 +136,7 @@ def test_what_rounding_leaves_is_shown_as_nothing() -> None:
 def test_resamples_without_effect_are_noted() -> None:
     y, q = [0, 1, 1, 0] * 30, [0.2, 0.6, 0.3, 0.9] * 30
     note = "brier, cox_slope: in closed form, so the number of resamples had no effect"
-    words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "interval": 0.95, "rng": 0}
+    words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "level": 0.95, "rng": 0}
     assert note in call(cal.evaluate, y, q, n_resamples=250, **words).notes()
     assert not any("resamples" in text for text in call(cal.evaluate, y, q, **words).notes())
 
@@ -246,7 +246,7 @@ def test_slow_metrics_of_a_set_are_not_resampled_unless_they_are_named(monkeypat
     monkeypatch.setattr(evaluation, "choose_metrics", lambda metrics: some)  # a small set
     monkeypatch.setattr("calibrant.metrics.properties.RESAMPLED_ROWS", 100)
     y = (RNG.random(120) < PROBS[:120, 0]).astype(int)
-    words: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
+    words: dict[str, Any] = {"level": 0.9, "assess": True, "n_resamples": 100}
     slow, fast, closed = call(cal.evaluate, y, PROBS[:120, 0], metrics="all", **words).results
     assert (slow.low, slow.pvalue) == (None, None)
     assert (
@@ -302,7 +302,7 @@ def test_signed_metrics_say_the_side() -> None:
     assert [found.direction for found in over.results] == ["overestimates", "overconfident"]
 
 
-@pytest.mark.parametrize("words", [{}, {"assess": True}, {"interval": 0.95}, {"assess": True, "interval": 0.95}])
+@pytest.mark.parametrize("words", [{}, {"assess": True}, {"level": 0.95}, {"assess": True, "level": 0.95}])
 def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool) -> None:
     """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
     names = ["ecd", "esce", "calibration_in_the_large", "expected_observed_ratio", "spiegelhalter_z"]
@@ -440,7 +440,7 @@ def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
 
 def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
     found = cal.evaluate(
-        cal.Predictions(LABELS, PROBS, groups=REGION), metrics=["brier"], interval=0.95, assess=True, n_resamples=200
+        cal.Predictions(LABELS, PROBS, groups=REGION), metrics=["brier"], level=0.95, assess=True, n_resamples=200
     )
     headings, (row,) = found.table()
     assert headings == [
@@ -517,14 +517,14 @@ def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cal.metrics.Metric, "of", of)
     monkeypatch.setattr(Inference, "added", added)
     metrics = ["smece", "mce", "brier", "ecce_mad"]
-    found = cal.evaluate(LABELS, PROBS, metrics=metrics, interval=0.95)
+    found = cal.evaluate(LABELS, PROBS, metrics=metrics, level=0.95)
     assert done[:4] == [("value", id) for id in metrics]
     assert sorted(done[4:]) == sorted(("drawn", id) for id in metrics)
     assert [result.metric for result in found.results] == metrics  # in the order asked for, whichever is drawn first
 
 
 def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
-    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], interval=0.95, assess=True)
+    found = cal.evaluate(LABELS, PROBS, metrics=["ece", "brier"], level=0.95, assess=True)
     for result in found.results:
         alone = cal.interval(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0)
         assert (result.low, result.high) == (alone.low, alone.high)

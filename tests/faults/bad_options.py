@@ -24,7 +24,7 @@ WHOLE = "an integer of at least 1"
 NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
-SOFT_TABLE = cal.calibration_curve(cal.Predictions([0.2, 0.5, 0.5, 0.0], P, soft=True), interval=None).table
+SOFT_TABLE = cal.calibration_curve(cal.Predictions([0.2, 0.5, 0.5, 0.0], P, soft=True), level=None).table
 HARD_TABLE = cal.calibration_curve(Y, P).table
 
 bins = kind(ArgumentError, ValueError, "bins")
@@ -307,7 +307,7 @@ OPTIONS = [
     option(
         "interval",
         "interval in percent",
-        lambda: cal.calibration_curve(Y, P, interval=95),
+        lambda: cal.calibration_curve(Y, P, level=95),
         "got 95",
         "for example 0.95",
     ),
@@ -318,9 +318,7 @@ OPTIONS = [
         "must be 'clopper_pearson', 'jeffreys' or 'wilson'",
         "got 'normal'",
     ),
-    option(
-        "method", "method without interval", lambda: cal.calibration_curve(Y, P, interval=None, method="x"), "got 'x'"
-    ),
+    option("method", "method without interval", lambda: cal.calibration_curve(Y, P, level=None, method="x"), "got 'x'"),
     kind(UndefinedMetricError, ValueError, "interval")(
         "interval of soft labels", SOFT_TABLE.interval, "binomial intervals are not defined for soft labels", "use None"
     ),

@@ -34,7 +34,7 @@ def test_bounds_by_a_search_over_the_likelihood() -> None:
     allowed = -2 * np.log(0.1)  # the quantile of chi-square with 2 degrees of freedom
     for i in (0, 3, 7):
         v = np.log(belt.risk[i] / (1 - belt.risk[i]))
-        for side, bound in ((1, belt.lower[0][i]), (-1, belt.upper[0][i])):
+        for side, bound in ((1, belt.low[0][i]), (-1, belt.high[0][i])):
             inside = {"type": "ineq", "fun": lambda beta: allowed / 2 - (loss(beta) - best.fun)}
             found = minimize(
                 lambda beta, side=side, v=v: side * (beta[0] + beta[1] * v),
@@ -69,9 +69,9 @@ def test_wider_levels_contain_narrower_ones() -> None:
     belt = cal.figures.calibration_belt(Y, P, levels=[0.95, 0.5, 0.8], method="likelihood_ratio")
     assert belt.levels == (0.5, 0.8, 0.95)
     for inner, outer in ((0, 1), (1, 2)):
-        assert (belt.lower[outer] <= belt.lower[inner]).all()
-        assert (belt.upper[outer] >= belt.upper[inner]).all()
-    assert ((belt.lower[0] <= belt.observed) & (belt.observed <= belt.upper[0])).all()
+        assert (belt.low[outer] <= belt.low[inner]).all()
+        assert (belt.high[outer] >= belt.high[inner]).all()
+    assert ((belt.low[0] <= belt.observed) & (belt.observed <= belt.high[0])).all()
     assert belt.risk[0] == pytest.approx(P.min())
     assert belt.risk[-1] == pytest.approx(P.max())
     assert len(belt.to_frame()) == 3 * len(belt.risk)
@@ -95,7 +95,7 @@ def test_counts_are_repeated_rows() -> None:
     counted = call(cal.figures.calibration_belt, Y, P, counts=times, **FAST)
     repeated = call(cal.figures.calibration_belt, np.repeat(Y, times), np.repeat(P, times), **FAST)
     assert counted.n == repeated.n == times.sum()
-    assert counted.lower[1] == pytest.approx(repeated.lower[1], abs=1e-8)
+    assert counted.low[1] == pytest.approx(repeated.low[1], abs=1e-8)
 
 
 def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +105,8 @@ def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     merged = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
     monkeypatch.setattr(module, "BELT_CELLS", 1 << 20)
     whole = call(cal.figures.calibration_belt, data.y_true, data.y_prob, **FAST)
-    assert merged.lower[0] == pytest.approx(whole.lower[0], abs=1e-7)
-    assert merged.upper[1] == pytest.approx(whole.upper[1], abs=1e-7)
+    assert merged.low[0] == pytest.approx(whole.low[0], abs=1e-7)
+    assert merged.high[1] == pytest.approx(whole.high[1], abs=1e-7)
 
 
 def test_coverage(deep: bool) -> None:
@@ -119,7 +119,7 @@ def test_coverage(deep: bool) -> None:
         y = (rng.random(400) < true).astype(int)
         belt = cal.figures.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
         curve = 1 / (1 + (1 / belt.risk - 1) ** 0.8)
-        inside += bool(((belt.lower[0] <= curve) & (curve <= belt.upper[0])).all())
+        inside += bool(((belt.low[0] <= curve) & (curve <= belt.high[0])).all())
     assert inside / trials > (0.77 if deep else 0.6), inside / trials
 
 
@@ -138,7 +138,7 @@ def test_unfriendly_data() -> None:
     with pytest.raises(UndefinedMetricError, match="separates"):
         call(cal.figures.calibration_belt, separated.astype(int), np.sort(P), **FAST)
     tied = call(cal.figures.calibration_belt, Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
-    assert (tied.lower[1] < tied.upper[1]).all()
+    assert (tied.low[1] < tied.high[1]).all()
 
 
 @pytest.mark.parametrize(

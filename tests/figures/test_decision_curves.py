@@ -37,7 +37,7 @@ def test_values_are_those_of_counting() -> None:
         avoided = [100 * (v - a) * (1 - t) / t for v, a, t in zip(wanted, everyone, T, strict=True)]
         assert curve[name].avoided_per_100 == pytest.approx(avoided, abs=1e-10)
         assert curve[name].standardised == pytest.approx(np.array(wanted) / Y.mean(), abs=1e-12)
-    assert np.isnan(curve["a"].lower).all()
+    assert np.isnan(curve["a"].low).all()
     assert curve.difference("a", "b").difference == pytest.approx([benefit(Y, P, t) - benefit(Y, Q, t) for t in T])
 
 
@@ -54,7 +54,7 @@ def test_one_model_agrees_with_net_benefit() -> None:
 def test_thresholds_may_have_any_order_and_repeat() -> None:
     curve = cal.figures.decision_curve(Y, P, thresholds=[0.35, 0.1, 0.35], rng=0)
     assert curve["model"].net_benefit == pytest.approx([benefit(Y, P, t) for t in (0.35, 0.1, 0.35)])
-    assert curve["model"].lower[0] == curve["model"].lower[2] < curve["model"].lower[1]
+    assert curve["model"].low[0] == curve["model"].low[2] < curve["model"].low[1]
 
 
 def test_counts_are_repeated_rows() -> None:
@@ -67,7 +67,7 @@ def test_counts_are_repeated_rows() -> None:
     )
     assert counted.n == repeated.n == times.sum()
     for name in ("a", "b", "treat all"):
-        for value in ("net_benefit", "lower", "upper", "avoided_lower"):
+        for value in ("net_benefit", "low", "high", "avoided_low"):
             assert getattr(counted[name], value) == pytest.approx(getattr(repeated[name], value), abs=1e-12)
 
 
@@ -78,19 +78,17 @@ def test_importance_weights() -> None:
     known = cal.decision.net_benefit(Y, P, sample_weight=weight, thresholds=T)
     assert curve["model"].sample.std(axis=0)[:3] == pytest.approx(known.standard_error[:3], rel=0.12)
     constant = cal.figures.decision_curve(Y, P, sample_weight=np.full(len(Y), 2.5), thresholds=T, rng=1)
-    assert constant["model"].lower == pytest.approx(
-        cal.figures.decision_curve(Y, P, thresholds=T, rng=1)["model"].lower
-    )
+    assert constant["model"].low == pytest.approx(cal.figures.decision_curve(Y, P, thresholds=T, rng=1)["model"].low)
 
 
 def test_differences_are_paired() -> None:
     curve = cal.figures.decision_curve(Y, {"a": P, "b": P * 0.999}, thresholds=[0.2], rng=0)
     found = curve.difference("a", "b")
-    assert found.upper[0] - found.lower[0] < 0.3 * (curve["a"].upper[0] - curve["a"].lower[0])
-    assert curve.difference("a", "treat none").lower == pytest.approx(curve["a"].lower)
+    assert found.high[0] - found.low[0] < 0.3 * (curve["a"].high[0] - curve["a"].low[0])
+    assert curve.difference("a", "treat none").low == pytest.approx(curve["a"].low)
     minus = curve.difference("b", "a")
-    assert (minus.lower, minus.upper) == (pytest.approx(-found.upper), pytest.approx(-found.lower))
-    assert list(found.to_frame().columns) == ["threshold", "difference", "lower", "upper"]
+    assert (minus.low, minus.high) == (pytest.approx(-found.high), pytest.approx(-found.low))
+    assert list(found.to_frame().columns) == ["threshold", "difference", "low", "high"]
 
 
 def test_intervals_cover(deep: bool) -> None:
@@ -101,7 +99,7 @@ def test_intervals_cover(deep: bool) -> None:
         p = rng.beta(2, 8, 400)
         y = rng.random(400) < p
         found = cal.figures.decision_curve(y, p, thresholds=[0.1, 0.3], n_resamples=200, rng=trial)["model"]
-        hits += (found.lower <= truth) & (truth <= found.upper)
+        hits += (found.low <= truth) & (truth <= found.high)
     assert (hits / trials > (0.93 if deep else 0.85)).all(), hits / trials
     assert (hits / trials < (0.97 if deep else 1.01)).all(), hits / trials
 
@@ -119,7 +117,7 @@ def test_a_frame_has_a_model_in_each_column() -> None:
     assert cal.figures.decision_curve(Y, classes, level=None)["model"].net_benefit[9] == pytest.approx(
         benefit(Y, P, 0.1)
     )
-    assert set(curve.to_frame().columns) >= {"model", "threshold", "net_benefit", "lower", "upper", "avoided_per_100"}
+    assert set(curve.to_frame().columns) >= {"model", "threshold", "net_benefit", "low", "high", "avoided_per_100"}
 
 
 def test_text_labels_and_rare_events() -> None:

@@ -64,7 +64,7 @@ def test_its_values_are_those_of_the_metrics_and_their_test() -> None:
     assert diagram.ecce_r == pytest.approx(cal.ecce_r(Y, P), abs=1e-15)
     assert diagram.path[-1] == pytest.approx((P - Y).mean(), abs=1e-15)
     assert diagram.reach / diagram.scale == pytest.approx(2.2414027273, abs=1e-9)
-    assert cumulative_diagram(Y, P, interval=0.9).reach / diagram.scale == pytest.approx(1.9599639494, abs=1e-9)
+    assert cumulative_diagram(Y, P, level=0.9).reach / diagram.scale == pytest.approx(1.9599639494, abs=1e-9)
     tested = cal.assess(Y, P, metric="ecce_mad")
     assert diagram.pvalue == pytest.approx(tested.pvalue, abs=1e-12)
     assert (diagram.ecce_mad > diagram.reach) == (diagram.pvalue < 0.05)
@@ -171,7 +171,7 @@ def test_variation_of_confidence_is_the_reliability_of_the_top_label() -> None:
     curve = cal.calibration_curve(MANY.y_true, MANY.y_prob, bins=8, lens="top_label")
     np.testing.assert_allclose(diagram.stated, curve.mean_score, rtol=1e-9)
     np.testing.assert_allclose(diagram.observed, curve.rate, rtol=1e-9)
-    np.testing.assert_allclose(diagram.low, curve.table.low)
+    np.testing.assert_allclose(diagram.low, curve.table.left)
 
 
 def test_more_confidence_is_less_variation() -> None:
@@ -259,7 +259,7 @@ def test_histograms_are_drawn_as_they_are(show: Any, log: bool) -> None:
     )
     assert np.array_equal(first.get_data().values, wanted[0])
     assert np.array_equal(second.get_data().values, wanted[1])
-    assert np.array_equal(first.get_data().edges, np.append(histogram.table.low, 1))
+    assert np.array_equal(first.get_data().edges, np.append(histogram.table.left, 1))
     assert ax.get_yscale() == ("log" if log else "linear")
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert words == [f"correct ({histogram.positive.sum():,.0f})", f"wrong ({histogram.negative.sum():,.0f})"]
@@ -293,7 +293,7 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: cumulative_diagram(Y, P, interval=2), cal.errors.ArgumentError, "interval: must lie between 0 and 1"),
+        (lambda: cumulative_diagram(Y, P, level=2), cal.errors.ArgumentError, "interval: must lie between 0 and 1"),
         (
             lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
             cal.errors.LensError,
@@ -309,7 +309,7 @@ def test_results_are_plain_and_readable() -> None:
             cal.errors.ArgumentError,
             "variation: must be one of 'entropy', ",
         ),
-        (lambda: uce_diagram(Y, P, interval=0), cal.errors.ArgumentError, "interval: must lie"),
+        (lambda: uce_diagram(Y, P, level=0), cal.errors.ArgumentError, "interval: must lie"),
         (lambda: uce_diagram(Y, P, bins=0), cal.errors.ArgumentError, "bins"),
         (
             lambda: score_histogram(Y, P).plot(new_ax(), show="all"),
@@ -324,7 +324,7 @@ def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) 
 
 
 def test_the_band_is_told_as_the_chance_of_a_whole_path() -> None:
-    diagram = cumulative_diagram(Y, P, interval=0.9)
+    diagram = cumulative_diagram(Y, P, level=0.9)
     words = [text.get_text() for text in diagram.plot(new_ax()).get_legend().get_texts()]
     assert words[1].replace("\n", " ") == "90% band under calibration"
     assert "under calibration the path stays within 0." in repr(diagram)

@@ -67,8 +67,8 @@ def test_intervals_of_loess_by_the_whole_matrix() -> None:
     sigma = np.sum((y - fitted) ** 2) / np.trace(rest @ rest.T)
     unit = (matrix**2).sum(axis=1)
     known = cal.figures.flexible_calibration_curve(Y, P, uncertainty="residual")
-    assert known.lower == pytest.approx(np.clip(fitted - Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
-    assert known.upper == pytest.approx(np.clip(fitted + Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
+    assert known.low == pytest.approx(np.clip(fitted - Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
+    assert known.high == pytest.approx(np.clip(fitted + Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
     for i, (low, high) in enumerate(zip(*cal.figures.flexible_calibration_curve(Y, P).at(x)[1:], strict=True)):
         variance = sum(matrix[i, j] ** 2 * kept[j] * (1 - kept[j]) for j in range(len(y)))
         # Wilson: the p with (p_hat - p)^2 = z^2 variance, for 1 / unit rows of the local variance.
@@ -107,7 +107,7 @@ def test_counts_are_repeated_rows() -> None:
         options = {"smoother": smoother, "uncertainty": uncertainty}
         counted = call(cal.figures.flexible_calibration_curve, Y, P, counts=times, **options)
         repeated = call(cal.figures.flexible_calibration_curve, np.repeat(Y, times), np.repeat(P, times), **options)
-        for name in ("risk", "observed", "lower", "upper", "slope", "intercept", "c_statistic"):
+        for name in ("risk", "observed", "low", "high", "slope", "intercept", "c_statistic"):
             assert getattr(counted, name) == pytest.approx(getattr(repeated, name), abs=1e-9), name
         assert counted.n == times.sum()
 
@@ -118,9 +118,9 @@ def test_constant_importance_weights_change_nothing() -> None:
         weighted = cal.figures.flexible_calibration_curve(Y, P, smoother=smoother, sample_weight=np.full(len(Y), 3.7))
         assert weighted.observed == pytest.approx(plain.observed, abs=1e-10)
         if smoother == "loess":  # the spline has a sandwich covariance for weights
-            assert weighted.upper == pytest.approx(plain.upper, abs=1e-10)
+            assert weighted.high == pytest.approx(plain.high, abs=1e-10)
         else:
-            assert weighted.upper == pytest.approx(plain.upper, abs=0.2)
+            assert weighted.high == pytest.approx(plain.high, abs=0.2)
 
 
 def test_merged_cells_change_the_band_little() -> None:
@@ -129,7 +129,7 @@ def test_merged_cells_change_the_band_little() -> None:
     curve = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob)
     assert len(curve.risk) <= 200
     whole = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
-    assert np.median(curve.upper - curve.lower) == pytest.approx(np.median(whole.upper - whole.lower), rel=0.25)
+    assert np.median(curve.high - curve.low) == pytest.approx(np.median(whole.high - whole.low), rel=0.25)
     part = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, where=few)
     at = [0.1, 0.3, 0.5]
     wide, narrow = (c.at(at)[2] - c.at(at)[1] for c in (part, curve))
@@ -148,7 +148,7 @@ def test_bootstrap_agrees_with_the_closed_form() -> None:
         assert drawn[2] - drawn[1] == pytest.approx(closed[2] - closed[1], rel=0.35)
     steps = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, smoother="isotonic", n_resamples=50, rng=0)
     assert (np.diff(steps.observed) >= 0).all()
-    assert ((steps.lower <= steps.observed + 1e-12) & (steps.observed <= steps.upper + 1e-12)).mean() > 0.9
+    assert ((steps.low <= steps.observed + 1e-12) & (steps.observed <= steps.high + 1e-12)).mean() > 0.9
 
 
 def test_coverage_of_the_band(deep: bool) -> None:
@@ -182,10 +182,10 @@ def test_regression_and_c_statistic() -> None:
     assert curve.slope.value == pytest.approx(cal.cox_slope(Y, P), abs=1e-9)
     assert curve.intercept.value == pytest.approx(cal.calibration_in_the_large(Y, P, form="logit"), abs=1e-9)
     assert curve.c_statistic.value == pytest.approx(cal.evaluation.auroc(Y, P), abs=1e-12)
-    assert curve.slope.lower < curve.slope.value < curve.slope.upper
+    assert curve.slope.low < curve.slope.value < curve.slope.high
     known = cal.clinical.summary(Y, P, level=0.9, n_resamples=100, rng=0)
     for found, name in ((curve.intercept, "intercept"), (curve.slope, "slope"), (curve.c_statistic, "c")):
-        assert found == pytest.approx((known[name].value, known[name].lower, known[name].upper), abs=1e-12)
+        assert found == pytest.approx((known[name].value, known[name].low, known[name].high), abs=1e-12)
 
 
 def test_unfriendly_data() -> None:
@@ -195,7 +195,7 @@ def test_unfriendly_data() -> None:
     assert_readable(one.plot())
     same = cal.figures.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40))
     assert same.observed == pytest.approx(np.zeros(40), abs=1e-12)
-    assert (same.upper > 0).all()
+    assert (same.high > 0).all()
     assert same.intercept.value == -np.inf
     assert np.isnan([same.slope.value, same.c_statistic.value]).all()
     assert_readable(same.plot())
@@ -207,7 +207,7 @@ def test_unfriendly_data() -> None:
     assert np.isfinite(curve.observed).all()
     tiny = cal.figures.flexible_calibration_curve([0, 1, 1], [0.2, 0.4, 0.6])
     assert len(tiny.risk) == 3
-    assert np.isfinite(tiny.lower).all()
+    assert np.isfinite(tiny.low).all()
     named = cal.figures.flexible_calibration_curve(np.where(Y == 1, "ill", "well"), P, pos_label="ill")
     assert named.observed == pytest.approx(cal.figures.flexible_calibration_curve(Y, P).observed)
     four = np.random.default_rng(0).dirichlet(np.ones(4), 60)
@@ -222,8 +222,8 @@ def test_outside_the_data_there_is_no_curve() -> None:
     assert curve.at(0.3)[0].shape == (1,)
     free = cal.figures.flexible_calibration_curve(Y, P, level=None)
     assert free.how is None
-    assert np.isnan(free.lower).all()
-    assert list(curve.to_frame().columns) == ["risk", "observed", "lower", "upper"]
+    assert np.isnan(free.low).all()
+    assert list(curve.to_frame().columns) == ["risk", "observed", "low", "high"]
     assert curve.to_dict()["slope"]["value"] == curve.slope.value
     rows = curve.distribution
     assert (rows.events.sum(), rows.others.sum()) == (Y.sum(), len(Y) - Y.sum())
@@ -254,7 +254,7 @@ def test_the_plot() -> None:
     line = next(line for line in ax.lines if line.get_gid() == "curve")
     assert line.get_ydata() == pytest.approx(curve.observed)
     text = ax.get_legend().get_texts()[1].get_text()
-    assert f"slope {curve.slope.value:.2f} ({curve.slope.lower:.2f} to" in text
+    assert f"slope {curve.slope.value:.2f} ({curve.slope.low:.2f} to" in text
     assert len([each for each in ax.collections if each.get_gid() == "spikes"]) == 2
     with pytest.raises(ArgumentError, match="limit"):
         curve.plot(limit=2)
@@ -274,4 +274,4 @@ def test_equal_weights_give_the_band_without_weights() -> None:
             call(cal.figures.flexible_calibration_curve, y, p, smoother=smoother, **w)
             for w in ({}, {"sample_weight": [2.0] * 60})
         )
-        np.testing.assert_array_equal(one.lower, two.lower)
+        np.testing.assert_array_equal(one.low, two.low)

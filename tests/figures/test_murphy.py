@@ -120,14 +120,14 @@ def test_the_difference_and_its_band() -> None:
     found = shown.difference
     assert found is not None
     assert_same(found.value, shown["before"].score - shown["after"].score)
-    assert ((found.lower <= found.value + 0.01) & (found.value <= found.upper + 0.01)).all()
+    assert ((found.low <= found.value + 0.01) & (found.value <= found.high + 0.01)).all()
     again = murphy_diagram(Y, models, difference=("before", "after"), points=30, n_resamples=80, rng=4).difference
     assert again is not None
-    assert_same(again.upper, found.upper)
+    assert_same(again.high, found.high)
     # The width is that of a mean of row differences.
     middle = 15
     rows = np.array([elementary(0.5, p, y) - elementary(0.5, q, y) for p, q, y in zip(P, Q, Y, strict=True)])
-    wide = found.upper[middle] - found.lower[middle]
+    wide = found.high[middle] - found.low[middle]
     assert wide == pytest.approx(2 * 1.96 * rows.std() / np.sqrt(len(Y)), rel=0.35, abs=1e-6)
     counted = murphy_diagram(
         {name: cal.Predictions(Y, each, counts=np.full(len(Y), 3)) for name, each in models.items()},
@@ -137,7 +137,7 @@ def test_the_difference_and_its_band() -> None:
         rng=4,
     ).difference
     assert counted is not None
-    assert (counted.upper - counted.lower)[10] < (found.upper - found.lower)[10]
+    assert (counted.high - counted.low)[10] < (found.high - found.low)[10]
 
 
 def test_the_band_honours_importance() -> None:
@@ -148,8 +148,8 @@ def test_the_band_honours_importance() -> None:
     assert found is not None
     assert half is not None
     np.testing.assert_allclose(found.value, half.value, atol=1e-5)
-    np.testing.assert_allclose(found.upper - found.lower, half.upper - half.lower, rtol=0.6, atol=2e-3)
-    assert ((found.lower <= found.value + 1e-9) & (found.value <= found.upper + 1e-9)).all()
+    np.testing.assert_allclose(found.high - found.low, half.high - half.low, rtol=0.6, atol=2e-3)
+    assert ((found.low <= found.value + 1e-9) & (found.value <= found.high + 1e-9)).all()
 
 
 def test_the_pictures_show_the_data() -> None:
@@ -163,13 +163,13 @@ def test_the_pictures_show_the_data() -> None:
     assert shown.difference is not None
     assert_same(second.lines[0].get_ydata(), shown.difference.value)
     edge = second.collections[0].get_paths()[0].vertices[:, 1]
-    assert edge.min() == pytest.approx(shown.difference.lower.min())
-    assert edge.max() == pytest.approx(shown.difference.upper.max())
+    assert edge.min() == pytest.approx(shown.difference.low.min())
+    assert edge.max() == pytest.approx(shown.difference.high.max())
     assert_readable([first, second])
     assert_readable(shown.plot())
     assert_readable(shown.plot_difference())
     assert len(shown.to_frame()) == 3 * len(shown.theta)
-    assert shown.to_dict()["lower"][0] is None
+    assert shown.to_dict()["low"][0] is None
     assert "before" in repr(shown)
     assert "<table>" in shown._repr_html_()
 

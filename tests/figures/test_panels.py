@@ -90,7 +90,7 @@ def test_an_overlay_tells_models_apart() -> None:
 
 @pytest.mark.parametrize("kind", ["smooth", "corp"])
 def test_curves_can_be_overlaid(kind: Any) -> None:
-    panels = reliability_panels(SIM.y_true, MODELS, kind=kind, interval=None)
+    panels = reliability_panels(SIM.y_true, MODELS, kind=kind, level=None)
     (ax,) = panels.plot(Figure(), layout="overlay")
     for line, diagram in zip((x for x in ax.lines if x.get_gid() == "curve"), panels.diagrams.values(), strict=True):
         assert diagram.curve is not None

@@ -27,7 +27,7 @@ def test_each_curve_is_that_of_one_class() -> None:
     for k, name in enumerate(NAMES):
         alone = cal.figures.flexible_calibration_curve(name == Y, P[:, k])
         np.testing.assert_allclose(FOUND[name].observed, alone.observed)
-        np.testing.assert_allclose(FOUND[name].upper, alone.upper)
+        np.testing.assert_allclose(FOUND[name].high, alone.high)
         assert FOUND[name].slope.value == pytest.approx(alone.slope.value)
     spline = cal.figures.classwise_curves(
         cal.Predictions(Y, P, classes=NAMES), smoother="rcs", level=None, show=["late"]

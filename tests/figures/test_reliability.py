@@ -78,50 +78,50 @@ def test_bins_are_those_of_brute_force(words: str) -> None:
     np.testing.assert_allclose(diagram.table.weight, weight, rtol=1e-12)
     np.testing.assert_allclose(diagram.mean_score, score, rtol=1e-12)
     np.testing.assert_allclose(diagram.rate, rate, rtol=1e-12)
-    assert np.isnan(diagram.lower).all()
+    assert np.isnan(diagram.low).all()
     assert (diagram.how, diagram.level) == (None, None)
 
 
 def test_empty_bins_are_kept_and_stay_empty() -> None:
     diagram = reliability([0, 1], [0.05, 0.95], bins=4)
     assert np.isnan(diagram.rate).tolist() == [False, True, True, False]
-    assert np.isnan(diagram.lower).tolist() == [False, True, True, False]
+    assert np.isnan(diagram.low).tolist() == [False, True, True, False]
     assert diagram.to_dict()["bins"]["rate"] == [0.0, None, None, 1.0]
 
 
 @pytest.mark.parametrize("how", ["clopper_pearson", "jeffreys", "wilson"])
 def test_binomial_bounds_are_those_of_the_calibration_curve(how: Any) -> None:
-    diagram = reliability(Y, P, bins=7, uncertainty=how, interval=0.9)
-    curve = cal.calibration_curve(Y, P, bins=7, method=how, interval=0.9)
-    assert np.array_equal(diagram.lower, curve.lower)
-    assert np.array_equal(diagram.upper, curve.upper)
+    diagram = reliability(Y, P, bins=7, uncertainty=how, level=0.9)
+    curve = cal.calibration_curve(Y, P, bins=7, method=how, level=0.9)
+    assert np.array_equal(diagram.low, curve.low)
+    assert np.array_equal(diagram.high, curve.high)
     assert (diagram.how, diagram.level) == (how, 0.9)
 
 
 def test_standard_errors_by_hand() -> None:
     diagram = reliability([0, 1, 1, 1, 0], [0.2, 0.3, 0.7, 0.8, 0.9], bins=2, uncertainty="standard_error")
     error = np.sqrt([0.5 * 0.5 / 2, (2 / 3) * (1 / 3) / 3])
-    np.testing.assert_allclose(diagram.upper - diagram.rate, np.minimum(error, 1 - diagram.rate), rtol=1e-12)
-    np.testing.assert_allclose(diagram.rate - diagram.lower, error, rtol=1e-12)
+    np.testing.assert_allclose(diagram.high - diagram.rate, np.minimum(error, 1 - diagram.rate), rtol=1e-12)
+    np.testing.assert_allclose(diagram.rate - diagram.low, error, rtol=1e-12)
     assert diagram.level is None
     assert "one standard error" in repr(diagram)
     halves = reliability(Y, P, bins=3, uncertainty="standard_error", sample_weight=np.full(len(Y), 0.5))
     whole = reliability(Y, P, bins=3, uncertainty="standard_error")
-    np.testing.assert_allclose(halves.upper, whole.upper, rtol=1e-12)
+    np.testing.assert_allclose(halves.high, whole.high, rtol=1e-12)
 
 
 def test_consistency_bars_of_one_bin_are_binomial_quantiles() -> None:
     from scipy.stats import binom
 
     y, p = [1] * 15 + [0] * 20, [0.3] * 35
-    words: dict[str, Any] = {"uncertainty": "consistency", "n_resamples": 20_000, "rng": 0, "interval": 0.9}
+    words: dict[str, Any] = {"uncertainty": "consistency", "n_resamples": 20_000, "rng": 0, "level": 0.9}
     diagram = call(reliability, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 35, 0.3) / 35
-    np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
+    np.testing.assert_allclose([diagram.low[0], diagram.high[0]], wanted, atol=1e-9)
 
 
 def test_consistency_bars_agree_with_direct_simulation() -> None:
-    diagram = reliability(Y, P, bins=5, uncertainty="consistency", n_resamples=4000, rng=0, interval=0.8)
+    diagram = reliability(Y, P, bins=5, uncertainty="consistency", n_resamples=4000, rng=0, level=0.8)
     rng = np.random.default_rng(1)
     rates = []
     for _ in range(4000):
@@ -130,16 +130,16 @@ def test_consistency_bars_agree_with_direct_simulation() -> None:
         cell = np.maximum(np.ceil(score * 5), 1)
         rates.append([outcome[cell == k].mean() for k in range(1, 6)])
     low, high = np.quantile(rates, [0.1, 0.9], axis=0)
-    np.testing.assert_allclose(diagram.lower, low, atol=0.012)
-    np.testing.assert_allclose(diagram.upper, high, atol=0.012)
-    inside = (diagram.mean_score > diagram.lower) & (diagram.mean_score < diagram.upper)
+    np.testing.assert_allclose(diagram.low, low, atol=0.012)
+    np.testing.assert_allclose(diagram.high, high, atol=0.012)
+    inside = (diagram.mean_score > diagram.low) & (diagram.mean_score < diagram.high)
     assert inside.all()
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_consistency_bars_do_not_look_at_the_labels() -> None:
     same = [reliability(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
-    assert np.array_equal(same[0].lower, same[1].lower, equal_nan=True)
+    assert np.array_equal(same[0].low, same[1].low, equal_nan=True)
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
@@ -147,10 +147,10 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
     from scipy.stats import binom
 
     y, p = np.array([1] * 9 + [0] * 21), np.linspace(0.2, 0.9, 30)
-    words: dict[str, Any] = {"uncertainty": "bootstrap", "n_resamples": 20_000, "rng": 2, "interval": 0.9}
+    words: dict[str, Any] = {"uncertainty": "bootstrap", "n_resamples": 20_000, "rng": 2, "level": 0.9}
     diagram = call(reliability, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 30, 0.3) / 30
-    np.testing.assert_allclose([diagram.lower[0], diagram.upper[0]], wanted, atol=1e-9)
+    np.testing.assert_allclose([diagram.low[0], diagram.high[0]], wanted, atol=1e-9)
 
 
 @pytest.mark.parametrize("how", ["bootstrap", "consistency"])
@@ -161,7 +161,7 @@ def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
     counted = call(reliability, Y[:60], P[:60], counts=times, **words)
     repeated = call(reliability, np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
     again = call(reliability, Y[:60], P[:60], counts=times, **words)
-    left, right, third = ((d.lower if d.curve is None else d.curve.lower) for d in (counted, repeated, again))
+    left, right, third = ((d.low if d.curve is None else d.curve.low) for d in (counted, repeated, again))
     np.testing.assert_allclose(left, right, atol=1e-9)
     assert np.array_equal(left, third, equal_nan=True)
 
@@ -171,8 +171,8 @@ def test_equal_importance_weights_change_little(how: Any) -> None:
     words: dict[str, Any] = {"uncertainty": how, "bins": 4, "n_resamples": 1500}
     plain = call(reliability, Y, P, rng=0, **words)
     weighted = call(reliability, Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
-    np.testing.assert_allclose(plain.lower, weighted.lower, atol=0.02)
-    np.testing.assert_allclose(plain.upper, weighted.upper, atol=0.02)
+    np.testing.assert_allclose(plain.low, weighted.low, atol=0.02)
+    np.testing.assert_allclose(plain.high, weighted.high, atol=0.02)
 
 
 def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
@@ -184,17 +184,17 @@ def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
     np.testing.assert_allclose(groups.weight @ groups.score, big.y_prob.sum(), rtol=1e-12)
     diagram = reliability(big.y_true, big.y_prob, bins=10, uncertainty="consistency", rng=0)
     half = 1.96 * np.sqrt(diagram.mean_score * (1 - diagram.mean_score) / diagram.table.weight)
-    np.testing.assert_allclose(diagram.upper - diagram.mean_score, half, atol=0.004)
+    np.testing.assert_allclose(diagram.high - diagram.mean_score, half, atol=0.004)
 
 
 def test_the_band_is_the_calibration_band_at_the_mean_scores() -> None:
-    diagram = reliability(Y, P, bins=6, uncertainty="band", interval=0.9)
+    diagram = reliability(Y, P, bins=6, uncertainty="band", level=0.9)
     band = calibration_band(Y, P, alpha=0.1)
     assert diagram.band is not None
     np.testing.assert_allclose(diagram.band.low, band.low, rtol=1e-9)
     low, high = band.at(diagram.mean_score)
-    np.testing.assert_allclose(diagram.lower, low, rtol=1e-9)
-    np.testing.assert_allclose(diagram.upper, high, rtol=1e-9)
+    np.testing.assert_allclose(diagram.low, low, rtol=1e-9)
+    np.testing.assert_allclose(diagram.high, high, rtol=1e-9)
 
 
 def test_corp_is_isotonic_regression() -> None:
@@ -227,8 +227,8 @@ def test_corp_consistency_agrees_with_refitting() -> None:
         fit = __import__("scipy.optimize", fromlist=["x"]).isotonic_regression(mean, weights=np.bincount(at)).x
         fits.append(np.interp(diagram.curve.x, distinct, fit))
     low, high = np.quantile(fits, [0.025, 0.975], axis=0)
-    assert np.abs(diagram.curve.lower - low).mean() < 0.015
-    assert np.abs(diagram.curve.upper - high).mean() < 0.015
+    assert np.abs(diagram.curve.low - low).mean() < 0.015
+    assert np.abs(diagram.curve.high - high).mean() < 0.015
 
 
 def test_the_smooth_curve_is_kernel_regression_with_reflection() -> None:
@@ -247,7 +247,7 @@ def test_the_smooth_curve_is_as_wide_as_the_smooth_error() -> None:
     curve = reliability(Y, P, kind="smooth").curve
     assert curve is not None
     assert curve.bandwidth == cal.smece(Y, P)
-    assert ((curve.lower <= curve.y) & (curve.y <= curve.upper)).all()
+    assert ((curve.low <= curve.y) & (curve.y <= curve.high)).all()
     alone = reliability([1], [0.5], kind="smooth", bandwidth=0.1).curve
     assert alone is not None
     assert len(alone.x) > 0
@@ -257,10 +257,10 @@ def test_the_smooth_curve_is_as_wide_as_the_smooth_error() -> None:
 def test_roofs_run_along_the_diagonal_and_their_gap_is_the_error() -> None:
     diagram = reliability(Y, P, kind="roof", bins=8)
     left, right = diagram.roof
-    np.testing.assert_allclose(right - left, diagram.table.high - diagram.table.low, rtol=1e-12)
-    height = np.abs(left - diagram.table.low)
+    np.testing.assert_allclose(right - left, diagram.table.right - diagram.table.left, rtol=1e-12)
+    height = np.abs(left - diagram.table.left)
     assert float(height @ diagram.table.share) == pytest.approx(cal.ece(Y, P, bins=8), abs=1e-15)
-    middle = np.interp(diagram.mean_score[2], [diagram.table.low[2], diagram.table.high[2]], [left[2], right[2]])
+    middle = np.interp(diagram.mean_score[2], [diagram.table.left[2], diagram.table.right[2]], [left[2], right[2]])
     assert middle == pytest.approx(diagram.rate[2], abs=1e-12)
 
 
@@ -271,7 +271,7 @@ def test_predictions_views_and_sketches_stand_for_rows() -> None:
     for other in (reliability(held, bins=10), reliability(view, bins=10), reliability(cal.Sketch.of(Y, P), bins=10)):
         np.testing.assert_allclose(other.rate, rows.rate, rtol=1e-12)
         np.testing.assert_allclose(other.mean_score, rows.mean_score, rtol=1e-12)
-        np.testing.assert_allclose(other.upper, rows.upper, rtol=1e-12)
+        np.testing.assert_allclose(other.high, rows.high, rtol=1e-12)
     for kind in ("smooth", "corp"):
         sketched = reliability(cal.Sketch.of(Y, P), kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
         exact = reliability(Y, P, kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
@@ -314,8 +314,10 @@ def test_laws_of_any_data(rows: list[tuple[int, bool]], bins: int) -> None:
     p, y = np.array([score / 20 for score, _ in rows]), np.array([int(outcome) for _, outcome in rows])
     diagram = reliability(y, p, bins=bins)
     full = ~diagram.table.empty
-    assert ((diagram.lower <= diagram.rate) & (diagram.rate <= diagram.upper))[full].all()
-    assert ((diagram.table.low <= diagram.mean_score) & (diagram.mean_score <= diagram.table.high + 1e-12))[full].all()
+    assert ((diagram.low <= diagram.rate) & (diagram.rate <= diagram.high))[full].all()
+    assert ((diagram.table.left <= diagram.mean_score) & (diagram.mean_score <= diagram.table.right + 1e-12))[
+        full
+    ].all()
     curve = reliability(y, p, kind="corp", uncertainty="band").curve
     assert curve is not None
     assert (np.diff(curve.y) >= -1e-12).all()
@@ -419,11 +421,11 @@ def test_the_line_is_the_data() -> None:
     (line,) = drawn(ax, "curve")
     assert np.array_equal(line.get_xydata(), np.column_stack([diagram.mean_score, diagram.rate]))
     (bars,) = drawn(ax, "interval")
-    wanted = [[[x, a], [x, b]] for x, a, b in zip(diagram.mean_score, diagram.lower, diagram.upper, strict=True)]
+    wanted = [[[x, a], [x, b]] for x, a, b in zip(diagram.mean_score, diagram.low, diagram.high, strict=True)]
     np.testing.assert_allclose(bars.get_segments(), wanted)
     (strip,) = ax.child_axes
     assert [bar.get_height() for bar in drawn(strip, "counts")] == diagram.table.weight.tolist()
-    assert [bar.get_x() for bar in drawn(strip, "counts")] == diagram.table.low.tolist()
+    assert [bar.get_x() for bar in drawn(strip, "counts")] == diagram.table.left.tolist()
 
 
 def test_bars_and_hatched_gaps_are_the_data() -> None:
@@ -431,12 +433,12 @@ def test_bars_and_hatched_gaps_are_the_data() -> None:
     ax = diagram.plot(new_ax())
     bars, gaps = drawn(ax, "bars"), drawn(ax, "gap")
     np.testing.assert_allclose([bar.get_height() for bar in bars], diagram.rate)
-    np.testing.assert_allclose([bar.get_x() for bar in bars], diagram.table.low)
+    np.testing.assert_allclose([bar.get_x() for bar in bars], diagram.table.left)
     assert sorted(gap.get_height() for gap in gaps) == pytest.approx(sorted(np.abs(diagram.table.gap)))
     assert all(gap.get_hatch() for gap in gaps)
     colours = {gap.get_x(): gap.get_edgecolor() for gap in gaps}
-    over = [colours[low] for low, gap in zip(diagram.table.low, diagram.table.gap, strict=True) if gap > 0]
-    under = [colours[low] for low, gap in zip(diagram.table.low, diagram.table.gap, strict=True) if gap < 0]
+    over = [colours[low] for low, gap in zip(diagram.table.left, diagram.table.gap, strict=True) if gap > 0]
+    under = [colours[low] for low, gap in zip(diagram.table.left, diagram.table.gap, strict=True) if gap < 0]
     assert len(set(over)) == len(set(under)) == 1
     assert set(over) != set(under)
     (marks,) = drawn(ax, "curve")
@@ -462,8 +464,8 @@ def test_curves_are_drawn_as_they_are(kind: Any) -> None:
     assert np.array_equal(line.get_xydata(), np.column_stack([diagram.curve.x, diagram.curve.y]))
     (shade,) = drawn(ax, "band")
     corners = shade.get_paths()[0].vertices
-    assert corners[:, 1].max() == pytest.approx(np.nanmax(diagram.curve.upper))
-    assert corners[:, 1].min() == pytest.approx(np.nanmin(diagram.curve.lower))
+    assert corners[:, 1].max() == pytest.approx(np.nanmax(diagram.curve.high))
+    assert corners[:, 1].min() == pytest.approx(np.nanmin(diagram.curve.low))
     assert len(drawn(ax.child_axes[0], "density" if kind == "smooth" else "counts")) > 0
 
 
@@ -602,11 +604,11 @@ def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     y, p = [0, 1, 2, 1], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]
-    diagram = cal.figures.reliability(y, p, metrics=("nll", "ece"), interval=None)
+    diagram = cal.figures.reliability(y, p, metrics=("nll", "ece"), level=None)
     assert "nll of top_label" in repr(diagram)
     assert ", ece " in repr(diagram)
     assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
-    assert "nll of" not in repr(cal.figures.reliability([0, 1], [0.2, 0.7], metrics=("nll",), interval=None))
+    assert "nll of" not in repr(cal.figures.reliability([0, 1], [0.2, 0.7], metrics=("nll",), level=None))
 
 
 @pytest.mark.parametrize("counts", ["strip", "area"])

@@ -38,7 +38,7 @@ def test_every_point_is_what_counting_gives() -> None:
     for threshold, coverage, risk in zip(curve.threshold, curve.coverage, curve.risk, strict=True):
         assert brute_risk(threshold) == pytest.approx((coverage, risk), abs=1e-12)
     assert curve.coverage[-1] == 1
-    assert ((curve.lower <= curve.risk) & (curve.risk <= curve.upper)).all()
+    assert ((curve.low <= curve.risk) & (curve.risk <= curve.high)).all()
 
 
 def test_areas_and_all_points() -> None:
@@ -52,7 +52,7 @@ def test_generalised_risk_is_coverage_times_selective_risk() -> None:
     one, other = (risk_coverage_diagram(Y, P, risk=risk)["model"] for risk in ("selective", "generalised"))  # type: ignore[arg-type]
     assert_same(other.risk, one.risk * one.coverage)
     assert_same(other.random_risk, other.risk[-1] * other.coverage)
-    assert np.isnan(other.lower).all()
+    assert np.isnan(other.low).all()
 
 
 def test_a_perfect_order_accepts_right_answers_first() -> None:
@@ -80,11 +80,11 @@ def test_the_mark_of_a_coverage_and_of_a_guarantee() -> None:
     mark = risk_coverage_diagram(Y, P, coverage=0.5)["model"].mark
     assert mark is not None
     assert mark.coverage == 0.5
-    guaranteed = risk_coverage_diagram(Y, P, accuracy=0.8, confidence_level=0.9)
+    guaranteed = risk_coverage_diagram(Y, P, accuracy=0.8, guarantee=0.9)
     assert guaranteed["model"].mark is not None
-    assert guaranteed["model"].mark.threshold == choose_threshold(Y, P, accuracy=0.8, confidence_level=0.9).threshold
+    assert guaranteed["model"].mark.threshold == choose_threshold(Y, P, accuracy=0.8, guarantee=0.9).threshold
     assert guaranteed.target == "accuracy 0.8 guaranteed"
-    assert risk_coverage_diagram(Y, P, accuracy=0.9999, confidence_level=0.99)["model"].mark is None
+    assert risk_coverage_diagram(Y, P, accuracy=0.9999, guarantee=0.99)["model"].mark is None
 
 
 def test_counts_are_repeated_rows_and_views_serve() -> None:
@@ -92,7 +92,7 @@ def test_counts_are_repeated_rows_and_views_serve() -> None:
     repeated = np.repeat(np.arange(len(Y)), counts)
     one = risk_coverage_diagram(cal.Predictions(Y, P, counts=counts))["model"]
     other = risk_coverage_diagram(Y[repeated], P[repeated])["model"]
-    for word in ("coverage", "risk", "lower", "upper", "oracle_risk"):
+    for word in ("coverage", "risk", "low", "high", "oracle_risk"):
         assert_same(getattr(one, word), getattr(other, word))
     sketch = cal.Sketch.of(Y, P)
     assert risk_coverage_diagram(sketch)["model"].area == pytest.approx(aurc(Y, P), abs=1e-3)
@@ -103,7 +103,7 @@ def test_losses_and_confidences_by_model() -> None:
     shown = risk_coverage_diagram(Y, {"plain": P, "soft": TEMPERED}, loss=loss, confidence=P.max(axis=1))
     assert shown["plain"].risk[-1] == pytest.approx(loss["plain"].mean())
     assert shown["plain"].threshold[0] == shown["soft"].threshold[0] == P.max()
-    assert np.isnan(shown["plain"].lower).all()
+    assert np.isnan(shown["plain"].low).all()
     assert len(shown.to_frame()) == sum(len(curve.coverage) for curve in shown.curves)
     assert "plain" in repr(shown)
     assert "<table>" in shown._repr_html_()
@@ -148,7 +148,7 @@ def test_a_target_that_one_model_misses_is_still_named() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"oracle": False, "random": False, "band": False}])
 def test_pictures_of_one_model(options: dict[str, bool]) -> None:
-    ax = risk_coverage_diagram(Y, P, accuracy=0.8, confidence_level=0.9).plot(**options)
+    ax = risk_coverage_diagram(Y, P, accuracy=0.8, guarantee=0.9).plot(**options)
     assert len(ax.collections) == (0 if options else 1)
     assert_readable(ax)
 
@@ -158,7 +158,7 @@ def test_a_model_without_errors_and_a_single_row() -> None:
     assert shown["model"].risk.tolist() == [0, 0]
     assert_readable(shown.plot())
     assert math.isnan(
-        risk_coverage_diagram(cal.Predictions([0], [0.7], input="confidence"), interval=None)["model"].lower[0]
+        risk_coverage_diagram(cal.Predictions([0], [0.7], input="confidence"), level=None)["model"].low[0]
     )
 
 
@@ -171,7 +171,7 @@ def test_a_model_without_errors_and_a_single_row() -> None:
             ArgumentError,
             "accuracy: cannot be combined with coverage; give one of them",
         ),
-        ({"confidence_level": 0.9}, ArgumentError, "confidence_level: requires a target; pass accuracy or coverage"),
+        ({"guarantee": 0.9}, ArgumentError, "guarantee: requires a target; pass accuracy or coverage"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy: must lie between 0 and 1"),
         ({"points": 1}, ArgumentError, "points: must be an integer of at least 2; got 1"),
         (

@@ -89,7 +89,7 @@ def test_the_spread_is_that_of_a_mean() -> None:
     shown = stability_diagram(Y, low, metric="ece", values=[1], n_resamples=300, rng=1)
     gap = low - Y
     assert shown.spread[0] == pytest.approx(gap.std() / np.sqrt(1500), rel=0.25)
-    assert shown.upper[0] - shown.metric_value[0] == pytest.approx(1.959964 * shown.spread[0], rel=1e-6)
+    assert shown.high[0] - shown.metric_value[0] == pytest.approx(1.959964 * shown.spread[0], rel=1e-6)
     counted = stability_diagram(cal.Predictions(Y, low, counts=np.full(1500, 4)), values=[1], n_resamples=300, rng=1)
     assert counted.spread[0] == pytest.approx(shown.spread[0] / 2, rel=0.25)
     weight = np.full(1500, 0.7)
@@ -114,7 +114,7 @@ def test_fractions_of_the_rows() -> None:
     for place, share in enumerate(shown.values):
         assert shown.spread[place] == pytest.approx(rows.std() / np.sqrt(share * 1500), rel=0.2)
         assert shown.metric_value[place] == pytest.approx(rows.mean(), abs=4 * shown.spread[place] / np.sqrt(200))
-        assert shown.lower[place] < shown.metric_value[place] < shown.upper[place]
+        assert shown.low[place] < shown.metric_value[place] < shown.high[place]
     assert np.isnan(shown.cells).all()
     counted = stability_diagram(
         cal.Predictions(Y, P, counts=np.full(1500, 4)),
@@ -185,9 +185,9 @@ def test_what_calibrated_labels_would_give() -> None:
     shown = call(stability_diagram, MANY.predictions, n_resamples=25, **words)
     for place, gamma in enumerate(shown.values):
         exact = cal.gece(MANY.predictions, gamma=gamma) - cal.gece_db(MANY.predictions, gamma=gamma)
-        spread = (shown.chance_upper[place] - shown.chance_lower[place]) / (2 * 1.96)
+        spread = (shown.chance_high[place] - shown.chance_low[place]) / (2 * 1.96)
         assert shown.by_chance[place] == pytest.approx(exact, abs=4 * spread / math.sqrt(25))
-        assert shown.chance_lower[place] < exact < shown.chance_upper[place]
+        assert shown.chance_low[place] < exact < shown.chance_high[place]
     assert shown.same_as[:2] == (None, 0.001)
     assert shown.by_chance[0] == shown.by_chance[1]
     assert shown.to_dict()["by_chance"] == shown.by_chance.tolist()
@@ -378,12 +378,12 @@ def test_views_that_are_refused() -> None:
 def test_intervals_stay_within_what_the_metric_can_be() -> None:
     drawn = cal.inference.make_calibrated(60, rng=3)
     shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 2, 5], n_resamples=40, level=0.999, rng=0)
-    assert shown.lower.min() == 0
-    np.testing.assert_array_less(shown.lower, shown.metric_value + 1e-12)
+    assert shown.low.min() == 0
+    np.testing.assert_array_less(shown.low, shown.metric_value + 1e-12)
     free = stability_diagram(
         drawn.y_true, drawn.y_prob, metric="ce2_db", values=[2, 5, 10], n_resamples=40, level=0.999, rng=0
     )
-    assert free.lower.min() < 0
+    assert free.low.min() < 0
 
 
 def test_the_cells_of_a_tree_are_varied_by_gamma() -> None:

@@ -29,8 +29,8 @@ def test_the_curve_is_that_of_the_indices_and_groups_are_kaplan_meier() -> None:
         alone = cal.clinical.horizon_outcomes(words["time"][rows], words["event"][rows], horizon=5)
         assert group.observed == pytest.approx(alone.observed_risk, abs=1e-12)
         assert group.mean_risk == pytest.approx(words["y_prob"][rows].mean(), abs=1e-12)
-        assert group.lower < group.observed < group.upper
-    assert ((found.lower <= found.y) & (found.y <= found.upper)).mean() > 0.9
+        assert group.low < group.observed < group.high
+    assert ((found.low <= found.y) & (found.y <= found.high)).mean() > 0.9
     whole = cal.clinical.horizon_outcomes(words["time"], words["event"], horizon=5)
     ici = cal.ici(whole.outcome, words["y_prob"], sample_weight=whole.weight, bounded=True)
     distance = np.abs(np.interp(words["y_prob"], found.x, found.y) - words["y_prob"])
@@ -50,7 +50,7 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
     assert np.isnan(found.groups[1].observed)
     assert "1 risk group without a value" in repr(found)
     assert found.to_dict()["groups"]["observed"][1] is None
-    assert np.isnan(found.lower).all()
+    assert np.isnan(found.low).all()
 
 
 @pytest.mark.parametrize(("low", "high", "end"), [(2, 3, 1.0), (1, 60, 0.5)])

@@ -69,7 +69,7 @@ def test_known_means_of_paths() -> None:
 
 def test_the_column_of_evaluate() -> None:
     assert "by chance" not in repr(cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"]))
-    plain = cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"], interval=0.9)
+    plain = cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"], level=0.9)
     assert plain.to_frame()["by_chance"].isna().all()
     found = cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece", "ecd"], assess=True, n_resamples=50)
     frame = found.to_frame()

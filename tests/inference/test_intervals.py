@@ -283,7 +283,7 @@ def test_an_infinite_value_has_no_interval(method: str) -> None:
 def test_hard_scores_are_evaluated_without_another_warning() -> None:
     y, hard = np.tile([0, 1, 1, 0], 25), np.tile([0.0, 1.0, 0.0, 0.0], 25)
     names = ["spiegelhalter_z", "hosmer_lemeshow", "ecd", "nll", "ecce_mad", "brier"]
-    results = {r.metric: r for r in cal.evaluate(y, hard, metrics=names, interval=0.95, n_resamples=200, rng=0).results}
+    results = {r.metric: r for r in cal.evaluate(y, hard, metrics=names, level=0.95, n_resamples=200, rng=0).results}
     for name in ("spiegelhalter_z", "hosmer_lemeshow", "ecd", "nll"):
         assert results[name].low is None
         assert results[name].note == "no interval: is infinite, so it has no interval"
@@ -477,7 +477,7 @@ def test_class_wise_errors_contain_their_estimate_too() -> None:
         label = np.array([rng.choice(k, p=row) for row in probs])
         found = cal.interval(label, probs, metric="cwce", rng=0, n_resamples=200)
         assert found.low <= found.value <= found.high
-        table = cal.evaluate(label, probs, metrics=["ece", "cwce"], interval=0.95).results
+        table = cal.evaluate(label, probs, metrics=["ece", "cwce"], level=0.95).results
         assert all(r.low <= r.value <= r.high for r in table if r.low is not None and r.value is not None)
 
 

@@ -60,7 +60,7 @@ def test_a_band_is_the_quantiles_of_a_curve() -> None:
     assert [lower[0], upper[0]] == np.quantile(first, [0.05, 0.95]).tolist()
     assert np.isnan([lower[1], upper[1]]).all()
     assert lower[2] < 20 < upper[2]
-    assert np.isnan(quantile_bounds(np.full((3, 1), np.nan), 0.9).lower).all()
+    assert np.isnan(quantile_bounds(np.full((3, 1), np.nan), 0.9).low).all()
 
 
 def test_classes_and_events_have_their_probabilities() -> None:

@@ -295,7 +295,7 @@ def test_metrics_that_share_their_resamples_have_the_values_of_each_alone() -> N
     p = rng.beta(0.7, 2, 900)
     y = (rng.random(900) < p).astype(int)
     wanted = ["ece", "mce", "drmsce_bcs", "vce", "brier"]
-    table = cal.evaluate(y, p, metrics=wanted, interval=0.95, assess=True, n_resamples=200, rng=3)
+    table = cal.evaluate(y, p, metrics=wanted, level=0.95, assess=True, n_resamples=200, rng=3)
     for result in table.results:
         alone = cal.interval(y, p, metric=result.metric, n_resamples=200, rng=3)
         test = cal.assess(y, p, metric=result.metric, n_resamples=200, rng=3)

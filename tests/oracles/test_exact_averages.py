@@ -164,7 +164,7 @@ def test_influences_of_the_interval() -> None:
     """T2, five bins: the mean influence is the squared error, and its variance over N is what the interval adds."""
     y, p = map(np.array, T2)
     table = cal.calibration_curve(y, p, bins=5).table
-    cell = np.searchsorted(table.high, p)
+    cell = np.searchsorted(table.right, p)
     gap = table.gap[cell]
     influence = 2 * gap * (p - y) - gap**2
     assert influence.mean() == pytest.approx(0.03, abs=1e-12)

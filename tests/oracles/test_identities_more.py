@@ -342,7 +342,7 @@ def test_equal_area_of_an_even_grid(rng: np.random.Generator) -> None:
 def test_equal_area_balances_width_and_rows(rng: np.random.Generator) -> None:
     y, p = rng.integers(0, 2, 400), rng.beta(0.6, 2, 400)
     table = cal.calibration_curve(y, p, bins=8, binning="equal_area").table
-    area = (table.high - table.low) * table.weight
+    area = (table.right - table.left) * table.weight
     assert 4 <= len(table) <= 8
     assert area[:-1].max() < 1.6 * area[:-1].min()
 

@@ -285,7 +285,7 @@ class TestScikitLearn:
         with pytest.raises(ValueError, match="y_true takes value in"):
             curve([0.2, 0.7], [0.3, 0.6])
         assert cal.calibration_curve(
-            cal.Predictions([0.2, 0.7], [0.3, 0.6], soft=True), bins=1, interval=None
+            cal.Predictions([0.2, 0.7], [0.3, 0.6], soft=True), bins=1, level=None
         ).rate == pytest.approx([0.45])
 
     def test_scores_zero_and_one_are_in_the_outer_bins(self, curve: Any) -> None:

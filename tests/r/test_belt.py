@@ -16,7 +16,7 @@ DECIMALS = 5e-6
 def bounds(**options: Any) -> Compute:
     def compute(d: Any) -> Any:
         belt = cal.figures.calibration_belt(d.y, d.risk, points=12, method="likelihood_ratio", **options)
-        low, high = belt.lower, belt.upper
+        low, high = belt.low, belt.high
         return np.concatenate([belt.risk, low[1], high[1], low[0], high[0]])
 
     return compute

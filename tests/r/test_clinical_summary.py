@@ -65,7 +65,7 @@ def test_limits_in_closed_form() -> None:
         id = next(id for part, id in LIMITS.items() if part in entry["call"])
         ours = summary(entry["data"], "risk", "loess", 0.95)[id]
         expected = on_the_logit_scale(*entry["value"]) if id == "c" else entry["value"]
-        limits = np.array([ours.lower, ours.upper], dtype=float)
+        limits = np.array([ours.low, ours.high], dtype=float)
         np.testing.assert_allclose(limits, np.array(expected, dtype=float), rtol=1e-6, err_msg=entry["data"])
 
 

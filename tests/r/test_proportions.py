@@ -15,7 +15,7 @@ TOLERANCE = 1e-7
 
 
 def bins(d: Any, method: Any, level: float = 0.95) -> Any:
-    return cal.calibration_curve(d.y, d.risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], interval=level, method=method)
+    return cal.calibration_curve(d.y, d.risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], level=level, method=method)
 
 
 def limits(method: Any, level: float = 0.95) -> Compute:
@@ -24,7 +24,7 @@ def limits(method: Any, level: float = 0.95) -> Compute:
     def compute(d: Any) -> Any:
         curve = bins(d, method, level)
         full = curve.weight > 0
-        return np.concatenate([curve.lower[full], curve.upper[full]])
+        return np.concatenate([curve.low[full], curve.high[full]])
 
     return compute
 
@@ -34,7 +34,7 @@ def hmisc(d: Any) -> Any:
     curve = bins(d, "wilson")
     full = curve.weight > 0
     n, events, lower, upper = (
-        part[full].copy() for part in (curve.weight, curve.table.positives, curve.lower, curve.upper)
+        part[full].copy() for part in (curve.weight, curve.table.positives, curve.low, curve.high)
     )
     lower[events == 1] = -np.log(0.95) / n[events == 1]
     upper[events == n - 1] = 1 + np.log(0.95) / n[events == n - 1]

@@ -165,7 +165,7 @@ def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
                 *map(str, words),
                 "--metrics",
                 "nll",
-                "--interval",
+                "--level",
                 "0.5",
                 "--resamples",
                 "20",
@@ -226,5 +226,5 @@ def test_means_of_several_classes_and_of_several_labels() -> None:
 
 def test_verdict_never_claims_calibration() -> None:
     for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
-        sentence = cal.report(y, p, metrics="ece", interval=None, n_resamples=19, recalibration=False).verdict.sentence
+        sentence = cal.report(y, p, metrics="ece", level=None, n_resamples=19, recalibration=False).verdict.sentence
         assert not re.search(r"\b(well )?calibrated\b", sentence)

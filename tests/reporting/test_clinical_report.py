@@ -20,7 +20,7 @@ LP = RNG.normal(-1, 1, 300)
 Y = (RNG.random(300) < 1 / (1 + np.exp(-LP))).astype(int)
 RISK = 1 / (1 + np.exp(0.3 - 1.4 * LP))
 SEX = np.where(RNG.random(300) < 0.4, "<b>women", "men")
-FAST: dict[str, Any] = {"metrics": ["brier"], "recalibration": False, "interval": 0.5, "n_resamples": 20}
+FAST: dict[str, Any] = {"metrics": ["brier"], "recalibration": False, "level": 0.5, "n_resamples": 20}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     men = next(group for group in part.subgroups if group.name == "men")
     assert men.n == (SEX == "men").sum()
     assert men.rows[2].value == pytest.approx(cal.cox_slope(Y[SEX == "men"], RISK[SEX == "men"]))
-    assert men.rows[2].lower is not None
+    assert men.rows[2].low is not None
 
 
 def test_every_form_opens_with_the_table_and_closes_with_tripod(found: Report, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ class TestTripod:
         assert found["10"].filled == f"300 patients with {Y.sum()} events were available."
         slope = self.summary["slope"]
         assert (
-            f"Calibration slope {slope.value:.3f} (50% interval {slope.lower:.3f} to {slope.upper:.3f})"
+            f"Calibration slope {slope.value:.3f} (50% interval {slope.low:.3f} to {slope.high:.3f})"
             in found["23a"].filled
         )
         assert "Wald (Calibration intercept" in found["12e"].filled

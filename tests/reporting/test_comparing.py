@@ -179,7 +179,7 @@ def test_weights_and_confidences_are_passed_on(words: dict[str, Any]) -> None:
 def test_several_labels_and_soft_ones_are_compared() -> None:
     rng = np.random.default_rng(102)
     truth, probs = (rng.random((80, 3)) < 0.5).astype(int), rng.random((80, 3))
-    words: dict[str, Any] = {"metrics": ["brier"], "interval": 0.8, "n_resamples": 50}
+    words: dict[str, Any] = {"metrics": ["brier"], "level": 0.8, "n_resamples": 50}
     found = compare_reports(
         {"a": cal.Predictions(truth, probs, multilabel=True), "b": cal.Predictions(truth, 1 - probs, multilabel=True)},
         **words,
@@ -216,7 +216,7 @@ def test_hostile_names_change_no_structure() -> None:
     def shape(text: str) -> list[int]:
         return [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in text.split("\n")]
 
-    words: dict[str, Any] = {"metrics": ["brier"], "interval": 0.8, "n_resamples": 50}
+    words: dict[str, Any] = {"metrics": ["brier"], "level": 0.8, "n_resamples": 50}
 
     def still(found: ReportComparison) -> ReportComparison:
         """Without scripts and pictures, which take time."""
@@ -255,7 +255,7 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
             r'y_prob: must be a mapping from names to probabilities; for example \{"old": p_old, "new": p_new\}',
         ),
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
-        (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
+        (LABELS, MODELS, {"level": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
         (
             {"a": SCORE},

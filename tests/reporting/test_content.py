@@ -70,7 +70,7 @@ def binary() -> Report:
 
 @pytest.mark.parametrize("id", [*FEW, "ecce_mad", "cwce"])
 def test_metrics_are_those_of_evaluate(id: str, multiclass: Report) -> None:
-    found = cal.evaluate(LABELS, PROBS, metrics=[id], interval=0.95, assess=True, n_resamples=200, rng=0).results[0]
+    found = cal.evaluate(LABELS, PROBS, metrics=[id], level=0.95, assess=True, n_resamples=200, rng=0).results[0]
     row = multiclass.metrics[id]
     assert (row.value, row.low, row.high, row.pvalue) == (found.value, found.low, found.high, found.pvalue)
     assert (row.lens, row.direction, row.note) == (found.lens, found.direction, found.note)
@@ -94,7 +94,7 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
 def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
     curve = cal.calibration_curve(LABELS, PROBS).to_dict()
     bins = multiclass.diagram.bins
-    for name in ("low", "high", "rows", "mean_score", "rate", "gap", "lower", "upper"):
+    for name in ("left", "right", "rows", "mean_score", "rate", "gap", "low", "high"):
         assert [getattr(each, name) for each in bins] == curve[name]
 
 
@@ -122,10 +122,10 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
 
 
 def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, confidence_level=0.9)
+    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, guarantee=0.9)
     curve = cal.decision.risk_coverage(LABELS, PROBS)
     found = multiclass.threshold
-    assert (found.threshold, found.guarantee, found.coverage) == (choice.threshold, choice.guarantee, choice.coverage)
+    assert (found.threshold, found.statement, found.coverage) == (choice.threshold, choice.statement, choice.coverage)
     assert (found.accuracy, found.coverage_bound) == (1 - choice.risk, choice.coverage_bound)
     assert (found.aurc, found.augrc) == (curve.aurc, curve.augrc)
     assert found.points[0].coverage == 1
@@ -136,9 +136,9 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
 
 
 def test_other_guarantees_are_passed_on() -> None:
-    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, confidence_level=0.99, recalibration=False).threshold
-    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, confidence_level=0.99).threshold
-    assert found.confidence_level == 0.99
+    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False).threshold
+    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, guarantee=0.99).threshold
+    assert found.guarantee == 0.99
 
 
 def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
@@ -156,8 +156,8 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         assert entry.rows == rows.sum()
         assert entry.mean_score == pytest.approx(curve.mean_score[0], rel=1e-12)
         assert entry.rate == pytest.approx(curve.rate[0], rel=1e-12)
-        assert entry.low == pytest.approx(curve.mean_score[0] - curve.upper[0], abs=1e-12)
-        assert entry.high == pytest.approx(curve.mean_score[0] - curve.lower[0], abs=1e-12)
+        assert entry.low == pytest.approx(curve.mean_score[0] - curve.high[0], abs=1e-12)
+        assert entry.high == pytest.approx(curve.mean_score[0] - curve.low[0], abs=1e-12)
         assert entry.weighted_gap == pytest.approx(rows.mean() * abs(entry.gap), rel=1e-12)
     assert seen == {"predicted", "group"}
 
@@ -401,7 +401,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_data_has_a_report(name: str) -> None:
     labels, probs, words = CASES[name]
-    found = call(report, labels, probs, metrics=[*FEW, "cwce"], interval=0.8, n_resamples=50, **words)
+    found = call(report, labels, probs, metrics=[*FEW, "cwce"], level=0.8, n_resamples=50, **words)
     assert json.loads(found.to_json()) == json.loads(json.dumps(found.to_dict()))
     assert found.to_markdown().count("\n## ") == 6
     assert found.verdict.sentence.endswith(".")
@@ -418,7 +418,7 @@ def _filled(part: Any) -> bool:
 
 def test_reasons_say_what_is_missing() -> None:
     several = report(
-        cal.Predictions(*CASES["multilabel"][:2], multilabel=True), metrics=["ece"], interval=0.8, n_resamples=50
+        cal.Predictions(*CASES["multilabel"][:2], multilabel=True), metrics=["ece"], level=0.8, n_resamples=50
     )
     assert "3 diagrams" in several.diagram.reason
     assert "multilabel" in several.recalibration.reason
@@ -594,7 +594,7 @@ def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
         ({"interval": "x"}, ArgumentError, "interval"),
         ({"n_resamples": 20}, ArgumentError, "n_resamples"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy"),
-        ({"confidence_level": 0}, ArgumentError, "confidence_level"),
+        ({"guarantee": 0}, ArgumentError, "guarantee"),
         ({"recalibration": "yes"}, ArgumentError, "recalibration"),
         ({"title": 3}, ArgumentError, "title"),
         ({"outcome": 3}, ArgumentError, "outcome"),

@@ -42,7 +42,7 @@ def binned(cells: dict[str, list[float]], bins: int) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("words", [{}, {"counts": np.arange(800) % 3}, {"sample_weight": np.linspace(0.1, 2, 800)}])
 def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) -> None:
     models = {"old": SCORE, "new": SCORE**2}
-    found = call(cal.reporting.compare_reports, LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
+    found = call(cal.reporting.compare_reports, LABEL, models, metrics=["brier"], level=0.5, n_resamples=20, **words)
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == list(models)
     for side, scores in zip(data["sides"], models.values(), strict=True):
@@ -60,7 +60,7 @@ def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) ->
 
 def test_groups_are_sides_of_the_report() -> None:
     found = cal.report(
-        cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece"], recalibration=False, interval=None, n_resamples=19
+        cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece"], recalibration=False, level=None, n_resamples=19
     )
     data = embedded(found.to_html())
     assert [side["name"] for side in data["sides"]] == ["All rows", "a", "b"]
@@ -92,7 +92,7 @@ def test_sides_with_different_classes_share_what_they_have() -> None:
     parts = {}
     for name, classes in (("one", ["a", "b", "c"]), ("two", ["a", "b", "d"])):
         parts[name] = Predictions(RNG.choice(classes, 200), RNG.dirichlet(np.ones(3), 200), classes=classes)
-    found = cal.reporting.compare_reports(parts, kind="periods", metrics=["ece"], interval=0.5, n_resamples=20)
+    found = cal.reporting.compare_reports(parts, kind="periods", metrics=["ece"], level=0.5, n_resamples=20)
     data = embedded(found.to_html())
     assert [lens["name"] for lens in data["lenses"]] == ["top_label", "a", "b"]
     assert found.to_html() == found.to_html()
@@ -104,7 +104,7 @@ def test_run_shows_before_and_after_with_differences(tmp_path: Path) -> None:
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     words = f"run --validation {tmp_path / 'v.csv'} --test {tmp_path / 't.csv'} --out {tmp_path / 'o'}"
     with pytest.raises(SystemExit):
-        main([*words.split(), *["--metrics", "nll", "--interval", "0.5", "--resamples", "20", "--method", "platt"]])
+        main([*words.split(), *["--metrics", "nll", "--level", "0.5", "--resamples", "20", "--method", "platt"]])
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     told = json.loads((tmp_path / "o" / "metrics.json").read_text())
     assert [change["metric"] for change in told["changes"]] == ["nll", "brier", "smece", "ece"]

@@ -74,7 +74,7 @@ def tables(markdown: str) -> dict[str, list[list[str]]]:
 
 
 def test_metrics_are_those_of_evaluate(found: Report) -> None:
-    theirs = cal.evaluate(LABELS, PROBS, metrics=METRICS, interval=0.95, assess=True, n_resamples=200, rng=0).results
+    theirs = cal.evaluate(LABELS, PROBS, metrics=METRICS, level=0.95, assess=True, n_resamples=200, rng=0).results
     rows = tables(found.to_markdown())["2. Metrics"]
     assert len(rows) == len(theirs) + 2
     assert [row[0] for row in rows] == [
@@ -106,7 +106,7 @@ def test_the_diagram_is_the_calibration_curve(found: Report) -> None:
     rows = [every[i] for i in full]
     assert [row[2] for row in rows] == [percent(float(curve.mean_score[i])) for i in full]
     assert [row[3] for row in rows] == [percent(float(curve.rate[i])) for i in full]
-    assert [row[4] for row in rows] == [span(float(curve.lower[i]), float(curve.upper[i]), percent) for i in full]
+    assert [row[4] for row in rows] == [span(float(curve.low[i]), float(curve.high[i]), percent) for i in full]
     assert [float(row[5]) for row in rows] == pytest.approx(100 * curve.table.gap[full], rel=6e-3)
 
 
@@ -124,7 +124,7 @@ def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
     choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.7)
     text = found.to_markdown()
     assert choice.threshold is not None
-    assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.guarantee}." in text
+    assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.statement}." in text
     assert f"{percent(choice.coverage)} of the rows are answered with an accuracy of {percent(1 - choice.risk)}" in text
     curve = cal.decision.risk_coverage(LABELS, PROBS)
     for row, point in zip(tables(text)["5. Confidence threshold"], found.threshold.points, strict=True):
@@ -186,7 +186,7 @@ def _named(name: str, other: str = "other") -> Report:
         outcome=name,
         metadata={name: name},
         metrics=["ece"],
-        interval=0.8,
+        level=0.8,
         n_resamples=50,
         recalibration=False,
     )
@@ -314,7 +314,7 @@ def test_one_is_singular() -> None:
 
 
 def test_the_page_has_one_kind_of_interval_at_the_level_asked_for() -> None:
-    page = report(LABELS, PROBS, metrics=["ece"], recalibration=False, interval=0.9).to_html()
+    page = report(LABELS, PROBS, metrics=["ece"], recalibration=False, level=0.9).to_html()
     assert '"level":0.9,' in page
     assert "Vertical lines are 90% Clopper-Pearson intervals of the rate." in page
     assert "Bands are 90% intervals" in page

@@ -578,7 +578,7 @@ def test_sketches_stand_in_for_rows() -> None:
         assert kept[name] == pytest.approx(rows[name], abs=1e-12)
         assert kept.groups["south"][name] == pytest.approx(rows.groups["south"][name], abs=1e-12)
     assert "cannot be computed from a sketch" in next(r.reason for r in kept.results if r.metric == "vce")
-    with_draws = cal.evaluate(sketches, metrics=["ece", "cwce"], interval=0.9, assess=True)
+    with_draws = cal.evaluate(sketches, metrics=["ece", "cwce"], level=0.9, assess=True)
     assert with_draws.results[0].low is not None
     assert with_draws.results[0].pvalue is not None
     assert "resampling requires the rows" in with_draws.results[1].note

@@ -537,8 +537,8 @@ def test_the_whole_catalogue_is_behind_it() -> None:
     x, y = rows(120)
     model = net()
     kept = ct.collect(model, [(x, y)])
-    found = ct.evaluate(kept, metrics=["cwce", "brier"], bins=5, interval=0.9, n_resamples=100)
-    direct = cal.evaluate(cal.Predictions(kept.labels.numpy(), kept.logits.numpy(), input="logit"), metrics=["cwce", "brier"], bins=5, interval=0.9, n_resamples=100)  # fmt: skip
+    found = ct.evaluate(kept, metrics=["cwce", "brier"], bins=5, level=0.9, n_resamples=100)
+    direct = cal.evaluate(cal.Predictions(kept.labels.numpy(), kept.logits.numpy(), input="logit"), metrics=["cwce", "brier"], bins=5, level=0.9, n_resamples=100)  # fmt: skip
     assert found == direct
     features = ct.evaluate(ct.collect(model, [(x, y)], layer="body"), metrics=["lce"])
     assert features.results[0].value is not None

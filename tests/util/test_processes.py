@@ -91,7 +91,7 @@ def test_evaluation_and_recalibration_do_not_depend_on_the_processes(monkeypatch
     monkeypatch.setattr(processes, "FEWEST_ENTRIES", 0)
     rng = np.random.default_rng(0)
     p = cal.Predictions(rng.integers(0, 3, 60), rng.dirichlet(np.ones(3), 60))
-    given: dict[str, Any] = {"interval": 0.9, "assess": True, "n_resamples": 100}
+    given: dict[str, Any] = {"level": 0.9, "assess": True, "n_resamples": 100}
     for work in (lambda: cal.evaluate(p, **given), lambda: cal.recalibrate(p, folds=3)):
         alone = work()
         with in_processes():

@@ -30,7 +30,7 @@ def test_all_probabilities_are_one_event(k: int) -> None:
         assert metric(y, p, lens="flattened", sample_weight=weights) == pytest.approx(
             metric(hot, p.ravel(), sample_weight=np.repeat(weights, k)), rel=1e-9
         )
-    curve = cal.calibration_curve(y, p, lens="flattened", interval=None)
+    curve = cal.calibration_curve(y, p, lens="flattened", level=None)
     assert curve.table.rows.sum() == k * len(y)
     names = np.array([f"c{c}" for c in range(k)])
     assert cal.ece(cal.Predictions(names[y], p, classes=names.tolist()), lens="flattened") == cal.ece(

@@ -89,7 +89,7 @@ def means() -> Any:
 def bars() -> Any:
     """Plot the gap of each bin."""
     data = rows()
-    return cal.figures.reliability(data.y_true, data.y_prob, kind="bars", bins=15, interval=None).plot().figure
+    return cal.figures.reliability(data.y_true, data.y_prob, kind="bars", bins=15, level=None).plot().figure
 
 
 def classes() -> Any:
@@ -115,7 +115,7 @@ def sides() -> Any:
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=15).table
     kept = table.rows > 0
-    adds, middle = (table.share * table.gap)[kept], ((table.low + table.high) / 2)[kept]
+    adds, middle = (table.share * table.gap)[kept], ((table.left + table.right) / 2)[kept]
     ax = wide("confidence", "gap times fraction of rows")
     colours = [OVER if value > 0 else UNDER for value in adds]
     ax.bar(middle, adds, 0.9 / 15, color=colours, alpha=0.75)
@@ -148,11 +148,11 @@ def staircase() -> Any:
     """Plot each row at its score, and the rate of its bin."""
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=10, binning="equal_mass").table
-    cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
+    cell = np.clip(np.searchsorted(table.right, data.score), 0, len(table) - 1)
     ax = square()
     rate = table.rate[cell]
     ax.vlines(data.score, data.score, rate, color=OVER, alpha=0.15, linewidth=1)
-    ax.hlines(table.rate, np.r_[table.low[0], table.high[:-1]], table.high, color=COLORS[0], linewidth=2)
+    ax.hlines(table.rate, np.r_[table.left[0], table.right[:-1]], table.right, color=COLORS[0], linewidth=2)
     _dots(ax)
     return ax.figure
 
@@ -169,10 +169,10 @@ def sanders() -> Any:
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=15).table
     full = ~table.empty
-    cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
+    cell = np.clip(np.searchsorted(table.right, data.score), 0, len(table) - 1)
     ax = square(ylabel="label and mean score of the bin")
     ax.vlines(data.score, table.mean_score[cell], data.outcome, color=OVER, alpha=0.12, linewidth=0.8)
-    ax.hlines(table.mean_score[full], table.low[full], table.high[full], color=COLORS[0], linewidth=2)
+    ax.hlines(table.mean_score[full], table.left[full], table.right[full], color=COLORS[0], linewidth=2)
     _dots(ax)
     return ax.figure
 

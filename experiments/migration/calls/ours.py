@@ -44,7 +44,7 @@ def tested(found):
 
 def limits(found):
     # Risks, the limits of the second level, those of the first.
-    low, high = found.lower, found.upper
+    low, high = found.low, found.high
     return np.concatenate([found.risk, low[1], high[1], low[0], high[0]])
 
 

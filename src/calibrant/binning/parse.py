@@ -130,7 +130,7 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
             return _named_rule(binning, check_bins(bins))
         rule: BinningRule = NAMED[binning]()
     elif isinstance(binning, BinTable):
-        if len(binning) > 1 and binning.low[-1] == 1:
+        if len(binning) > 1 and binning.left[-1] == 1:
             problem = "a table in which the score 1 has a bin of its own cannot be used for other rows"
             raise ArgumentError("binning", problem, "pass the rule")
         rule = Edges(tuple(binning.edges.tolist()), binning.closed)

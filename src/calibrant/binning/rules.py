@@ -144,7 +144,7 @@ class EqualWidth(BinningRule):
     Confidences of three classes lie between 1/3 and 1:
 
     >>> y_true, y_prob = [0, 1, 2], [[0.4, 0.3, 0.3], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
-    >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualWidth(2, range=("1/K", 1))).table.high.round(4)
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualWidth(2, range=("1/K", 1))).table.right.round(4)
     array([0.6667, 1.    ])
 
     The score 0.6 lies on an edge, which NumPy rounds upwards:
@@ -463,7 +463,7 @@ class Quantile(BinningRule):
     --------
     >>> import calibrant as cal
     >>> y_true, y_prob = [0, 1, 0, 1, 1], [0.1, 0.2, 0.4, 0.5, 0.9]
-    >>> cal.calibration_curve(y_true, y_prob, binning=cal.Quantile(2)).table.high.tolist()
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.Quantile(2)).table.right.tolist()
     [0.4, 1.0]
     >>> round(cal.ece(y_true, y_prob, binning="quantile", bins=2), 4)
     0.18

@@ -222,7 +222,7 @@ def cross_validated(view: View, rule: Any) -> int:
 
 def _roof(table: BinTable, score: Floats) -> Floats:
     """Evaluate the tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin."""
-    place = np.clip(np.searchsorted(table.high, score, side="left"), 0, len(table) - 1)
+    place = np.clip(np.searchsorted(table.right, score, side="left"), 0, len(table) - 1)
     return score - table.gap[place]
 
 
@@ -284,7 +284,7 @@ class EqualArea(BinningRule):
     def table(self, view: View) -> BinTable:
         cuts, edges = self._cuts(view)
         table = table_by_groups(view, cuts)
-        return BinTable(**{**table.__dict__, "low": edges[:-1], "high": edges[1:]})
+        return BinTable(**{**table.__dict__, "left": edges[:-1], "right": edges[1:]})
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         cuts, _ = self._cuts(view)

@@ -31,9 +31,9 @@ class BinTable(Result):
 
     Parameters
     ----------
-    low : numpy.ndarray of shape (M,)
+    left : numpy.ndarray of shape (M,)
         Lower edge of each bin.
-    high : numpy.ndarray of shape (M,)
+    right : numpy.ndarray of shape (M,)
         Upper edge of each bin.
     rows : numpy.ndarray of shape (M,)
         Number of rows in each bin.
@@ -71,8 +71,8 @@ class BinTable(Result):
     _numeric = range(6)
     _width = 9
 
-    low: Floats
-    high: Floats
+    left: Floats
+    right: Floats
     rows: Array
     weight: Floats
     positives: Floats
@@ -85,7 +85,7 @@ class BinTable(Result):
     is_soft: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
-        return len(self.low)
+        return len(self.left)
 
     @property
     def empty(self) -> Array:
@@ -116,7 +116,7 @@ class BinTable(Result):
     def edges(self) -> Floats:
         """Increasing edges from 0 to 1. The table itself can be passed as ``binning=`` for other rows, selections or models."""
         # A first bin with the score 0 alone still needs a width, and bins of a narrower range extend to 1.
-        return np.concatenate([[0.0], np.maximum(self.high[:-1], 5e-324), [1.0]])
+        return np.concatenate([[0.0], np.maximum(self.right[:-1], 5e-324), [1.0]])
 
     def interval(self, level: float = 0.95, method: str = "clopper_pearson") -> tuple[Floats, Floats]:
         """Compute a binomial confidence interval of the outcome rate of each bin.
@@ -132,9 +132,9 @@ class BinTable(Result):
 
         Returns
         -------
-        lower : numpy.ndarray of shape (M,)
+        low : numpy.ndarray of shape (M,)
             Lower bounds; NaN for empty bins.
-        upper : numpy.ndarray of shape (M,)
+        high : numpy.ndarray of shape (M,)
             Upper bounds; NaN for empty bins.
 
         Raises
@@ -157,7 +157,7 @@ class BinTable(Result):
 
     def _fields(self) -> dict[str, Any]:
         """Return the columns, with NaN for the means of empty bins."""
-        fields = {name: getattr(self, name) for name in ("low", "high", "rows", "weight", "mean_score", "rate")}
+        fields = {name: getattr(self, name) for name in ("left", "right", "rows", "weight", "mean_score", "rate")}
         return {**fields, "gap": np.where(self.empty, np.nan, self.gap)}
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -168,13 +168,20 @@ class BinTable(Result):
 
     @staticmethod
     def _headings() -> list[str]:
-        return ["low", "high", "weight", "score", "rate", "gap"]
+        return ["left", "right", "weight", "score", "rate", "gap"]
 
     def _lines(self) -> list[list[str]]:
-        columns = zip(self.low, self.high, self.weight, self.mean_score, self.rate, self.gap, self.empty, strict=True)
+        columns = zip(self.left, self.right, self.weight, self.mean_score, self.rate, self.gap, self.empty, strict=True)
         return [
-            [number(low), number(high), f"{weight:.6g}", number(score), number(rate), "empty" if bare else number(gap)]
-            for low, high, weight, score, rate, gap, bare in columns
+            [
+                number(left),
+                number(right),
+                f"{weight:.6g}",
+                number(score),
+                number(rate),
+                "empty" if bare else number(gap),
+            ]
+            for left, right, weight, score, rate, gap, bare in columns
         ]
 
 

@@ -30,8 +30,6 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
 # The baseline of `compare`.
 FIRST = "the first model"
 MOST_BYTES = 1 << 28
-# Fields of results under one name.
-SAME = {"lower": "low", "upper": "high"}
 
 
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -236,7 +234,7 @@ def _left_side(
             raise
     name, _, field = written.rpartition(".")
     id = known(name.strip())
-    field = SAME.get(field.strip(), field.strip())
+    field = field.strip()
     if field not in fields(id):
         raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}")
     return id, field, chosen
@@ -261,7 +259,7 @@ def _read_limit(text: str, limit: str) -> ast.expr:
 def _baseline_field(node: ast.AST) -> str | None:
     """The field of the baseline that a part of a limit refers to."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "baseline":
-        return SAME.get(node.attr, node.attr)
+        return node.attr
     return "value" if isinstance(node, ast.Name) and node.id == "baseline" else None
 
 
@@ -391,7 +389,7 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
-                found[id] = {str(SAME.get(key, key)): value for key, value in each.items()}
+                found[id] = dict(each)
     return found
 
 

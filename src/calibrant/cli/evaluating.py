@@ -38,7 +38,7 @@ def run(
     file: str,
     *,
     metrics: str,
-    interval: float | None,
+    level: float | None,
     assess: bool,
     outcome: str | None,
     calibrator: str | None,
@@ -55,7 +55,7 @@ def run(
         raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
-    interval = 0.95 if interval is None and needs_interval(conditions) else interval
+    level = 0.95 if level is None and needs_interval(conditions) else level
     assess = assess or needs_test(conditions)
     data: Predictions | Sketches | None = read_stream(source, stream)
     if data is None:
@@ -69,14 +69,14 @@ def run(
         further = {name: value for name, value in further.items() if name != "edge"}  # that of the pooled estimates
     keywords: dict[str, Any] = {
         "metrics": names,
-        "interval": interval,
+        "level": level,
         "assess": assess,
         "outcome": outcome,
         "options": further,
     }
-    keywords |= asked.keywords() | (draws.keywords() if interval is not None or assess else {})
+    keywords |= asked.keywords() | (draws.keywords() if level is not None or assess else {})
     result = _evaluate(data, asked, keywords, file)
-    pooled = _pool(data, asked, interval, trend) if pool and isinstance(data, Predictions) else None
+    pooled = _pool(data, asked, level, trend) if pool and isinstance(data, Predictions) else None
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -128,7 +128,7 @@ def run_clinical(
     *,
     lens: str | None,
     selections: tuple[str, ...],
-    interval: float,
+    level: float,
     outcome: str | None,
     as_json: bool,
     **options: Any,
@@ -143,7 +143,7 @@ def run_clinical(
     )
     summary = clinical_summary(
         source.read(),
-        level=interval,
+        level=level,
         lens=lens or "auto",
         where=selection_of(selections),
         outcome=outcome,

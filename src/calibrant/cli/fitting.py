@@ -204,7 +204,7 @@ def run_select(
     accuracy: float | None,
     coverage: float | None,
     cost: tuple[float, float] | None,
-    confidence_level: float,
+    guarantee: float,
     method: str | None,
     lens: str | None,
     as_json: bool,
@@ -220,7 +220,7 @@ def run_select(
         accuracy=accuracy,
         coverage=coverage,
         cost={"error": cost[0], "review": cost[1]} if cost else None,
-        confidence_level=confidence_level,
+        guarantee=guarantee,
         method=method,  # type: ignore[arg-type]
         lens=lens,
     )

@@ -136,7 +136,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.metric_options
-@click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
+@click.option("--level", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
 @click.option(
     "--assess",
     is_flag=True,
@@ -332,7 +332,7 @@ def apply(calibrator: str, file: str, **options: Any) -> None:
     metavar="ERROR REVIEW",
     help="Costs of a wrong answer and of a review, in place of --accuracy.",
 )
-@options.confidence_level_option
+@options.guarantee_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
@@ -365,7 +365,7 @@ def select(file: str, **options: Any) -> None:
 @click.option(
     "--accuracy", type=float, default=0.95, show_default=True, help="Minimum accuracy of the accepted predictions."
 )
-@options.confidence_level_option
+@options.guarantee_option
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.outcome_option
 @options.meta_option
@@ -520,7 +520,7 @@ def sql(table: str, **options: Any) -> None:
     help="Compare calibration methods on held-out data.",
 )
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
-@options.confidence_level_option
+@options.guarantee_option
 @options.draw_options(200)
 @options.gate_options(
     'Exit with 1, after the report was written, if a condition such as "ece.high > 0.05" holds for all rows or a group of --by. Can be '

@@ -324,7 +324,7 @@ select_option = click.option(
     "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
 )
 level_option = click.option(
-    "--interval",
+    "--level",
     type=float,
     default=0.95,
     show_default=True,
@@ -481,8 +481,8 @@ preprocessing_option = click.option(
     help="Description of how the scores were produced. A calibrator raises an error for scores with another description.",
 )
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random folds.")
-confidence_level_option = click.option(
-    "--confidence-level",
+guarantee_option = click.option(
+    "--guarantee",
     type=float,
     default=0.9,
     show_default=True,

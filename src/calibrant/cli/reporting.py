@@ -93,12 +93,12 @@ def _settings(
     title: str | None,
     metrics: str,
     lens: str | None,
-    interval: float,
+    level: float,
     resamples: int,
     seed: int,
     recalibration: bool,
     accuracy: float,
-    confidence_level: float,
+    guarantee: float,
     outcome: str | None,
     metadata: dict[str, str],
 ) -> Options:
@@ -109,12 +109,12 @@ def _settings(
         title or f"Calibration of {_name(file)}",
         names,
         lens,
-        interval,
+        level,
         resamples,
         seed,
         recalibration and not several,
         accuracy,
-        confidence_level,
+        guarantee,
         outcome,
         metadata,
         purpose,
@@ -163,8 +163,8 @@ def _measure_gates(
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
     options: dict[str, Any] = {"lens": settings.lens}
-    inference = {"interval": settings.level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
-    if inference["interval"] or inference["assess"]:
+    inference = {"level": settings.level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
+    if inference["level"] or inference["assess"]:
         options |= {**inference, "n_resamples": settings.n_resamples, "rng": settings.seed}
     parts: dict[str, tuple[Predictions, Sketches | None]] = {}
     if isinstance(data, Sketches):

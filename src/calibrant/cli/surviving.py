@@ -32,7 +32,7 @@ def run(
     cause: int | None,
     link: str,
     edge: str,
-    interval: float,
+    level: float,
     as_json: bool,
     **options: Any,
 ) -> bool:
@@ -43,7 +43,7 @@ def run(
     )
     arrays, by, dropped = _load(source, time, event)
     keywords: dict[str, Any] = {"horizon": list(horizons) if len(horizons) > 1 else horizons[0], "cause": cause}
-    keywords |= {"link": link, "edge": edge, "level": interval, **draws.keywords()}
+    keywords |= {"link": link, "edge": edge, "level": level, **draws.keywords()}
     whole = survival_summary(**arrays, **keywords)
     groups: dict[str, SurvivalSummary] = {}
     undefined: dict[str, str] = {}

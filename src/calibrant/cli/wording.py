@@ -29,7 +29,7 @@ OPTIONS = {
     "cluster": ("--cluster",),
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
-    "level": ("--level", "--interval"),
+    "level": ("--level",),
     "kind": ("--compare",),
     "path": ("--out",),
     "options": ("--option",),

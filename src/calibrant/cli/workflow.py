@@ -142,8 +142,8 @@ class Outcome:
         if self.chosen is None:
             return [f"No threshold: {self.without}."] if self.without else []
         if self.chosen.threshold is None or self.seen is None:
-            return [f"No threshold: {self.chosen.guarantee.removeprefix('none: ')}."]
-        lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
+            return [f"No threshold: {self.chosen.statement.removeprefix('none: ')}."]
+        lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.statement}."]
         if not self.seen.accepted:
             return [*lines, "It accepts none of the test rows."]
         right = f"with an accuracy of {percent(1 - self.seen.risk)}"
@@ -172,9 +172,9 @@ def run(
     outcome: str | None,
     metadata: dict[str, str],
     accuracy: float,
-    confidence_level: float,
+    guarantee: float,
     hold_out: float,
-    interval: float,
+    level: float,
     folds: int,
     as_json: bool,
     **options: Any,
@@ -187,10 +187,10 @@ def run(
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     target = {"accuracy": check_fraction(accuracy, "--accuracy", 0.9)}
-    target["confidence_level"] = check_fraction(confidence_level, "--confidence-level")
+    target["guarantee"] = check_fraction(guarantee, "--guarantee")
     _check_files(validation, test, out)
-    asked = read_options(None, names, None, interval, *draws, False, accuracy, confidence_level, outcome, metadata)
-    evaluation: dict[str, Any] = {"metrics": names, "interval": interval, "outcome": outcome, **draws.keywords()}
+    asked = read_options(None, names, None, level, *draws, False, accuracy, guarantee, outcome, metadata)
+    evaluation: dict[str, Any] = {"metrics": names, "level": level, "outcome": outcome, **draws.keywords()}
     result = _measure(
         _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
     )
@@ -269,7 +269,7 @@ def _measure(
     mapped = calibrated(test, found.calibrator)
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
-    draws = {"level": evaluation["interval"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
+    draws = {"level": evaluation["level"], "n_resamples": evaluation["n_resamples"], "rng": evaluation["rng"]}
     # Without a calibrator both sides are equal up to rounding, which is not to be compared.
     changed = None if found.method == "none" else mapped
     tasks: list[Callable[[], Any]] = [partial(evaluate, p, **evaluation) for p in (test, mapped)]
@@ -290,8 +290,8 @@ def _threshold(
     try:
         chosen = choose_threshold(calibrated(kept, found.calibrator), **target)
         if chosen.threshold is not None:
-            level = target["confidence_level"]
-            seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, confidence_level=level)
+            level = target["guarantee"]
+            seen = choose_threshold(mapped, method="fixed", grid=chosen.threshold, guarantee=level)
     except WeightsNotSupportedError:
         return chosen, seen, "guarantees are not available with weighted rows"
     except CalibrantError as error:

@@ -265,7 +265,7 @@ def internal_validation(
     curve: Literal["lowess", "loess", "rcs", "logistic"] | None = "lowess",
     grid: Any = None,
     resamples: Iterable[Any] | None = None,
-    rng: Any = None,
+    rng: Any = 0,
 ) -> InternalValidation:
     r"""Estimate the performance of a model on new data, corrected for the optimism of evaluating it on its own training rows.
 

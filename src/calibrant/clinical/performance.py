@@ -67,8 +67,8 @@ class ClinicalRow:
     name: str
     value: float | None
     """None where it is undefined, which `note` explains."""
-    lower: float | None
-    upper: float | None
+    low: float | None
+    high: float | None
     method: str
     """How the interval was computed; empty where there is none."""
     ideal: float | None
@@ -152,7 +152,7 @@ class ClinicalSummary(Result):
     Parameters
     ----------
     rows : tuple of ClinicalRow
-        ``id``, ``group``, ``name``, ``value``, ``lower``, ``upper``, ``method`` of the interval, ``ideal`` value, ``meaning``, name in
+        ``id``, ``group``, ``name``, ``value``, ``low``, ``high``, ``method`` of the interval, ``ideal`` value, ``meaning``, name in
         ``rms`` and ``note`` of each statistic.
     n : int
         Number of rows; counts are added up.
@@ -210,7 +210,7 @@ class ClinicalSummary(Result):
         return f"Clinical summary{about}: {self.n:,} {patients}, {self.events:,.6g} {events}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        headings = ["measure", "value", f"{100 * self.level:g}% lower", "upper", "interval", "ideal", "meaning"]
+        headings = ["measure", "value", f"{100 * self.level:g}% low", "high", "interval", "ideal", "meaning"]
         return headings, [row_cells(row) for row in self.rows]
 
     def _notes(self) -> list[str]:
@@ -219,7 +219,7 @@ class ClinicalSummary(Result):
 
 def row_cells(row: ClinicalRow) -> list[str]:
     """Format one row: name, value, limits, method, ideal value and meaning."""
-    ends = ["" if end is None else number(end) for end in (row.lower, row.upper)]
+    ends = ["" if end is None else number(end) for end in (row.low, row.high)]
     ideal = "" if row.ideal is None else f"{row.ideal:g}"
     return [row.name, _shown(row), *ends, row.method, ideal, row.note or row.meaning]
 
@@ -232,7 +232,7 @@ def _shown(row: ClinicalRow) -> str:
     if row.id in P_VALUES:
         return pvalue_text(row.value)
     # What remains of an exact 0 after rounding is shown as 0.
-    rounding = 1e-12 * (row.upper - row.lower) if row.lower is not None and row.upper is not None else 0.0
+    rounding = 1e-12 * (row.high - row.low) if row.low is not None and row.high is not None else 0.0
     return number(row.value if abs(row.value) > rounding else 0.0)
 
 
@@ -286,7 +286,7 @@ def summary(
     Returns
     -------
     ClinicalSummary
-        A table with one row per statistic. ``summary["slope"]`` has ``value``, ``lower``, ``upper``, ``method``, ``ideal`` and
+        A table with one row per statistic. ``summary["slope"]`` has ``value``, ``low``, ``high``, ``method``, ``ideal`` and
         ``meaning``; rows are found by their id, such as ``"oe"``, or by their name in ``val.prob``, such as ``"U:Chi-sq"``.
 
     Raises
@@ -342,7 +342,7 @@ def summary(
     >>> data = cal.inference.make_miscalibrated(1000, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
     >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
     >>> slope = found["slope"]
-    >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
+    >>> print(f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
     """
     check_outcome(outcome)
@@ -404,10 +404,8 @@ def summarize(
         note = ""
         if id in wanted and math.isfinite(value):
             method, (ends, note) = BOOTSTRAP[id], _bootstrap_limits(id, value, sample[:, wanted.index(id)], level)
-        lower, upper = ends if ends is not None else (None, None)
-        rows.append(
-            replace(row, value=value, lower=lower, upper=upper, method=method if ends is not None else "", note=note)
-        )
+        low, high = ends if ends is not None else (None, None)
+        rows.append(replace(row, value=value, low=low, high=high, method=method if ends is not None else "", note=note))
     notes = _notes(view, values, p, sampler.note if sampler is not None else "")
     summary = ClinicalSummary(
         tuple(rows),

@@ -231,7 +231,7 @@ def survival_summary(
     missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
-    rng: Any = None,
+    rng: Any = 0,
 ) -> SurvivalSummary:
     r"""Summarize predicted risks of a time to event at a horizon: calibration, discrimination and overall performance.
 

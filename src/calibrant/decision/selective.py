@@ -42,7 +42,7 @@ class OperatingPoint(Result):
         Number, or weight, of accepted rows.
     errors : float
         Sum of their losses.
-    lower, upper : float
+    low, high : float
         Confidence limits of the selective risk; NaN without accepted rows or for losses other than 0 and 1.
     """
 
@@ -52,8 +52,8 @@ class OperatingPoint(Result):
     generalised_risk: float
     accepted: float
     errors: float
-    lower: float
-    upper: float
+    low: float
+    high: float
 
     @property
     def selective_accuracy(self) -> float:
@@ -63,17 +63,17 @@ class OperatingPoint(Result):
     @property
     def accuracy_interval(self) -> tuple[float, float]:
         """Confidence interval of the selective accuracy."""
-        return 1 - self.upper, 1 - self.lower
+        return 1 - self.high, 1 - self.low
 
     def _title(self) -> str:
-        interval = "" if math.isnan(self.lower) else f" [{number(self.lower)}, {number(self.upper)}]"
+        interval = "" if math.isnan(self.low) else f" [{number(self.low)}, {number(self.high)}]"
         return (
             f"threshold {number(self.threshold)}: coverage {number(self.coverage)} ({self.accepted:,.6g} rows), "
             f"selective risk {number(self.selective_risk)}{interval}"
         )
 
     def _cells(self) -> list[str]:
-        values = (self.threshold, self.coverage, self.selective_risk, self.lower, self.upper)
+        values = (self.threshold, self.coverage, self.selective_risk, self.low, self.high)
         return [*(number(value) for value in values), f"{self.accepted:.6g}", f"{self.errors:.6g}"]
 
 
@@ -120,12 +120,12 @@ class RiskCoverage(Result):
         return len(self.threshold)
 
     @property
-    def lower(self) -> Floats | None:
+    def low(self) -> Floats | None:
         """Pointwise lower confidence limit of the selective risk."""
         return None if self._band is None else self._band[0]
 
     @property
-    def upper(self) -> Floats | None:
+    def high(self) -> Floats | None:
         """Pointwise upper confidence limit of the selective risk."""
         return None if self._band is None else self._band[1]
 
@@ -208,7 +208,7 @@ class RiskCoverage(Result):
     def _fields(self) -> dict[str, Any]:
         """The columns, with the interval where there is one."""
         names = ["threshold", "coverage", "selective_risk", "generalised_risk", "accepted", "errors"]
-        names += ["lower", "upper"] if self.lower is not None else []
+        names += ["low", "high"] if self.low is not None else []
         return {name: getattr(self, name) for name in names}
 
     _columns = _fields
@@ -222,7 +222,7 @@ class RiskCoverage(Result):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         points = self.operating_points
         chosen = np.unique(np.linspace(0, len(points) - 1, min(10, len(points))).astype(int))
-        headings = ["threshold", "coverage", "risk", "lower", "upper", "accepted", "errors"]
+        headings = ["threshold", "coverage", "risk", "low", "high", "accepted", "errors"]
         return headings, [points[i]._cells() for i in chosen]
 
 
@@ -233,7 +233,7 @@ def risk_coverage(
     *,
     confidence: Any = None,
     loss: Any = None,
-    interval: float | None = 0.95,
+    level: float | None = 0.95,
     method: Literal["clopper_pearson", "wilson"] = "clopper_pearson",
     lens: Any = None,
     where: Any = None,
@@ -252,7 +252,7 @@ def risk_coverage(
         Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
     loss : array-like of shape (N,), optional
         Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    interval : float or None, default 0.95
+    level : float or None, default 0.95
         Confidence level of the pointwise intervals of the risk; None for no intervals. They are valid for a threshold fixed in advance,
         not for one chosen from the curve.
     method : {"clopper_pearson", "wilson"}, default "clopper_pearson"
@@ -266,7 +266,7 @@ def risk_coverage(
     Returns
     -------
     RiskCoverage
-        Result with the attributes ``threshold``, ``coverage``, ``selective_risk``, ``lower``, ``upper``, ``aurc`` and ``operating_points``, and
+        Result with the attributes ``threshold``, ``coverage``, ``selective_risk``, ``low``, ``high``, ``aurc`` and ``operating_points``, and
         the methods ``at`` and ``interval``.
 
     Raises
@@ -295,9 +295,9 @@ def risk_coverage(
     judged = read_judged(
         "risk_coverage", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
     )
-    check_interval(0.95 if interval is None else interval, method, "interval")
+    check_interval(0.95 if level is None else level, method)
     if not judged.counts_errors:
-        interval = None  # binomial limits apply to errors only
+        level = None  # binomial limits apply to errors only
     steps = judged.steps
     risk = steps.lost / steps.accepted
     return RiskCoverage(
@@ -307,7 +307,7 @@ def risk_coverage(
         generalised_risk=steps.lost / judged.total,
         accepted=steps.accepted,
         errors=steps.lost,
-        level=interval,
+        level=level,
         method=method,
         lens=judged.lens,
         judged=judged,
@@ -376,7 +376,7 @@ def coverage(
         y_true,
         y_prob,
         confidence=confidence,
-        interval=None,
+        level=None,
         lens=lens,
         where=where,
         sample_weight=sample_weight,
@@ -444,7 +444,7 @@ def selective_risk(
         y_prob,
         confidence=confidence,
         loss=loss,
-        interval=None,
+        level=None,
         lens=lens,
         where=where,
         sample_weight=sample_weight,

@@ -96,8 +96,8 @@ class ThresholdChoice(Result):
     Parameters
     ----------
     threshold : float or None
-        Answer if the confidence is at least this; None if no threshold was found, and `guarantee` states the reason.
-    guarantee : str
+        Answer if the confidence is at least this; None if no threshold was found, and `statement` says why.
+    statement : str
         The guarantee as a sentence.
     method : str
         Method of the search.
@@ -118,7 +118,7 @@ class ThresholdChoice(Result):
         Number of accepted rows.
     errors : float
         Sum of their losses.
-    confidence_level : float
+    guarantee : float
         Probability with which the guarantee holds.
     tests : tuple of ThresholdTest
         The tested thresholds in order.
@@ -127,7 +127,7 @@ class ThresholdChoice(Result):
     """
 
     threshold: float | None
-    guarantee: str
+    statement: str
     method: str
     target: str
     coverage: float
@@ -137,7 +137,7 @@ class ThresholdChoice(Result):
     rows: float
     accepted: float
     errors: float
-    confidence_level: float
+    guarantee: float
     tests: tuple[ThresholdTest, ...]
     levels: tuple[ThresholdLevel, ...] = ()
 
@@ -167,7 +167,7 @@ class ThresholdChoice(Result):
         seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted, lower bound {number(self.coverage_bound)}"
         lines = [
             ("threshold", "none" if self.threshold is None else number(self.threshold)),
-            ("guarantee", self.guarantee),
+            ("guarantee", self.statement),
         ]
         if self.threshold is not None:
             lines += [
@@ -204,7 +204,7 @@ def _percent(share: float) -> str:
 class _Found(NamedTuple):
     threshold: float | None
     bound: float
-    guarantee: str
+    statement: str
     tests: list[ThresholdTest]
 
 
@@ -216,7 +216,7 @@ def choose_threshold(
     accuracy: float | None = None,
     coverage: float | None = None,
     cost: Mapping[str, float] | None = None,
-    confidence_level: float = 0.9,
+    guarantee: float = 0.9,
     method: Method | None = None,
     grid: Any = None,
     confidence: Any = None,
@@ -228,7 +228,7 @@ def choose_threshold(
 ) -> ThresholdChoice:
     """Choose a confidence threshold with a finite-sample guarantee for new data.
 
-    Exactly one of `accuracy`, `coverage` and `cost` states the requirement. With probability at least `confidence_level` over the sampling of
+    Exactly one of `accuracy`, `coverage` and `cost` states the requirement. With probability at least `guarantee` over the sampling of
     these rows, the threshold meets it on new data from the same distribution. The rows must not have been used to train or recalibrate
     the model; under distribution shift there is no guarantee.
 
@@ -242,7 +242,7 @@ def choose_threshold(
         Required share of accepted rows; the largest threshold that attains it is chosen.
     cost : mapping, optional
         ``{"error": e, "review": r}``: costs of a wrong answer and of a row that is not answered; the cheapest threshold is chosen.
-    confidence_level : float, default 0.9
+    guarantee : float, default 0.9
         Probability with which the guarantee holds.
     method : {"sequence", "fixed", "conformal", "bonferroni", "sgr"}, optional
         Search method; by default ``"sequence"``, and ``"bonferroni"`` for a cost. See the Notes.
@@ -262,7 +262,7 @@ def choose_threshold(
     Returns
     -------
     ThresholdChoice
-        Result with the attributes ``threshold`` (None if none was found), ``guarantee``, ``coverage``, ``risk``, ``risk_bound`` and
+        Result with the attributes ``threshold`` (None if none was found), ``statement``, ``coverage``, ``risk``, ``risk_bound`` and
         ``tests``, the coverage and risk at each of few ``levels``, and the method ``accepts``.
 
     Raises
@@ -311,13 +311,13 @@ def choose_threshold(
     >>> choice = cal.choose_threshold(y, p, accuracy=0.9)
     >>> choice.threshold
     0.83
-    >>> print(choice.guarantee)
+    >>> print(choice.statement)
     with probability at least 90% the error rate of accepted rows is at most 0.1
     """
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]
-    delta = 1 - check_fraction(confidence_level, "confidence_level")
+    delta = 1 - check_fraction(guarantee, "guarantee")
     if len(goal) > 1 or (not goal and method != "fixed"):
         raise ArgumentError(
             "accuracy",
@@ -507,15 +507,15 @@ def _choice(
     judged: Judged, found: _Found, target: str, method: str, delta: float, levels: Floats | None
 ) -> ThresholdChoice:
     rows = lost = np.zeros(1)
-    guarantee = found.guarantee
+    statement = found.statement
     if found.threshold is None:
-        guarantee = _why_none(judged, found, target, method)
+        statement = _why_none(judged, found, target, method)
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
     return ThresholdChoice(
         threshold=None if found.threshold is None else max(found.threshold, judged.least),
-        guarantee=guarantee,
+        statement=statement,
         method=method,
         target=target,
         coverage=accepted / judged.total,
@@ -525,7 +525,7 @@ def _choice(
         rows=judged.total,
         accepted=accepted,
         errors=errors,
-        confidence_level=1 - delta,
+        guarantee=1 - delta,
         tests=tuple(found.tests),
         levels=() if levels is None else _levels(judged, levels),
     )

@@ -71,7 +71,7 @@ def evaluate(
     distance: str | None = None,
     where: Any = None,
     by_group: bool = True,
-    interval: float | None = None,
+    level: float | None = None,
     assess: bool = False,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -109,7 +109,7 @@ def evaluate(
     where
     by_group : bool, default True
         Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
-    interval : float, optional
+    level : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
@@ -185,7 +185,7 @@ def evaluate(
     metrics = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else metrics
     chosen = choose_metrics(metrics)
     named = frozenset(catalogue[m].id for m in (metrics if isinstance(metrics, list) else [metrics]) if m not in SETS)
-    infer = Inference.read(interval, assess, n_resamples, rng, named)
+    infer = Inference.read(level, assess, n_resamples, rng, named)
     given = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, sample_weight, pos_label, where)
@@ -600,7 +600,7 @@ class Inference(NamedTuple):
     ) -> Inference | None:
         """Check the options; None where neither intervals nor p-values are requested."""
         if level is not None:
-            check_fraction(level, "interval")
+            check_fraction(level, "level")
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
@@ -608,7 +608,7 @@ class Inference(NamedTuple):
 
             for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
                 problem = "has no effect without intervals or p-values"
-                raise ArgumentError(word, problem, "use interval=0.95 or pass assess=True")
+                raise ArgumentError(word, problem, "use level=0.95 or pass assess=True")
             return None
         least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:

@@ -41,9 +41,9 @@ class CalibrationBelt(Diagram):
         The fitted polynomial at each risk.
     levels : tuple of float
         Confidence levels, increasing.
-    lower : tuple of ndarray
+    low : tuple of ndarray
         Lower bound at each risk, for each level.
-    upper : tuple of ndarray
+    high : tuple of ndarray
         Upper bound at each risk, for each level.
     over : tuple
         For each level the ranges of risk in which the belt lies over the diagonal: the risk is underestimated there.
@@ -68,8 +68,8 @@ class CalibrationBelt(Diagram):
     risk: Floats
     observed: Floats
     levels: tuple[float, ...]
-    lower: tuple[Floats, ...]
-    upper: tuple[Floats, ...]
+    low: tuple[Floats, ...]
+    high: tuple[Floats, ...]
     over: tuple[Ranges, ...]
     under: tuple[Ranges, ...]
     test: SignificanceResult = field(repr=False)
@@ -105,8 +105,8 @@ class CalibrationBelt(Diagram):
             "level": [level for level in self.levels for _ in self.risk],
             "risk": none_for_nan(np.tile(self.risk, count)),
             "observed": none_for_nan(np.tile(self.observed, count)),
-            "lower": none_for_nan(np.concatenate(self.lower)),
-            "upper": none_for_nan(np.concatenate(self.upper)),
+            "low": none_for_nan(np.concatenate(self.low)),
+            "high": none_for_nan(np.concatenate(self.high)),
         }
 
     def _title(self) -> str:
@@ -129,7 +129,7 @@ class CalibrationBelt(Diagram):
         ax = new_ax(ax)
         later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=0.9)
-        highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
+        highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.high))
         square(ax, next((each for each in ENDS if highest <= each), 1.0))
         facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
         label = facts if look.label is None else f"{look.label}\n{facts}"
@@ -138,7 +138,7 @@ class CalibrationBelt(Diagram):
             over, under = _text(self.over[place]), _text(self.under[place])
             words = f"{100 * self.levels[place]:g}% belt"
             words += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
-            look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
+            look.shade(ax, self.risk, self.low[place], self.high[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
         legend_inside(ax)
@@ -180,7 +180,7 @@ def calibration_belt(
     points: int = 100,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> CalibrationBelt:
@@ -217,7 +217,7 @@ def calibration_belt(
     Returns
     -------
     CalibrationBelt
-        ``risk``, ``lower`` and ``upper`` for each level, ``over`` and ``under`` (ranges of risk), ``pvalue``, ``degree`` and ``n``.
+        ``risk``, ``low`` and ``high`` for each level, ``over`` and ``under`` (ranges of risk), ``pvalue``, ``degree`` and ``n``.
         ``plot()`` draws the belt, and ``to_frame()`` returns its bounds.
 
     Raises
@@ -284,10 +284,10 @@ def calibration_belt(
         found.risk,
         found.observed,
         tuple(given),
-        found.lower,
-        found.upper,
-        tuple(_ranges(found.risk, low - found.risk) for low in found.lower),
-        tuple(_ranges(found.risk, found.risk - high) for high in found.upper),
+        found.low,
+        found.high,
+        tuple(_ranges(found.risk, low - found.risk) for low in found.low),
+        tuple(_ranges(found.risk, found.risk - high) for high in found.high),
         found.test,
         int(found.test.detail["degree"]),
         round(view.total),

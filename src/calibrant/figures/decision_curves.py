@@ -44,14 +44,14 @@ class BenefitCurve:
 
     name: str
     net_benefit: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     standardised: Floats
     """Net benefit divided by the prevalence, its maximum."""
     avoided_per_100: Floats
     """Net interventions avoided per 100 rows, compared with treating all."""
-    avoided_lower: Floats
-    avoided_upper: Floats
+    avoided_low: Floats
+    avoided_high: Floats
     sample: Floats = field(repr=False, compare=False)
     """Net benefit of each bootstrap replicate, of shape (n_resamples, thresholds)."""
 
@@ -68,9 +68,9 @@ class BenefitDifference(Diagram):
         Threshold probabilities.
     difference : ndarray
         Difference in net benefit.
-    lower : ndarray
+    low : ndarray
         Lower end of the paired bootstrap interval.
-    upper : ndarray
+    high : ndarray
         Upper end.
     level : float or None
         Confidence level of each interval, None without intervals.
@@ -84,21 +84,21 @@ class BenefitDifference(Diagram):
     second: str
     threshold: Floats
     difference: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     level: float | None
 
     _stated = ("first", "second", "level")
 
     def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("threshold", "difference", "lower", "upper")
+        return self._listed("threshold", "difference", "low", "high")
 
     def _title(self) -> str:
         bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise bootstrap intervals)"
         return f"Net benefit of {self.first} minus {self.second}{bounds}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = (self.threshold, self.difference, self.lower, self.upper)
+        columns = (self.threshold, self.difference, self.low, self.high)
         return list(self._columns()), [[number(float(each[i])) for each in columns] for i in _shown(self.threshold)]
 
     @plots(*LINES)
@@ -108,7 +108,7 @@ class BenefitDifference(Diagram):
         reference(ax)
         label = "" if self.level is None else f"{100 * self.level:g}% interval"
         (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
-        _draw(ax, look, self.threshold, self.difference, (self.lower, self.upper), label)
+        _draw(ax, look, self.threshold, self.difference, (self.low, self.high), label)
         held = np.abs(self.difference)
         _limit_x(ax, self.threshold[: _last_seen(held > SEEN * held.max()) + 1])
         what = f"{plain(self.first)} minus {plain(self.second)}"
@@ -168,7 +168,7 @@ class DecisionCurve(Diagram):
         Returns
         -------
         BenefitDifference
-            Result with the attributes ``difference``, ``lower`` and ``upper`` at each threshold.
+            Result with the attributes ``difference``, ``low`` and ``high`` at each threshold.
         """
         if first is None and len(self.curves) > 1:
             names = [curve.name for curve in self.curves]
@@ -184,7 +184,7 @@ class DecisionCurve(Diagram):
 
     def _columns(self) -> dict[str, list[Any]]:
         parts = (*self.curves, self.treat_all)
-        names = ("net_benefit", "lower", "upper", "standardised", "avoided_per_100", "avoided_lower", "avoided_upper")
+        names = ("net_benefit", "low", "high", "standardised", "avoided_per_100", "avoided_low", "avoided_high")
         columns: dict[str, list[Any]] = {"model": [part.name for part in parts for _ in self.threshold]}
         columns["threshold"] = self.threshold.tolist() * len(parts)
         return columns | {
@@ -200,11 +200,11 @@ class DecisionCurve(Diagram):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         shown = _shown(self.threshold)
-        headings = ["model", "threshold", "benefit", "lower", "upper", "avoided/100", "lower", "upper"]
+        headings = ["model", "threshold", "benefit", "low", "high", "avoided/100", "low", "high"]
         rows = []
         for part in (*self.curves, self.treat_all):
-            values = (self.threshold, part.net_benefit, part.lower, part.upper)
-            more = (part.avoided_per_100, part.avoided_lower, part.avoided_upper)
+            values = (self.threshold, part.net_benefit, part.low, part.high)
+            more = (part.avoided_per_100, part.avoided_low, part.avoided_high)
             rows += [[part.name, *(number(float(each[i])) for each in (*values, *more))] for i in shown]
         return headings, rows
 
@@ -229,7 +229,7 @@ class DecisionCurve(Diagram):
             look |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
             ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **look)
         for curve, look_of in zip(self.curves, looks, strict=True):
-            bounds = (curve.lower / unit, curve.upper / unit)
+            bounds = (curve.low / unit, curve.high / unit)
             _draw(ax, look_of, self.threshold, curve.net_benefit / unit, bounds, self._bound_words())
         self._limits(ax, unit)
         finish(ax, "threshold probability", "standardised net benefit" if standardised else "net benefit")
@@ -243,7 +243,7 @@ class DecisionCurve(Diagram):
         reference(ax, linestyle=DASHES[3], zorder=1.4, label=TREAT_ALL)
         looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
         for curve, look in zip(self.curves, looks, strict=True):
-            bounds = (curve.avoided_lower, curve.avoided_upper)
+            bounds = (curve.avoided_low, curve.avoided_high)
             _draw(ax, look, self.threshold, curve.avoided_per_100, bounds, self._bound_words())
         _limit_x(ax, self.threshold[: self._last() + 1])
         # At small thresholds the harm of a missed event outweighs all interventions, and the curve has no lower limit.
@@ -300,7 +300,7 @@ def decision_curve(
     n_resamples: int = 500,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> DecisionCurve:
@@ -331,7 +331,7 @@ def decision_curve(
     Returns
     -------
     DecisionCurve
-        Thresholds and ``curves`` by model, with ``net_benefit``, ``lower``, ``upper``, ``standardised`` and
+        Thresholds and ``curves`` by model, with ``net_benefit``, ``low``, ``high``, ``standardised`` and
         ``avoided_per_100``. ``plot()`` and ``plot_avoided()`` draw them, ``difference(first, second)`` compares two models
         with paired intervals, and ``to_frame()`` returns a table.
 

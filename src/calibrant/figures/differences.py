@@ -211,7 +211,7 @@ def cumulative_diagram(
     *,
     lens: str | Lens = "auto",
     where: Any = None,
-    interval: float = 0.95,
+    level: float = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> CumulativeDiagram:
@@ -225,7 +225,7 @@ def cumulative_diagram(
     y_prob
     lens
     where
-    interval : float, default 0.95
+    level : float, default 0.95
         Probability with which the whole path stays in the band under calibration, by the distribution of Brownian
         motion: the path leaves the band where `assess` rejects with `ecce_mad`.
     sample_weight
@@ -258,7 +258,7 @@ def cumulative_diagram(
     >>> [round(height, 3) for height in diagram.path.tolist()]
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
-    check_fraction(interval, "interval")
+    check_fraction(level, "level")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
@@ -268,8 +268,8 @@ def cumulative_diagram(
         np.append(np.nan, view.prefix.score),
         path,
         scale,
-        interval,
-        scale * brownian_quantile(maximum_survival, 1 - interval),
+        level,
+        scale * brownian_quantile(maximum_survival, 1 - level),
         chance,
         far,
         float(ecce_r(view)),

@@ -198,9 +198,9 @@ def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], l
     if diagram.band is not None:
         _band(diagram, ax, limits, look)
         return
-    shown = ~np.isnan(diagram.lower)
+    shown = ~np.isnan(diagram.low)
     x = clip(diagram.mean_score[shown], limits)
-    low, high = clip(diagram.lower[shown], limits), clip(diagram.upper[shown], limits)
+    low, high = clip(diagram.low[shown], limits), clip(diagram.high[shown], limits)
     if diagram.how == "consistency":
         drawn = ax.vlines(x, low, high, color=tones_of(ax).faint, linewidth=5, zorder=1.3, gid="interval")
     else:
@@ -262,7 +262,7 @@ def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], loo
     """Bars over the bins, with the gap to the mean score hatched."""
     table = diagram.table
     full = ~table.empty
-    low, width = table.low[full], (table.high - table.low)[full]
+    low, width = table.left[full], (table.right - table.left)[full]
     rate, score = table.rate[full], table.mean_score[full]
     style: dict[str, Any] = {"align": "edge", "linewidth": 0.6}
     ax.bar(
@@ -310,7 +310,7 @@ def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], lo
 
     table, full, tones = diagram.table, ~diagram.table.empty, tones_of(ax)
     paper = tones.paper
-    low, high, gap = table.low[full], table.high[full], table.gap[full]
+    low, high, gap = table.left[full], table.right[full], table.gap[full]
     left, right = (end[full] for end in diagram.roof)
     zero = np.zeros(len(low))
 
@@ -343,7 +343,7 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], lo
         _band(diagram, ax, limits, look)
     elif diagram.how is not None:
         shaded, alpha = (look._replace(color=tones_of(ax).muted), 0.25) if diagram.how == "consistency" else (look, 0.2)
-        low, high = clip(curve.lower, limits), clip(curve.upper, limits)
+        low, high = clip(curve.low, limits), clip(curve.high, limits)
         shaded.shade(ax, clip(curve.x, limits), low, high, bound_words(diagram), alpha, half=0.01)
     x, y = clip(curve.x, limits), clip(curve.y, limits)
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
@@ -364,7 +364,7 @@ def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float]
         return
     table = diagram.table
     word = "weight" if table.weight_kind == "importance" else "rows"
-    counts_above(ax, paint, table.weight, (clip(table.low, limits), clip(table.high, limits)), word)
+    counts_above(ax, paint, table.weight, (clip(table.left, limits), clip(table.right, limits)), word)
 
 
 def counts_above(ax: Any, paint: Any, heights: Floats, places: Any, word: str) -> None:

@@ -35,8 +35,8 @@ class FittedCurve(Result):
 
     x: Floats
     y: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     density: Floats
     """Probability density of the scores; NaN for an isotonic curve."""
     bandwidth: float | None = None

@@ -65,8 +65,8 @@ class Estimate(NamedTuple):
     """An estimate with its confidence interval; NaN where it is undefined."""
 
     value: float
-    lower: float
-    upper: float
+    low: float
+    high: float
 
 
 class RiskDistribution(NamedTuple):
@@ -90,16 +90,16 @@ class FlexibleCalibrationCurve(Diagram):
         Predicted risks, increasing.
     observed : ndarray
         The curve: estimated rate of the event at each risk.
-    lower : ndarray
+    low : ndarray
         Lower end of the pointwise interval.
-    upper : ndarray
+    high : ndarray
         Upper end.
     level : float or None
         Confidence level; None without intervals.
     how : str or None
         Kind of the intervals.
     intercept : Estimate
-        Calibration intercept, at slope 1, with its Wald interval: ``value``, ``lower``, ``upper``.
+        Calibration intercept, at slope 1, with its Wald interval: ``value``, ``low``, ``high``.
     slope : Estimate
         Calibration slope with its Wald interval.
     c_statistic : Estimate
@@ -128,8 +128,8 @@ class FlexibleCalibrationCurve(Diagram):
     smoother: str
     risk: Floats
     observed: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     level: float | None
     how: str | None
     intercept: Estimate
@@ -162,11 +162,11 @@ class FlexibleCalibrationCurve(Diagram):
         inside = (x >= self.risk[0]) & (x <= self.risk[-1])
         y = np.where(inside, self.fit(np.clip(x, self.risk[0], self.risk[-1])), np.nan)
         if self.how is None or self.how == "bootstrap":
-            bounds = Bounds(*(np.interp(x, self.risk, end) for end in (self.lower, self.upper)))
+            bounds = Bounds(*(np.interp(x, self.risk, end) for end in (self.low, self.high)))
         else:
             assert self.level is not None
             bounds = _closed_form(self.fit, x, self.how, self.level)
-        return y, np.where(inside, bounds.lower, np.nan), np.where(inside, bounds.upper, np.nan)
+        return y, np.where(inside, bounds.low, np.nan), np.where(inside, bounds.high, np.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates and the curve as plain values and lists.
@@ -189,7 +189,7 @@ class FlexibleCalibrationCurve(Diagram):
         return list(self.notes)
 
     def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("risk", "observed", "lower", "upper")
+        return self._listed("risk", "observed", "low", "high")
 
     def _title(self) -> str:
         band = "" if self.how is None else f", {100 * self.level:g}% pointwise intervals ({self.how})"  # type: ignore[operator]
@@ -201,13 +201,13 @@ class FlexibleCalibrationCurve(Diagram):
         found = []
         for words, each in (("intercept", self.intercept), ("slope", self.slope), ("C-statistic", self.c_statistic)):
             if not math.isnan(each.value):
-                bounds = "" if math.isnan(each.lower) else f" ({each.lower:.2f} to {each.upper:.2f})"
+                bounds = "" if math.isnan(each.low) else f" ({each.low:.2f} to {each.high:.2f})"
                 found.append(f"{words} {each.value:.2f}{bounds}")
         return found
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         shown = np.unique(np.linspace(0, len(self.risk) - 1, min(len(self.risk), 10)).astype(int))
-        columns = (self.risk, self.observed, self.lower, self.upper)
+        columns = (self.risk, self.observed, self.low, self.high)
         return list(self._columns()), [[number(float(each[i])) for each in columns] for i in shown]
 
     @plots(*LINES)
@@ -246,7 +246,7 @@ class FlexibleCalibrationCurve(Diagram):
         x = self.risk[seen]
         if self.how is not None:
             words = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
-            look.shade(ax, x, self.lower[seen], self.upper[seen], words, alpha=0.2, half=0.01)
+            look.shade(ax, x, self.low[seen], self.high[seen], words, alpha=0.2, half=0.01)
         facts = self._estimates() if (not is_small(ax) if estimates is None else estimates) else []
         label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
@@ -292,7 +292,7 @@ def flexible_calibration_curve(
     n_resamples: int = 500,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> FlexibleCalibrationCurve:
@@ -337,7 +337,7 @@ def flexible_calibration_curve(
     Returns
     -------
     FlexibleCalibrationCurve
-        ``risk``, ``observed``, ``lower``, ``upper``, and ``intercept``, ``slope`` and ``c_statistic`` with their intervals.
+        ``risk``, ``observed``, ``low``, ``high``, and ``intercept``, ``slope`` and ``c_statistic`` with their intervals.
         ``at(risk)`` evaluates the curve anywhere, ``to_frame()`` returns it as a table, and ``plot()`` draws it.
 
     Raises
@@ -376,7 +376,7 @@ def flexible_calibration_curve(
     >>> import calibrant as cal
     >>> data = cal.inference.make_miscalibrated(500, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
     >>> curve = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob)
-    >>> [values.round(3).tolist() for values in curve.at([0.1, 0.3])]  # curve, lower, upper
+    >>> [values.round(3).tolist() for values in curve.at([0.1, 0.3])]  # curve, low, high
     [[0.217, 0.318], [0.163, 0.245], [0.283, 0.401]]
     >>> round(curve.slope.value, 2)
     0.61
@@ -406,8 +406,8 @@ def flexible_calibration_curve(
         smoother,
         risk,
         observed,
-        bounds.lower,
-        bounds.upper,
+        bounds.low,
+        bounds.high,
         level,
         how,
         intercept,

@@ -70,7 +70,7 @@ class ScoreHistogram(Diagram):
         return _shares(self.negative)
 
     def _columns(self) -> dict[str, list[float | None]]:
-        edges = {"low": none_for_nan(self.table.low), "high": none_for_nan(self.table.high)}
+        edges = {"left": none_for_nan(self.table.left), "right": none_for_nan(self.table.right)}
         return {**edges, **self._listed("positive", "negative", "positive_share", "negative_share")}
 
     def _title(self) -> str:
@@ -78,7 +78,7 @@ class ScoreHistogram(Diagram):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
-        kept = {name: columns[name] for name in ("low", "high", "positive", "negative")}
+        kept = {name: columns[name] for name in ("left", "right", "positive", "negative")}
         return list(kept), cells_of(kept)
 
     @plots("color", "label", "linestyle", "linewidth", "alpha")
@@ -102,7 +102,7 @@ class ScoreHistogram(Diagram):
         """
         check_choice(show, "show", ("counts", "shares"))
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
-        edges = np.append(self.table.low, self.table.high[-1:])
+        edges = np.append(self.table.left, self.table.right[-1:])
         counted = (self.positive, self.negative)
         heights = (self.positive_share, self.negative_share) if show == "shares" else counted
         later = bool(drawn(ax, "outline"))

@@ -51,8 +51,8 @@ class MurphyDifference:
     first: str
     second: str
     value: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     level: float
     n_resamples: int
 
@@ -110,13 +110,13 @@ class MurphyDiagram(Diagram):
         band: list[list[Any]] = [[None] * len(lines) * len(self.theta) for _ in range(2)]
         if found is not None:
             lines.append((f"{found.first} - {found.second}", found.value))
-            band = [band[0] + found.lower.tolist(), band[1] + found.upper.tolist()]
+            band = [band[0] + found.low.tolist(), band[1] + found.high.tolist()]
         return {
             "model": [name for name, _ in lines for _ in self.theta],
             "theta": self.theta.tolist() * len(lines),
             "score": [value for _, score in lines for value in score.tolist()],
-            "lower": band[0],
-            "upper": band[1],
+            "low": band[0],
+            "high": band[1],
         }
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -154,7 +154,7 @@ class MurphyDiagram(Diagram):
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
         (look,) = series_of(ax, style)
-        look.shade(ax, self.theta, found.lower, found.upper, f"{found.level:.0%} pointwise band", alpha=0.2)
+        look.shade(ax, self.theta, found.low, found.high, f"{found.level:.0%} pointwise band", alpha=0.2)
         ax.plot(self.theta, found.value, gid="series", **look.line, label=look.label)
         reference(ax)
         ax.set_xlim(0, 1)
@@ -175,7 +175,7 @@ def murphy_diagram(
     points: int = 500,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> MurphyDiagram:
@@ -327,6 +327,6 @@ def _difference(
         return one.curve(weight) - other.curve(weight)
 
     replicates = Replicates(one.weight if counted else len(one.weight), n_resamples, rng)
-    lower, upper = replicates.band(difference, level)
+    low, high = replicates.band(difference, level)
     value = one.curve(one.weight) - other.curve(one.weight)
-    return MurphyDifference(first, second, value, lower, upper, level, n_resamples)
+    return MurphyDifference(first, second, value, low, high, level, n_resamples)

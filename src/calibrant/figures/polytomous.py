@@ -131,7 +131,7 @@ def classwise_curves(
     knots: int = 5,
     n_resamples: int = 500,
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ClasswiseCurves:

@@ -63,10 +63,10 @@ class ReliabilityDiagram(Diagram):
     lens : str
         Lens of the scores.
     table : BinTable
-        The bins, with ``low``, ``high``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
-    lower : ndarray of shape (bins,)
+        The bins, with ``left``, ``right``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
+    low : ndarray of shape (bins,)
         Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration.
-    upper : ndarray of shape (bins,)
+    high : ndarray of shape (bins,)
         Upper end.
     level : float or None
         Level of the intervals.
@@ -93,8 +93,8 @@ class ReliabilityDiagram(Diagram):
     kind: str
     lens: str
     table: BinTable = field(repr=False)
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     level: float | None
     how: str | None
     curve: FittedCurve | None = None
@@ -118,7 +118,7 @@ class ReliabilityDiagram(Diagram):
     def roof(self) -> tuple[Floats, Floats]:
         """Height of the roof of each bin at its two edges: the score there minus the gap of the bin."""
         gap = np.where(self.table.empty, np.nan, self.table.gap)
-        return self.table.low - gap, self.table.high - gap
+        return self.table.left - gap, self.table.right - gap
 
     @classmethod
     def of_curve(cls, curve: CalibrationCurve) -> ReliabilityDiagram:
@@ -135,7 +135,7 @@ class ReliabilityDiagram(Diagram):
             The diagram.
         """
         how = None if curve.level is None else curve.method
-        return cls("line", curve.lens, curve.table, curve.lower, curve.upper, curve.level, how)
+        return cls("line", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
 
     def value_of(self, metric: str | Metric) -> float:
         """Compute a metric on the scores of the diagram, with its bins if the metric has the same defaults.
@@ -167,7 +167,7 @@ class ReliabilityDiagram(Diagram):
         dict
             Values by name; missing numbers are None.
         """
-        bins = {**self.table.to_dict(), **self._listed("lower", "upper")}
+        bins = {**self.table.to_dict(), **self._listed("low", "high")}
         return {
             "kind": self.kind,
             "lens": self.lens,
@@ -184,7 +184,7 @@ class ReliabilityDiagram(Diagram):
     def _columns(self) -> dict[str, list[Any]]:
         """One row per bin, or per point of the curve."""
         if self.curve is None:
-            return {**self.table.to_dict(), **self._listed("lower", "upper")}
+            return {**self.table.to_dict(), **self._listed("low", "high")}
         return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
     def label_of(self, metric: str) -> str:
@@ -209,10 +209,10 @@ class ReliabilityDiagram(Diagram):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         headings, lines = self.table._headings(), self.table._lines()
-        if np.isnan(self.lower).all():  # the intervals of a smooth curve belong to its points
+        if np.isnan(self.low).all():  # the intervals of a smooth curve belong to its points
             return headings, lines
-        bounds = zip(lines, self.lower, self.upper, strict=True)
-        return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
+        bounds = zip(lines, self.low, self.high, strict=True)
+        return [*headings, "low", "high"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     @plots(*LINES)
     def plot(
@@ -271,12 +271,12 @@ def reliability_diagram(
     lens: str | Lens = "auto",
     where: Any = None,
     kind: Kind = "line",
-    interval: float | None = 0.95,
+    level: float | None = 0.95,
     uncertainty: Uncertainty | None = "auto",
     metrics: Sequence[str] = (),
     bandwidth: float | None = None,
     n_resamples: int = 1000,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ReliabilityDiagram:
@@ -294,7 +294,7 @@ def reliability_diagram(
     lens
     where
     kind
-    interval
+    level
     uncertainty
     metrics
     bandwidth
@@ -306,7 +306,7 @@ def reliability_diagram(
     Returns
     -------
     ReliabilityDiagram
-        The data: ``table`` with the bins, ``mean_score``, ``rate``, ``lower``, ``upper`` and ``metrics``; ``plot()``
+        The data: ``table`` with the bins, ``mean_score``, ``rate``, ``low``, ``high`` and ``metrics``; ``plot()``
         draws it and ``to_frame()`` returns it as a table.
 
     Raises
@@ -344,11 +344,11 @@ def reliability_diagram(
     """
     check_choice(kind, "kind", KINDS)
     check_choice(uncertainty, "uncertainty", WAYS)
-    if interval is not None:
-        check_fraction(interval, "interval")
+    if level is not None:
+        check_fraction(level, "level")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    how = _way(view, kind, uncertainty) if interval is not None else None
-    return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
+    how = _way(view, kind, uncertainty) if level is not None else None
+    return _diagram(view, kind, how, level or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
 reliability = reliability_diagram

@@ -38,9 +38,9 @@ class RiskCurve:
     threshold: Floats
     coverage: Floats
     risk: Floats
-    lower: Floats
+    low: Floats
     """Lower end of the interval of the risk; NaN without interval."""
-    upper: Floats
+    high: Floats
     area: float
     """AURC, or AUGRC for generalised risks."""
     oracle_coverage: Floats
@@ -80,7 +80,7 @@ class RiskCoverageDiagram(Diagram):
         return model_named(self.curves, name)
 
     def _columns(self) -> dict[str, list[Any]]:
-        return by_model(self.curves, ("threshold", "coverage", "risk", "lower", "upper", "random_risk"), {})
+        return by_model(self.curves, ("threshold", "coverage", "risk", "low", "high", "random_risk"), {})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = []
@@ -143,7 +143,7 @@ class RiskCoverageDiagram(Diagram):
         from matplotlib.colors import to_hex
 
         if shaded:
-            look.shade(ax, curve.coverage, curve.lower, curve.upper)
+            look.shade(ax, curve.coverage, curve.low, curve.high)
         facts = f"area {number(curve.area, 3)}"
         if curve.mark is not None:
             facts += f", confidence \u2265 {number(curve.mark.threshold, 3)}"
@@ -183,8 +183,8 @@ def risk_coverage_diagram(
     risk: Risk = "selective",
     accuracy: float | None = None,
     coverage: float | None = None,
-    confidence_level: float | None = None,
-    interval: float | None = 0.95,
+    guarantee: float | None = None,
+    level: float | None = 0.95,
     points: int = 400,
     lens: Any = None,
     where: Any = None,
@@ -208,10 +208,10 @@ def risk_coverage_diagram(
         Target to mark: the lowest threshold whose accepted rows have this accuracy.
     coverage : float, optional
         Target to mark: the highest threshold that accepts this share of rows.
-    confidence_level : float, optional
+    guarantee : float, optional
         Probability with which the target holds for new rows; the threshold is then that of `choose_threshold`. By
         default the threshold is the best on these rows, which is optimistic for new ones.
-    interval
+    level
     points : int, default 400
         Largest number of points per curve, evenly spaced in coverage.
     lens : str or Lens, optional
@@ -229,7 +229,7 @@ def risk_coverage_diagram(
     Raises
     ------
     ArgumentError
-        If both `accuracy` and `coverage` are given, or `confidence_level` without a target.
+        If both `accuracy` and `coverage` are given, or `guarantee` without a target.
 
     See Also
     --------
@@ -254,7 +254,7 @@ def risk_coverage_diagram(
     ([0.0, 0.0, 0.333, 0.25], 0.8)
     """
     check_choice(risk, "risk", ("selective", "generalised"))
-    check_interval(0.95 if interval is None else interval, "clopper_pearson", "interval")
+    check_interval(0.95 if level is None else level, "clopper_pearson")
     points = check_whole(points, "points", 2)
     if where is not None and (confidence is not None or loss is not None):
         raise ArgumentError(
@@ -262,30 +262,30 @@ def risk_coverage_diagram(
             "cannot be combined with confidence or loss",
             "select the rows of all first",
         )
-    target = _target(accuracy, coverage, confidence_level)
+    target = _target(accuracy, coverage, guarantee)
     models = read_models(y_true, y_prob, sample_weight, pos_label, where)
     curves = []
     for name, source in models.items():
         own, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")
-        found = risk_coverage(source, confidence=own, loss=lost, interval=None, lens=lens)
-        mark = _mark(source, found, accuracy, coverage, confidence_level, own, lost, lens)
-        curves.append(_curve(name, found, risk, interval, points, mark))
-    return RiskCoverageDiagram(tuple(curves), risk, target, interval, found.lens)
+        found = risk_coverage(source, confidence=own, loss=lost, level=None, lens=lens)
+        mark = _mark(source, found, accuracy, coverage, guarantee, own, lost, lens)
+        curves.append(_curve(name, found, risk, level, points, mark))
+    return RiskCoverageDiagram(tuple(curves), risk, target, level, found.lens)
 
 
-def _target(accuracy: Any, coverage: Any, confidence_level: Any) -> str:
+def _target(accuracy: Any, coverage: Any, guarantee: Any) -> str:
     if accuracy is not None and coverage is not None:
         raise ArgumentError("accuracy", "cannot be combined with coverage", "give one of them")
     given = accuracy if accuracy is not None else coverage
-    if confidence_level is not None:
-        check_fraction(confidence_level, "confidence_level")
+    if guarantee is not None:
+        check_fraction(guarantee, "guarantee")
         if given is None:
-            raise ArgumentError("confidence_level", "requires a target", "pass accuracy or coverage")
+            raise ArgumentError("guarantee", "requires a target", "pass accuracy or coverage")
     if given is None:
         return ""
     word = "accuracy" if accuracy is not None else "coverage"
     check_fraction(given, word, 0.9)
-    return f"{word} {given:g}" + ("" if confidence_level is None else " guaranteed")
+    return f"{word} {given:g}" + ("" if guarantee is None else " guaranteed")
 
 
 def _each(values: Any, name: str, argument: str) -> Any:
@@ -305,7 +305,7 @@ def _mark(
     found: RiskCoverage,
     accuracy: Any,
     coverage: Any,
-    confidence_level: Any,
+    guarantee: Any,
     sure: Any,
     lost: Any,
     lens: Any,
@@ -313,9 +313,9 @@ def _mark(
     """Operating point of the target: guaranteed for new rows, or the best on these rows."""
     if accuracy is None and coverage is None:
         return None
-    if confidence_level is not None:
+    if guarantee is not None:
         options = {"accuracy": accuracy, "coverage": coverage, "confidence": sure, "loss": lost, "lens": lens}
-        chosen = choose_threshold(source, confidence_level=confidence_level, **options).threshold
+        chosen = choose_threshold(source, guarantee=guarantee, **options).threshold
         return None if chosen is None else found.at(chosen)
     # Sums of weights have rounding errors.
     if accuracy is not None:
@@ -338,8 +338,8 @@ def _curve(
         threshold=found.threshold[kept],
         coverage=share,
         risk=seen,
-        lower=np.array([point.lower for point in shown]),
-        upper=np.array([point.upper for point in shown]),
+        low=np.array([point.low for point in shown]),
+        high=np.array([point.high for point in shown]),
         area=found.aurc if risk == "selective" else found.augrc,
         oracle_coverage=best_share,
         oracle_risk=best_risk,

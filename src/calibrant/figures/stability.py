@@ -41,11 +41,11 @@ Floats = NDArray[np.float64]
 COLUMNS = (
     "metric_value",
     "spread",
-    "lower",
-    "upper",
+    "low",
+    "high",
     "by_chance",
-    "chance_lower",
-    "chance_upper",
+    "chance_low",
+    "chance_high",
     "cells",
     "least",
     "middle",
@@ -88,15 +88,15 @@ class StabilityDiagram(Diagram):
         Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined.
     spread : ndarray
         Standard deviation over the resamples; NaN without resamples.
-    lower : ndarray
+    low : ndarray
         Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples.
-    upper : ndarray
+    high : ndarray
         Upper end of the interval.
     by_chance : ndarray
         Mean of the metric over labels that are simulated from the probabilities: its expected value for calibrated predictions.
-    chance_lower : ndarray
+    chance_low : ndarray
         Lower end of the band that contains the metric of calibrated predictions with probability `level`.
-    chance_upper : ndarray
+    chance_high : ndarray
         Upper end of this band.
     cells : ndarray
         Number of non-empty bins or cells; NaN if the metric has none.
@@ -129,11 +129,11 @@ class StabilityDiagram(Diagram):
     values: tuple[Any, ...]
     metric_value: Floats
     spread: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     by_chance: Floats
-    chance_lower: Floats
-    chance_upper: Floats
+    chance_low: Floats
+    chance_high: Floats
     cells: Floats
     least: Floats
     middle: Floats
@@ -231,11 +231,11 @@ class StabilityDiagram(Diagram):
             note: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": small_size(), "color": tones_of(ax).muted}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **note)
         if self.n_resamples:
-            look.shade(ax, x, self.lower, self.upper, alpha=0.2)
+            look.shade(ax, x, self.low, self.high, alpha=0.2)
         ax.plot(x, self.metric_value, gid="series", **look.line, label=look.label)
         if np.isfinite(self.by_chance).any():
             grey = tones_of(ax).muted
-            ax.fill_between(x, self.chance_lower, self.chance_upper, color=grey, alpha=0.2, linewidth=0)
+            ax.fill_between(x, self.chance_low, self.chance_high, color=grey, alpha=0.2, linewidth=0)
             ax.plot(x, self.by_chance, color=grey, linestyle="--", linewidth=1.0, label="if calibrated")
         if self.suggested is not None:
             place = self.values.index(self.suggested)
@@ -282,7 +282,7 @@ def stability_diagram(
     level: float = 0.95,
     lens: Any = None,
     where: Any = None,
-    rng: Any = None,
+    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -326,7 +326,7 @@ def stability_diagram(
     -------
     StabilityDiagram
         ``metric_value`` at each of ``values``, its mean ``by_chance`` for calibrated predictions with the band from
-        ``chance_lower`` to ``chance_upper``, the settings ``stable``, the value ``plateau``, and for bins and gamma the
+        ``chance_low`` to ``chance_high``, the settings ``stable``, the value ``plateau``, and for bins and gamma the
         setting ``suggested``. ``plot()`` draws them.
 
     Raises
@@ -379,16 +379,16 @@ def stability_diagram(
     seed = seed_of(rng)
     with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
     sample = _resampled(source, chosen, with_lens, shares, "rows", n_resamples, seed)
-    value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
+    value, spread, low, high = _summary(whole, sample, over, level, chosen.range)
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
     if over != "fraction":
         cells = [cells_at(chosen, source, plan, lens) for plan in plans]
         sizes[:], kinds = [found.sizes for found in cells], _kinds(whole, sample, cells)
-    region, plateau = _stable(value, lower, upper, tolerance, kinds)
+    region, plateau = _stable(value, low, high, tolerance, kinds)
     null = _simulated(source, chosen, with_lens, shares, kinds, n_resamples, seed)
     chance = _chance(null, level)
     seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
-    columns = dict(zip(COLUMNS, (value, spread, lower, upper, *chance, *sizes.T), strict=True))
+    columns = dict(zip(COLUMNS, (value, spread, low, high, *chance, *sizes.T), strict=True))
     return StabilityDiagram(
         metric=chosen.id,
         over=over,
@@ -472,7 +472,7 @@ def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
 
 
 def _stable(
-    value: Floats, lower: Floats, upper: Floats, tolerance: float | str, kinds: Sequence[int] | None = None
+    value: Floats, low: Floats, high: Floats, tolerance: float | str, kinds: Sequence[int] | None = None
 ) -> tuple[tuple[int, int] | None, float]:
     """The longest run of settings, at least three different ones, over which the metric is stable, and its value.
 
@@ -486,8 +486,7 @@ def _stable(
             run = slice(start, end + 1)
             least, most = float(value[run].min()), float(value[run].max())
             if tolerance == "interval":
-                low, high = float(lower[run].max()), float(upper[run].min())
-                fits = low <= high
+                fits = float(low[run].max()) <= float(high[run].min())
             else:
                 fits = (most - least) / 2 <= float(tolerance) * abs(least + most) / 2
             different = len(set(kinds[start : end + 1]))

@@ -41,8 +41,8 @@ class RiskGroup(NamedTuple):
     rows: int
     mean_risk: float
     observed: float
-    lower: float
-    upper: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,12 +69,12 @@ class SurvivalDiagram(Diagram):
         Predicted risks at which the curve is given.
     y : ndarray
         Observed risk by the smooth curve.
-    lower : ndarray
+    low : ndarray
         Lower end of the pointwise band; NaN without one.
-    upper : ndarray
+    high : ndarray
         Upper end.
     groups : tuple of RiskGroup
-        Risk groups with ``rows``, ``mean_risk``, ``observed``, ``lower`` and ``upper``.
+        Risk groups with ``rows``, ``mean_risk``, ``observed``, ``low`` and ``high``.
     risk : ndarray
         The predicted risks of all rows.
 
@@ -92,8 +92,8 @@ class SurvivalDiagram(Diagram):
     level: float
     x: Floats
     y: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     groups: tuple[RiskGroup, ...]
     risk: Floats
 
@@ -108,7 +108,7 @@ class SurvivalDiagram(Diagram):
             Values by name; missing numbers are None.
         """
         stated = {name: getattr(self, name) for name in self._stated}
-        curve = {"curve": self._listed("x", "y", "lower", "upper"), "groups": self._columns()}
+        curve = {"curve": self._listed("x", "y", "low", "high"), "groups": self._columns()}
         return stated | curve | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -160,13 +160,13 @@ class SurvivalDiagram(Diagram):
         if sides:
             mark_sides(ax, "binary")
         share = f"{100 * self.level:g}%"
-        look.shade(ax, self.x, self.lower, self.upper, f"{share} pointwise band", alpha=0.2)
+        look.shade(ax, self.x, self.low, self.high, f"{share} pointwise band", alpha=0.2)
         ax.plot(self.x, self.y, zorder=3, gid="curve", label=look.label or "smooth curve", **look.line)
         found = [group for group in self.groups if not math.isnan(group.observed)]
         if groups and found:
             ink = look.color if later else tones_of(ax).ink
             at = [group.mean_risk for group in found]
-            ends = [(group.lower, group.upper) for group in found]
+            ends = [(group.low, group.high) for group in found]
             ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
             dots: dict[str, Any] = {
                 "marker": "o",
@@ -186,7 +186,7 @@ class SurvivalDiagram(Diagram):
 
     def _limit(self) -> float:
         """End of the axes: 1, or the next tick above the groups and 99% of the risks."""
-        ends = [value for group in self.groups for value in (group.mean_risk, group.observed, group.upper)]
+        ends = [value for group in self.groups for value in (group.mean_risk, group.observed, group.high)]
         shown = float(np.nanmax([np.quantile(self.risk, 0.99), *ends]))
         steps = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
@@ -208,7 +208,7 @@ def survival_diagram(
     missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
-    rng: Any = None,
+    rng: Any = 0,
 ) -> SurvivalDiagram:
     r"""Compute the calibration curve of predicted risks of a time to event at a horizon.
 
@@ -242,7 +242,7 @@ def survival_diagram(
     Returns
     -------
     SurvivalDiagram
-        The data: the curve ``x``, ``y``, ``lower``, ``upper`` and the risk groups ``groups``; ``plot()`` draws it.
+        The data: the curve ``x``, ``y``, ``low``, ``high`` and the risk groups ``groups``; ``plot()`` draws it.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def survival_diagram(
     ...     risk, time=np.minimum(death, censored), event=death <= censored, horizon=5, bins=4, rng=0
     ... )
     400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it
-    rows  mean_risk  observed   lower   upper
+    rows  mean_risk  observed   low   high
      100     0.1715    0.1835  0.1118  0.2930
      100     0.3298    0.4074  0.3077  0.5250
      100     0.4562    0.4876  0.3823  0.6047
@@ -298,7 +298,7 @@ def survival_diagram(
     x = np.unique(
         np.concatenate([np.linspace(used.min(), used.max(), POINTS), np.quantile(used, np.linspace(0, 1, POINTS))])
     )
-    lower = upper = np.full(len(x), np.nan)
+    low = high = np.full(len(x), np.nan)
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
@@ -306,7 +306,7 @@ def survival_diagram(
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:
-            lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     diagram = SurvivalDiagram(
         found.horizon,
         len(risk),
@@ -314,8 +314,8 @@ def survival_diagram(
         level=float(level),
         x=x,
         y=np.clip(smooth_at(found, risk, x), 0, 1),
-        lower=lower,
-        upper=upper,
+        low=low,
+        high=high,
         groups=_risk_groups(found, risk, bins, float(level)),
         risk=risk,
     )

@@ -104,17 +104,17 @@ def bin_bounds(
     starts = np.flatnonzero(np.append(True, np.diff(groups.bin) > 0))
     weight, events = (np.add.reduceat(values, starts, axis=1) for values in drawn)
     rate = np.divide(events, weight, out=np.full(weight.shape, np.nan), where=weight > 0)
-    lower, upper = np.full(count, np.nan), np.full(count, np.nan)
-    lower[groups.bin[starts]], upper[groups.bin[starts]] = quantile_bounds(rate, level)
-    return Bounds(lower, upper)
+    low, high = np.full(count, np.nan), np.full(count, np.nan)
+    low[groups.bin[starts]], high[groups.bin[starts]] = quantile_bounds(rate, level)
+    return Bounds(low, high)
 
 
 def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
     """The band at scores, NaN for NaN."""
     known = ~np.isnan(score)
-    lower, upper = np.full(len(score), np.nan), np.full(len(score), np.nan)
-    lower[known], upper[known] = band.at(score[known])
-    return Bounds(lower, upper)
+    low, high = np.full(len(score), np.nan), np.full(len(score), np.nan)
+    low[known], high[known] = band.at(score[known])
+    return Bounds(low, high)
 
 
 def bounds_of(

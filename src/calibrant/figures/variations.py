@@ -63,9 +63,9 @@ class VariationDiagram(Diagram):
     ----------
     variation : str
         Measure of variation, or the name of the function that was given.
-    low : ndarray
+    left : ndarray
         Lower edges of the bins.
-    high : ndarray
+    right : ndarray
         Upper edges.
     weight : ndarray
         Weight of each bin.
@@ -78,8 +78,8 @@ class VariationDiagram(Diagram):
     """
 
     variation: str
-    low: Floats
-    high: Floats
+    left: Floats
+    right: Floats
     weight: Floats
     stated: Floats
     observed: Floats
@@ -88,7 +88,7 @@ class VariationDiagram(Diagram):
     _stated = ("variation", "vce")
 
     def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("low", "high", "weight", "stated", "observed")
+        return self._listed("left", "right", "weight", "stated", "observed")
 
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
@@ -181,7 +181,7 @@ def variation_diagram(
     for place, part in enumerate(np.hsplit(sums, 2)):
         both[place, full] = measure(part[full] / weight[full, None])
     value = float(vce(view, variation=variation, bins=bins, binning=binning))
-    return VariationDiagram(name_of(variation), table.low, table.high, weight, both[0], both[1], value)
+    return VariationDiagram(name_of(variation), table.left, table.right, weight, both[0], both[1], value)
 
 
 def _table(
@@ -203,9 +203,9 @@ class UceDiagram(Diagram):
         The bins; ``mean_score`` is the mean normalized entropy, ``rate`` the error rate.
     expected : ndarray
         Error rate under calibration: one minus the mean of the largest probability.
-    lower : ndarray
+    low : ndarray
         Lower end of the interval of the error rate.
-    upper : ndarray
+    high : ndarray
         Upper end.
     level : float or None
         Level of the intervals.
@@ -215,8 +215,8 @@ class UceDiagram(Diagram):
 
     table: BinTable = field(repr=False)
     expected: Floats
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
     level: float | None
     uce: float
 
@@ -224,8 +224,8 @@ class UceDiagram(Diagram):
 
     def _columns(self) -> dict[str, list[Any]]:
         found = self.table.to_dict()
-        more = self._listed("expected", "lower", "upper")
-        kept = {name: found[name] for name in ("low", "high", "rows", "weight")}
+        more = self._listed("expected", "low", "high")
+        kept = {name: found[name] for name in ("left", "right", "rows", "weight")}
         return {**kept, "entropy": found["mean_score"], "error_rate": found["rate"], **more}
 
     def _title(self) -> str:
@@ -242,7 +242,7 @@ class UceDiagram(Diagram):
         if self.level is not None:
             bars: dict[str, Any] = {"color": look.color, "alpha": look.line.get("alpha"), "linewidth": 1}
             ax.vlines(
-                table.mean_score[full], self.lower[full], self.upper[full], zorder=2.8, gid="interval", **bars
+                table.mean_score[full], self.low[full], self.high[full], zorder=2.8, gid="interval", **bars
             ).set_label(f"{100 * self.level:g}% intervals")
         calibrated: dict[str, Any] = {"color": tones_of(ax).ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
@@ -260,7 +260,7 @@ def uce_diagram(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
     where: Any = None,
-    interval: float | None = 0.95,
+    level: float | None = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> UceDiagram:
@@ -279,7 +279,7 @@ def uce_diagram(
     lens : str or Lens, default "canonical"
         Lens with a probability vector per row.
     where
-    interval : float or None, default 0.95
+    level : float or None, default 0.95
         Level of the Clopper-Pearson interval of each error rate; None for no intervals.
     sample_weight
     pos_label
@@ -301,8 +301,8 @@ def uce_diagram(
     >>> uce_diagram(drawn.y_true, drawn.y_prob).uce > 0.1
     True
     """
-    if interval is not None:
-        check_fraction(interval, "interval")
+    if level is not None:
+        check_fraction(level, "level")
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
@@ -310,7 +310,7 @@ def uce_diagram(
     cell, count = bin_of_each(view, key, binning, bins)
     weight, sums = sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))
     expected = np.divide(sums[:, 0], weight, out=np.full(count, np.nan), where=weight > 0)
-    level = None if view.is_soft else interval
+    level = None if view.is_soft else level
     none = np.full(count, np.nan)
-    lower, upper = (none, none) if level is None else table.interval(level)
-    return UceDiagram(table, expected, lower, upper, level, float(uce(view, bins=bins, binning=binning)))
+    low, high = (none, none) if level is None else table.interval(level)
+    return UceDiagram(table, expected, low, high, level, float(uce(view, bins=bins, binning=binning)))

@@ -51,7 +51,7 @@ def giviti_test(
     alpha: float = 0.05,
     method: Literal["auto", "likelihood_ratio", "consistency"] = "auto",
     n_resamples: int = 199,
-    rng: Any = None,
+    rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
     sample_weight: Any = None,
@@ -285,9 +285,9 @@ class Belt(NamedTuple):
 
     test: SignificanceResult
     risk: Floats
-    lower: tuple[Floats, ...]
+    low: tuple[Floats, ...]
     """Lower bound at each risk, for each level."""
-    upper: tuple[Floats, ...]
+    high: tuple[Floats, ...]
     observed: Floats
     """The fitted polynomial."""
 
@@ -330,13 +330,12 @@ def giviti_belt(
     risk = np.linspace(groups.score[0], groups.score[-1], half)
     place = np.sort(np.concatenate([np.linspace(feature[0], feature[-1], half), logit(risk)]))
     region = _Region(groups, feature, degree)
-    lower, upper = [], []
+    low, high = [], []
     for level in levels:
         allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
-        low, high = (region.bound(place, allowed, side) for side in (-1.0, 1.0))
-        lower.append(low)
-        upper.append(high)
-    return Belt(test, 1 / (1 + np.exp(-place)), tuple(lower), tuple(upper), region.curve(place))
+        low.append(region.bound(place, allowed, -1.0))
+        high.append(region.bound(place, allowed, 1.0))
+    return Belt(test, 1 / (1 + np.exp(-place)), tuple(low), tuple(high), region.curve(place))
 
 
 class _Region:

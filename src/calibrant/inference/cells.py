@@ -274,7 +274,7 @@ class Sums(NamedTuple):
 def _sums(rule: BinningRule, view: View) -> Sums:
     if not (isinstance(rule, Edges) and view.needs_no_sort):
         table = rule.table(view)
-        return Sums(table.low, table.high, table.weight, table.positives, table.score_sum)
+        return Sums(table.left, table.right, table.weight, table.positives, table.score_sum)
     # The rows are sorted already: looking up the edges is faster.
     edges, prefix = np.asarray(rule.edges), view.prefix
     inside = np.searchsorted(prefix.score, edges[1:-1], side="right")

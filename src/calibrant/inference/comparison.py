@@ -137,7 +137,7 @@ def compare(
     level: float = 0.95,
     n_resamples: int = 1000,
     cluster: bool = False,
-    rng: Any = None,
+    rng: Any = 0,
     workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,

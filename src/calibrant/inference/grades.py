@@ -310,7 +310,7 @@ def hosmer_lemeshow_multinomial(
     alpha: float = 0.05,
     method: Literal["auto", "chi_square", "consistency"] = "auto",
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: Any = 0,
     where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,

@@ -155,7 +155,7 @@ def interval(
     cluster: bool = False,
     stratify: bool = False,
     exact: bool = False,
-    rng: Any = None,
+    rng: Any = 0,
     workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,

@@ -172,7 +172,7 @@ def tables_of_sums(
     """Tables with the bins of another one, from one line of sums for each."""
     columns = (weight.astype(np.int64), weight, positives, score_sum, excess, weight.sum(axis=1).tolist())
     return [
-        BinTable(like.low, like.high, rows, own, events, scores, gaps, own, total, kind, like.closed)
+        BinTable(like.left, like.right, rows, own, events, scores, gaps, own, total, kind, like.closed)
         for rows, own, events, scores, gaps, total in zip(*columns, strict=True)
     ]
 

@@ -25,18 +25,18 @@ Generator = np.random.Generator
 class Bounds(NamedTuple):
     """Lower and upper ends, NaN where undefined."""
 
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
 
 
 def quantile_bounds(values: Floats, level: float) -> Bounds:
     """Quantiles over the first axis at (1 - level) / 2 and (1 + level) / 2; NaN for columns without values."""
     some = ~np.isnan(values).all(axis=0)
-    lower, upper = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     tail = (1 - level) / 2
     if some.any():
-        lower[some], upper[some] = np.nanquantile(values[:, some], [tail, 1 - tail], axis=0)
-    return Bounds(lower, upper)
+        low[some], high[some] = np.nanquantile(values[:, some], [tail, 1 - tail], axis=0)
+    return Bounds(low, high)
 
 
 class Replicates:

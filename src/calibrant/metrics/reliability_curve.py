@@ -36,9 +36,9 @@ class CalibrationCurve(Result):
         Confidence level of the intervals.
     method : str
         Kind of the intervals.
-    lower : numpy.ndarray of shape (M,)
+    low : numpy.ndarray of shape (M,)
         Lower bounds of the outcome rate.
-    upper : numpy.ndarray of shape (M,)
+    high : numpy.ndarray of shape (M,)
         Upper bounds of the outcome rate.
 
     Attributes
@@ -58,8 +58,8 @@ class CalibrationCurve(Result):
     lens: str
     level: float | None
     method: str
-    lower: Floats
-    upper: Floats
+    low: Floats
+    high: Floats
 
     def __len__(self) -> int:
         return len(self.table)
@@ -80,15 +80,15 @@ class CalibrationCurve(Result):
         return self.table.weight
 
     def _fields(self) -> dict[str, Any]:
-        return {**self.table._fields(), "lower": self.lower, "upper": self.upper}
+        return {**self.table._fields(), "low": self.low, "high": self.high}
 
     def _columns(self) -> dict[str, list[Any]]:
         return self.to_dict()
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         headings, lines = self.table._table()
-        bounds = zip(lines, self.lower, self.upper, strict=True)
-        return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
+        bounds = zip(lines, self.low, self.high, strict=True)
+        return [*headings, "low", "high"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     def _title(self) -> str:
         interval = f", {100 * self.level:g}% {self.method.replace('_', '-').title()} intervals" if self.level else ""
@@ -104,7 +104,7 @@ def calibration_curve(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
     where: Any = None,
-    interval: float | None = 0.95,
+    level: float | None = 0.95,
     method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -126,7 +126,7 @@ def calibration_curve(
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
     where
-    interval : float or None, default 0.95
+    level : float or None, default 0.95
         Confidence level of the intervals; None for no intervals.
     method : {"clopper_pearson", "jeffreys", "wilson"}, default "clopper_pearson"
         Kind of the intervals.
@@ -136,7 +136,7 @@ def calibration_curve(
     Returns
     -------
     CalibrationCurve
-        Curve with the attributes `mean_score`, `rate`, `lower`, `upper` and `weight`, one entry per bin; empty bins are kept.
+        Curve with the attributes `mean_score`, `rate`, `low`, `high` and `weight`, one entry per bin; empty bins are kept.
 
     Raises
     ------
@@ -157,20 +157,20 @@ def calibration_curve(
     >>> curve.rate.tolist()
     [0.5, 1.0]
     """
-    check_interval(0.95 if interval is None else interval, method, "interval")
+    check_interval(0.95 if level is None else level, method)
     source = resolve(y_true, y_prob, sample_weight, pos_label, where)
-    views = views_of(source, lens, flattened=interval is None)
+    views = views_of(source, lens, flattened=level is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
     hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
-    if interval is None:
-        lower = upper = np.full(len(table), np.nan)
+    if level is None:
+        low = high = np.full(len(table), np.nan)
     else:
-        lower, upper = table.interval(interval, method)
-    return CalibrationCurve(table, view.lens, interval, method, lower, upper)
+        low, high = table.interval(level, method)
+    return CalibrationCurve(table, view.lens, level, method, low, high)
 
 
 def one_question(source: Source, lens: Any = "auto") -> str:

@@ -73,7 +73,7 @@ class Options:
     seed: int
     recalibration: bool
     accuracy: float
-    confidence_level: float
+    guarantee: float
     outcome: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     purpose: str | None = None
@@ -206,7 +206,7 @@ def report(
     purpose: str | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
-    interval: float | None = 0.95,
+    level: float | None = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
     title: str | None = None,
@@ -214,7 +214,7 @@ def report(
     metadata: Mapping[str, Any] | None = None,
     recalibration: bool = True,
     accuracy: float = 0.95,
-    confidence_level: float = 0.9,
+    guarantee: float = 0.9,
     format: str | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -239,7 +239,7 @@ def report(
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     where
-    interval : float or None, default 0.95
+    level : float or None, default 0.95
         Confidence level of the intervals; None omits the intervals of the metrics.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
@@ -256,7 +256,7 @@ def report(
         Whether to compare calibration methods on held-out data.
     accuracy : float, default 0.95
         Accuracy of the accepted rows that the threshold guarantees.
-    confidence_level : float, default 0.9
+    guarantee : float, default 0.9
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Format of the file, if the suffix of `path` does not determine it.
@@ -305,12 +305,12 @@ def report(
         title,
         metrics,
         lens,
-        interval,
+        level,
         n_resamples,
         rng,
         recalibration,
         accuracy,
-        confidence_level,
+        guarantee,
         outcome,
         metadata,
         purpose,
@@ -333,20 +333,20 @@ def read_options(
     title: Any,
     metrics: Any,
     lens: Any,
-    interval: Any,
+    level: Any,
     n_resamples: Any,
     rng: Any,
     recalibration: Any,
     accuracy: Any,
-    confidence_level: Any,
+    guarantee: Any,
     outcome: Any = None,
     metadata: Any = None,
     purpose: Any = None,
 ) -> Options:
     """Check the options of a report before anything is computed."""
-    if interval is not None:
-        check_fraction(interval, "interval")
-    infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
+    if level is not None:
+        check_fraction(level, "level")
+    infer = Inference.read(level, True, check_whole(n_resamples, "n_resamples"), rng)
     assert infer is not None
     check_choice(purpose, "purpose", (None, *PURPOSES))
     if not isinstance(recalibration, bool):
@@ -357,12 +357,12 @@ def read_options(
         title=title or "Calibration report",
         metrics=choose_metrics(metrics),
         lens=lens,
-        level=interval,
+        level=level,
         n_resamples=infer.n_resamples,
         seed=infer.seed,
         recalibration=recalibration,
         accuracy=check_fraction(accuracy, "accuracy", 0.9),
-        confidence_level=check_fraction(confidence_level, "confidence_level"),
+        guarantee=check_fraction(guarantee, "guarantee"),
         outcome=check_outcome(outcome),
         metadata=_check_metadata(metadata),
         purpose=purpose,
@@ -420,7 +420,7 @@ def build(
         metrics=metrics,
         weaknesses=weaknesses,
         recalibration=tried,
-        threshold=find_threshold(p, options.accuracy, options.confidence_level, level),
+        threshold=find_threshold(p, options.accuracy, options.guarantee, level),
         provenance=trace(
             grouped_rows,
             __version__,
@@ -467,11 +467,11 @@ def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
     return {
         "metrics": [metric.id for metric in options.metrics],
         "lens": lens.name if isinstance(lens, Lens) else lens,
-        "interval": options.level,
+        "level": options.level,
         "n_resamples": options.n_resamples,
         "recalibration": options.recalibration,
         "accuracy": options.accuracy,
-        "confidence_level": options.confidence_level,
+        "guarantee": options.guarantee,
         "test": TEST,
         "alpha": ALPHA,
         "bins": BINS,
@@ -506,12 +506,12 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
         reason = f"{len(views)} {what} have {len(views)} diagrams; choose one with a lens such as {view.lens}"
         return Diagram((), seen, "equal_width", None, "clopper_pearson", tuple(notes), reason), None
     own = None if view.is_soft else level
-    curve = calibration_curve(view, bins=BINS, interval=own)
+    curve = calibration_curve(view, bins=BINS, level=own)
     binning = "equal_width"
     extra = []
     if float(curve.table.share.max()) > CROWDED and view.score.min() < view.score.max():
         binning = "equal_mass"
-        curve = calibration_curve(view, bins=BINS, binning="equal_mass", interval=own)
+        curve = calibration_curve(view, bins=BINS, binning="equal_mass", level=own)
         extra = [f"More than {CROWDED:.0%} of the scores lie in one equal-width bin, so bins of equal mass are shown."]
     columns = {field.name: curve.to_dict()[field.name] for field in fields(DiagramBin)}
     if view.weight_kind == "counts":  # counts are expanded

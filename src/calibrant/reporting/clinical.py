@@ -62,17 +62,17 @@ def clinical_part(
 def _curve(view: View, summary: ClinicalSummary) -> tuple[CurvePoint, ...]:
     found = flexible_calibration_curve(view, level=summary.level, points=CURVE_POINTS)
     line = _logistic(found.risk, summary)
-    rows = zip(found.risk, found.observed, found.lower, found.upper, strict=True)
+    rows = zip(found.risk, found.observed, found.low, found.high, strict=True)
     # A loess may leave the range of a probability.
     return tuple(
         CurvePoint(
             float(risk),
             min(max(float(observed), 0.0), 1.0),
-            None if math.isnan(lower) else float(lower),
-            None if math.isnan(upper) else float(upper),
+            None if math.isnan(low) else float(low),
+            None if math.isnan(high) else float(high),
             None if line is None else float(line[place]),
         )
-        for place, (risk, observed, lower, upper) in enumerate(rows)
+        for place, (risk, observed, low, high) in enumerate(rows)
     )
 
 
@@ -98,7 +98,7 @@ def _benefit(view: View, level: float, n_resamples: int, seed: int) -> tuple[Ben
     (model,) = found.curves
     # Beyond the largest risk the model treats no one.
     shown = found.threshold <= max(float(view.score.max()), 0.1)
-    rows = zip(found.threshold, model.net_benefit, model.lower, model.upper, found.treat_all.net_benefit, strict=True)
+    rows = zip(found.threshold, model.net_benefit, model.low, model.high, found.treat_all.net_benefit, strict=True)
     return tuple(BenefitPoint(*map(float, row)) for row, seen in zip(rows, shown, strict=True) if seen)
 
 

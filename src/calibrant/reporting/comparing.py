@@ -172,7 +172,7 @@ def compare_reports(
     calibrator: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = COMPARED,
     lens: Any = None,
-    interval: float = 0.95,
+    level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
     title: str | None = None,
@@ -180,7 +180,7 @@ def compare_reports(
     metadata: Mapping[str, Any] | None = None,
     recalibration: bool = False,
     accuracy: float = 0.95,
-    confidence_level: float = 0.9,
+    guarantee: float = 0.9,
     format: str | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -207,7 +207,7 @@ def compare_reports(
         Metrics to compare, by id or alias; the first one determines the best model.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
-    interval : float, default 0.95
+    level : float, default 0.95
         Confidence level of the intervals.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
@@ -224,7 +224,7 @@ def compare_reports(
         Whether to compare calibration methods on held-out data in the report of each side.
     accuracy : float, default 0.95
         Accuracy of the accepted rows that the threshold guarantees.
-    confidence_level : float, default 0.9
+    guarantee : float, default 0.9
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
         Form of the file, where the suffix of `path` does not determine it.
@@ -260,10 +260,10 @@ def compare_reports(
     form = None if path is None else form_of(path, format)
     if path is not None:
         check_writable(path)
-    if interval is None:
-        raise ArgumentError("interval", "is required to compare", "for example 0.95")
+    if level is None:
+        raise ArgumentError("level", "is required to compare", "for example 0.95")
     options = read_options(
-        title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
+        title, metrics, lens, level, n_resamples, rng, recalibration, accuracy, guarantee, outcome, metadata
     )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label}
     found = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), options, kind, given_title=title)

@@ -92,9 +92,9 @@ class DiagramBin:
 
     Parameters
     ----------
-    low : float
+    left : float
         Lower end.
-    high : float
+    right : float
         Upper end.
     rows : int
         Number of rows, or the rows of the table.
@@ -106,21 +106,21 @@ class DiagramBin:
         Observed rate.
     gap : float or None
         Mean score minus rate; positive where the predicted probabilities exceed the observed rate.
-    lower : float or None
+    low : float or None
         Lower end of the interval.
-    upper : float or None
+    high : float or None
         Ends of the interval of `rate`.
     """
 
-    low: float
-    high: float
+    left: float
+    right: float
     rows: int
     weight: float
     mean_score: float | None
     rate: float | None
     gap: float | None
-    lower: float | None
-    upper: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -479,11 +479,11 @@ class Threshold:
         Answer automatically at this confidence or above; None where no threshold has the guarantee.
     target : str
         Target.
-    guarantee : str
+    statement : str
         Guarantee.
     method : str
         Method.
-    confidence_level : float
+    guarantee : float
         Probability with which the guarantee holds.
     accuracy : float or None
         Accuracy of the accepted rows.
@@ -515,9 +515,9 @@ class Threshold:
 
     threshold: float | None
     target: str
-    guarantee: str
+    statement: str
     method: str
-    confidence_level: float
+    guarantee: float
     accuracy: float | None
     coverage: float | None
     coverage_bound: float | None
@@ -735,9 +735,9 @@ class CurvePoint:
         Predicted risk.
     observed : float
         Observed rate.
-    lower : float or None
+    low : float or None
         Lower end of the interval.
-    upper : float or None
+    high : float or None
         Upper end of the interval.
     logistic : float or None
         The logistic calibration curve, from joint intercept and slope; None where they are undefined.
@@ -745,8 +745,8 @@ class CurvePoint:
 
     risk: float
     observed: float
-    lower: float | None
-    upper: float | None
+    low: float | None
+    high: float | None
     logistic: float | None
 
 
@@ -754,8 +754,8 @@ class CurvePoint:
 class RiskBin:
     """Number of rows with and without the event in a range of predicted risks."""
 
-    low: float
-    high: float
+    left: float
+    right: float
     events: float
     others: float
 
@@ -766,8 +766,8 @@ class BenefitPoint:
 
     threshold: float
     model: float
-    lower: float | None
-    upper: float | None
+    low: float | None
+    high: float | None
     treat_all: float
 
 

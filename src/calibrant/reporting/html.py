@@ -348,7 +348,7 @@ def _curve_tip(point: CurvePoint, level: float) -> list[tuple[str, str]]:
     return [
         ("predicted risk", number(point.risk)),
         ("observed, flexible curve", number(point.observed)),
-        *_interval_tip(point.lower, point.upper, level),
+        *_interval_tip(point.low, point.high, level),
         *([] if point.logistic is None else [("observed, logistic curve", number(point.logistic))]),
     ]
 
@@ -357,13 +357,13 @@ def _benefit_tip(point: BenefitPoint, level: float) -> list[tuple[str, str]]:
     return [
         ("threshold", number(point.threshold)),
         ("net benefit of the model", number(point.model)),
-        *_interval_tip(point.lower, point.upper, level),
+        *_interval_tip(point.low, point.high, level),
         ("treat all", number(point.treat_all)),
     ]
 
 
-def _interval_tip(lower: float | None, upper: float | None, level: float) -> list[tuple[str, str]]:
-    return [] if lower is None else [(f"{level_text(level)} interval", span(lower, upper))]
+def _interval_tip(low: float | None, high: float | None, level: float) -> list[tuple[str, str]]:
+    return [] if low is None else [(f"{level_text(level)} interval", span(low, high))]
 
 
 def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
@@ -373,8 +373,10 @@ def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
         total = sum(getattr(bin, name) for bin in bins) or 1.0
         for bin in bins:
             count = getattr(bin, name)
-            tip = [("risk", f"{number(bin.low)} to {number(bin.high)}"), (what, amount(count))]
-            values.append({"low": bin.low, "high": bin.high, "share": sign * count / total, "what": what, "tip": tip})
+            tip = [("risk", f"{number(bin.left)} to {number(bin.right)}"), (what, amount(count))]
+            values.append(
+                {"left": bin.left, "right": bin.right, "share": sign * count / total, "what": what, "tip": tip}
+            )
     return values
 
 
@@ -425,12 +427,12 @@ def _diagram_charts(sides: Overlay, titles: tuple[str, str]) -> dict[str, Spec]:
     bars: dict[str, list[Any]] = {"bins": bins, "steps": []}
     if len(drawn) > 1:
         lines = points["bins"]
-        spans = [value for value in lines if value["lower"] is not None] if len(drawn) <= MOST_SPANS else []
+        spans = [value for value in lines if value["low"] is not None] if len(drawn) <= MOST_SPANS else []
         points = {"bins": [], "lines": lines, "spans": spans}
         steps = [
             {"at": at, **{key: value[key] for key in ("share", "place", "colour", "dash")}}
             for value in bins
-            for at in ((value["low"], value["high"]) if value["high"] == 1 else (value["low"],))
+            for at in ((value["left"], value["right"]) if value["right"] == 1 else (value["left"],))
         ]
         bars = {"bins": [], "steps": steps}
     return {"reliability": reliability_spec(points, titles), "histogram": histogram_spec(bars)}
@@ -441,13 +443,13 @@ def _bin_values(side: PageSide) -> Iterator[dict[str, Any]]:
     look = side.look
     for bin in side.bins:
         yield {
-            "low": bin.low,
-            "high": bin.high,
+            "left": bin.left,
+            "right": bin.right,
             "rows": bin.weight,
             "mean_score": bin.mean_score,
             "rate": bin.rate,
-            "lower": bin.lower,
-            "upper": bin.upper,
+            "low": bin.low,
+            "high": bin.high,
             "share": bin.weight / total,
             "side": ABOVE if bin.gap is not None and bin.gap > 0 else BELOW,
             "place": side.place,

@@ -215,7 +215,7 @@ def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
         scores = np.array([cells.score_sum[k] for k in full]) / rows
         rates = np.array([cells.positives[k] for k in full]) / rows
         table = bin_table(View(scores, np.clip(rates, 0, 1), rows, "importance"), "equal_mass", BINS)
-        edges = [*table.low.tolist(), float(table.high[-1])]
+        edges = [*table.left.tolist(), float(table.right[-1])]
         sums = zip(table.weight.tolist(), table.positives.tolist(), table.score_sum.tolist(), strict=True)
     else:
         few = _added(cells, CELLS // BINS)

@@ -63,7 +63,7 @@ def reliability_spec(points: Mapping[str, Values], titles: tuple[str, str]) -> S
     Parameters
     ----------
     points : mapping
-        ``bins`` of one side, ``lines`` of several, with ``mean_score``, ``rate``, ``lower``, ``upper``, ``side``, ``share``, ``place``,
+        ``bins`` of one side, ``lines`` of several, with ``mean_score``, ``rate``, ``low``, ``high``, ``side``, ``share``, ``place``,
         ``colour``, ``dash`` and ``shape``, and ``spans``, those of the lines whose intervals are shown.
     titles : tuple of str
         Titles of the axes.
@@ -71,7 +71,7 @@ def reliability_spec(points: Mapping[str, Values], titles: tuple[str, str]) -> S
     x, rate = _unit("mean_score", {"expr": "meanTitle"}, grid=True), _unit("rate", {"expr": "rateTitle"}, grid=True)
     colour = category("side", (ABOVE, BELOW), (OVER, UNDER), top_legend(symbolType="circle"))
     size = quantity("share", scale={"domain": [0, 0.5], "range": [28, 170], "clamp": True}, legend=None)
-    interval = {"x": x, "y": quantity("lower"), "y2": {"field": "upper"}}
+    interval = {"x": x, "y": quantity("low"), "y2": {"field": "high"}}
     distance = {"x": x, "y": quantity("mean_score"), "y2": {"field": "rate"}}
     # Colours, dashes and shapes of sides are values, not scales: the legend is the list of sides beside the chart.
     stroke, dash, shape = (_value_of(field) for field in ("colour", "dash", "shape"))
@@ -97,7 +97,7 @@ def reliability_spec(points: Mapping[str, Values], titles: tuple[str, str]) -> S
 def histogram_spec(bars: Mapping[str, Values]) -> Spec:
     """Return the histogram of the scores of one side, or the outlines of those of several; the page replaces the `bars`.
 
-    ``bins`` have ``low``, ``high`` and ``rows``; ``steps`` have ``at``, ``share``, ``place``, ``colour`` and ``dash``.
+    ``bins`` have ``left``, ``right`` and ``rows``; ``steps`` have ``at``, ``share``, ``place``, ``colour`` and ``dash``.
     """
     several = bool(bars["steps"])
     tallest = max((bar["share" if several else "rows"] for bar in bars["steps" if several else "bins"]), default=1)
@@ -111,8 +111,8 @@ def histogram_spec(bars: Mapping[str, Values]) -> Spec:
         },
     }
     bar = {
-        "x": {"bin": {"binned": True}, **_unit("low", "score")},
-        "x2": {"field": "high"},
+        "x": {"bin": {"binned": True}, **_unit("left", "score")},
+        "x2": {"field": "right"},
         "y": quantity("rows", **height),
     }
     step = {
@@ -137,7 +137,7 @@ def threshold_spec() -> Spec:
     """Return coverage and accuracy against the threshold, which the page fills in; `now` is the selected threshold."""
     x, share = _unit("threshold", "confidence threshold", grid=True), _unit("value", "share", grid=True)
     kind = category("what", (ACCURACY, COVERAGE), (UNDER, OVER), top_legend(symbolType="circle"))
-    band = {"x": x, "y": {**share, "field": "lower"}, "y2": {"field": "upper"}}
+    band = {"x": x, "y": {**share, "field": "low"}, "y2": {"field": "high"}}
     strip = {"x": quantity("from"), "x2": {"field": "to"}, "y": {"datum": 0}, "y2": {"datum": 1}}
     step = {"interpolate": "step-before"}
     return {
@@ -174,7 +174,7 @@ def trend_spec(values: Values, names: tuple[str, str]) -> Spec:
 def curve_spec(points: Values, end: float, titles: tuple[str, str]) -> Spec:
     """Return the flexible calibration curve with its band, the logistic curve and the diagonal, up to `end` on both axes.
 
-    `points` have `risk`, `observed`, `lower`, `upper`, `logistic`, `from`, `to` and `tip`.
+    `points` have `risk`, `observed`, `low`, `high`, `logistic`, `from`, `to` and `tip`.
     """
     x = _unit("risk", titles[0], grid=True, end=end)
     y = _unit("value", titles[1], grid=True, end=end)
@@ -195,12 +195,12 @@ def curve_spec(points: Values, end: float, titles: tuple[str, str]) -> Spec:
 def risks_spec(values: Values, end: float, title: str) -> Spec:
     """Return the distribution of the risks, rows with the event above 0 and rows without it below, as shares of each.
 
-    `values` have `low`, `high`, `share` (negative below 0), `what` and `tip`.
+    `values` have `left`, `right`, `share` (negative below 0), `what` and `tip`.
     """
     axis = {"tickCount": 4, "labelExpr": "format(abs(datum.value), '.0%')"}
     encoding = {
-        "x": {"bin": {"binned": True}, **_unit("low", title, end=end)},
-        "x2": {"field": "high"},
+        "x": {"bin": {"binned": True}, **_unit("left", title, end=end)},
+        "x2": {"field": "right"},
         "y": quantity("share", title="share of each", stack=None, axis=axis),
         "color": category("what", (WITH_EVENT, WITHOUT_EVENT), (OVER, UNDER), top_legend()),
     }
@@ -209,8 +209,8 @@ def risks_spec(values: Values, end: float, title: str) -> Spec:
 
 
 def benefit_spec(points: Values, end: float) -> Spec:
-    """Return the decision curve; `points` have `threshold`, `model`, `lower`, `upper`, `treat_all`, `from`, `to` and `tip`."""
-    top = max(*(v["model"] if v["upper"] is None else v["upper"] for v in points), 0.02)
+    """Return the decision curve; `points` have `threshold`, `model`, `low`, `high`, `treat_all`, `from`, `to` and `tip`."""
+    top = max(*(v["model"] if v["high"] is None else v["high"] for v in points), 0.02)
     x = _unit("threshold", "threshold probability", grid=True, end=end)
     scale = {"domain": [-0.25 * top, 1.05 * top], "nice": False}
     y = quantity("value", scale=scale, axis={"title": "net benefit", "grid": True, "tickCount": 5})
@@ -232,9 +232,9 @@ def _lines(values: Values, names: tuple[str, str, str], x: Spec, y: Spec) -> Spe
 
 
 def _band(points: Values, x: Spec, y: Spec) -> Spec:
-    fields = (x["field"], "lower", "upper")
-    band = [{name: point[name] for name in fields} for point in points if point["lower"] is not None]
-    encoding = {"x": x, "y": {**y, "field": "lower"}, "y2": {"field": "upper"}}
+    fields = (x["field"], "low", "high")
+    band = [{name: point[name] for name in fields} for point in points if point["low"] is not None]
+    encoding = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     return layer("area", {"opacity": 0.18, "color": UNDER, "clip": True}, encoding, band)
 
 

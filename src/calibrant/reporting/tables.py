@@ -114,11 +114,11 @@ def bin_table(diagram: Diagram, outcome: str) -> Table:
     """Return the bins of a reliability diagram."""
     mean, rate = mean_name(diagram.lens), rate_name(diagram.lens, outcome)
     columns = (
-        Column("low high", "score", span),
+        Column("left right", "score", span),
         Column("rows", "rows", amount),
         Column("mean_score", mean, percent),
         Column("rate", rate, percent),
-        interval_column("lower upper", diagram.level, percent),
+        interval_column("low high", diagram.level, percent),
         Column("gap", "gap", points),
     )
     return Table("numbers", columns, diagram.bins, f"The gap is {mean} minus {rate}, in percentage points.")
@@ -325,15 +325,15 @@ def threshold_table(reports: Sequence[Report]) -> Table:
         Column("always threshold", "threshold", lambda always, value: "always" if always else number(value)),
         Column("accuracy", "accuracy", percent),
         Column("coverage", "coverage", percent),
-        text_column("reason guarantee", "guarantee", lambda reason, guarantee: reason or guarantee),
+        text_column("reason statement", "guarantee", lambda reason, statement: reason or statement),
     )
     return Table("thresholds", columns, [{"title": report.title, **vars(report.threshold)} for report in reports])
 
 
 def summary_table(summary: ClinicalSummary) -> Table:
     """Return the measures of a clinical summary."""
-    headings = ("measure", "value", "lower", "upper", "interval", "ideal", "meaning")
-    numeric = ("value", "lower", "upper", "ideal")
+    headings = ("measure", "value", "low", "high", "interval", "ideal", "meaning")
+    numeric = ("value", "low", "high", "ideal")
     columns = [Column(name, name, is_numeric=name in numeric) for name in headings]
     rows = [{"group": row.group, **dict(zip(headings, row_cells(row), strict=True))} for row in summary.rows]
     return Table("clinical", (text_column("group", "group"), *columns), rows)
@@ -344,7 +344,7 @@ def benefit_table(benefit: Sequence[BenefitPoint], level: float) -> Table:
     columns = (
         Column("threshold", "threshold", number),
         Column("model", "net benefit", number),
-        interval_column("lower upper", level),
+        interval_column("low high", level),
         Column("treat_all", "treat all", number),
     )
     return Table("benefit", columns, [point for point in benefit if round(100 * point.threshold) % 5 == 0])

@@ -22,7 +22,7 @@ NOTES = (
 )
 
 
-def find_threshold(p: Predictions, accuracy: float, confidence_level: float, level: float) -> Threshold:
+def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: float) -> Threshold:
     """Return the threshold of `choose_threshold` and points of the curve of `risk_coverage`, or the reason why there are none.
 
     Parameters
@@ -31,7 +31,7 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
         The predictions.
     accuracy : float
         Guaranteed accuracy of the accepted rows.
-    confidence_level : float
+    guarantee : float
         Probability with which the guarantee holds.
     level : float
         Confidence level of the intervals at the points.
@@ -48,15 +48,15 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
     0.5
     """
     nothing = (None,) * 5
-    unknown = Threshold(None, "", "", "", confidence_level, *nothing, (), None, None, "")
+    unknown = Threshold(None, "", "", "", guarantee, *nothing, (), None, None, "")
     try:
-        curve = risk_coverage(p, interval=None)
+        curve = risk_coverage(p, level=None)
     except CalibrantError as error:
         return replace(unknown, reason=error.problem)
     choice: ThresholdChoice | None = None
     reason = ""
     try:
-        choice = choose_threshold(p, accuracy=accuracy, confidence_level=confidence_level)
+        choice = choose_threshold(p, accuracy=accuracy, guarantee=guarantee)
     except WeightsNotSupportedError:
         reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
@@ -85,7 +85,7 @@ def with_choice(
     found = replace(found, reason=reason, threshold=None, notes=())
     if choice is None:
         return found
-    found = replace(found, target=choice.target, guarantee=choice.guarantee, method=choice.method)
+    found = replace(found, target=choice.target, statement=choice.statement, method=choice.method)
     if choice.threshold is None or seen is None:
         return found
     return replace(

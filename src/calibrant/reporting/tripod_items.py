@@ -249,9 +249,11 @@ def _missing(summary: ClinicalSummary) -> str:
 
 def _with_interval(row: ClinicalRow, level: float) -> str:
     assert row.value is not None
-    if row.lower is None or row.upper is None:
+    if row.low is None or row.high is None:
         return f"{row.name} {number(row.value, 3)}"
-    return f"{row.name} {number(row.value, 3)} ({100 * level:g}% interval {number(row.lower, 3)} to {number(row.upper, 3)})"
+    return (
+        f"{row.name} {number(row.value, 3)} ({100 * level:g}% interval {number(row.low, 3)} to {number(row.high, 3)})"
+    )
 
 
 def _results(summary: ClinicalSummary, event: str) -> str:

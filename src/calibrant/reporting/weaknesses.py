@@ -203,9 +203,9 @@ def _ranges(views: list[View], table: BinTable | None) -> list[Places]:
         return []
     view = views[0]
     # Right-closed as in the table; scores above the last edge belong to the last bin.
-    codes = np.searchsorted(table.high[:-1], view.score, side="left")
+    codes = np.searchsorted(table.right[:-1], view.score, side="left")
     names = [
-        f"{number(low)} to {number(high)}" for low, high in zip(table.low.tolist(), table.high.tolist(), strict=True)
+        f"{number(low)} to {number(high)}" for low, high in zip(table.left.tolist(), table.right.tolist(), strict=True)
     ]
     return [Places("range", names, view, sums_by(view, codes, len(table)))]
 
@@ -221,8 +221,8 @@ def _entries(places: Places, level: float) -> list[Weakness]:
     if not view.is_soft:
         size = sums.size
         with np.errstate(invalid="ignore", divide="ignore"):
-            lower, upper = binomial_interval(size * np.clip(rate, 0, 1), size, 1 - level, "clopper_pearson")
-        low, high = mean - upper, mean - lower
+            least, most = binomial_interval(size * np.clip(rate, 0, 1), size, 1 - level, "clopper_pearson")
+        low, high = mean - most, mean - least
         pvalue, tests = gap_pvalues(sums, view.weight_kind)
     return [
         Weakness(

@@ -41,8 +41,8 @@ in training mode; or the weights of each member, as state dicts or as functions 
 them, as for SWAG. The weights are restored.""",
     ),
     "rng": (
-        "None, int, numpy.random.Generator or torch.Generator, optional",
-        "Seed or generator of `samples`; by default the global generator of torch.",
+        "None, int, numpy.random.Generator or torch.Generator, default 0",
+        "Seed or generator of `samples`; None for the global generator of torch.",
     ),
     "device": (
         "str or torch.device, optional",
@@ -191,7 +191,7 @@ def collect(
     loader: Iterable[Any],
     *,
     samples: int | Iterable[Any] | None = None,
-    rng: Any = None,
+    rng: Any = 0,
     device: Any = None,
     layer: str | None = None,
     output: Output = None,
@@ -277,8 +277,6 @@ def collect(
     >>> both.logits.exp(), both.spread, both.mutual_information
     (tensor([[0.5000, 0.5000]]), tensor([[0.4820, 0.4820]]), tensor([0.6031]))
     """
-    if samples is None and rng is not None:
-        raise ArgumentError("rng", "is used with samples only")
     runner = partial(_Runner, device=device, output=output, unpack=unpack, autocast=autocast)
 
     def batches() -> Iterable[Any]:

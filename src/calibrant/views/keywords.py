@@ -63,7 +63,7 @@ classes and ``"top_label"`` for more.""",
     "alpha": ("float, default 0.05", "Significance level of the test."),
     "n_resamples": ("int", "Number of resamples."),
     "rng": (
-        "None, int or numpy.random.Generator, optional",
+        "None, int or numpy.random.Generator, default 0",
         "Seed or random generator. The same seed gives the same result with any number of workers.",
     ),
     "workers": ("int, optional", "Number of threads; by default one."),

@@ -109,7 +109,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
     the caller does not assume independent outcomes, of which the flattened lens has K dependent ones per row.
     """
     if not flattened and FLATTENED in (lens, getattr(lens, "name", ""), getattr(source, "lens", "")):
-        problem = "'flattened' has one outcome per class and row, which are not independent; it is for values of metrics, assess and interval, and for calibration_curve with interval=None"
+        problem = "'flattened' has one outcome per class and row, which are not independent; it is for values of metrics, assess and interval, and for calibration_curve with level=None"
         raise LensError("lens", problem, "use 'classwise' or 'class:NAME'")
     if isinstance(source, Summary):
         return source.views(text_of_lens(lens) or lens)

@@ -115,7 +115,7 @@ class Simulation(Record):
         return ["", ""], self._facts()
 
 
-def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:
+def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int = 2, rng: Any = 0) -> Simulation:
     """Simulate calibrated predictions.
 
     Labels are drawn from the predicted probabilities, so the predictions are calibrated under every lens.
@@ -129,7 +129,7 @@ def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int
         Dirichlet distribution for more. A single number applies to all classes; values below 1 give confident predictions.
     classes : int, default 2
         Number of classes; it may also follow from the length of `distribution`.
-    rng : None, int or numpy.random.Generator, optional
+    rng : None, int or numpy.random.Generator, default 0
         Seed or random generator; the same seed gives the same data.
 
     Returns
@@ -158,7 +158,7 @@ def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int
     return Simulation(_labels(rows, draw), rows, rows)
 
 
-def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1), rng: Any = None) -> Simulation:
+def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1), rng: Any = 0) -> Simulation:
     """Simulate predictions with a known calibration curve.
 
     For two classes the predicted score follows the distribution and the label is drawn with probability ``warp.curve(score)``, so the warp is
@@ -173,7 +173,7 @@ def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1)
         `temperature`, `softmax_map`, `label_noise`, `confusion` or `by_group`; or a function from scores to true probabilities.
     distribution : float or sequence of float, default (1, 1)
         Parameters (a, b) of a Beta distribution, or of a Dirichlet distribution with one per class.
-    rng : None, int or numpy.random.Generator, optional
+    rng : None, int or numpy.random.Generator, default 0
         Seed or random generator; the same seed gives the same data.
 
     Returns

@@ -130,7 +130,7 @@ def esce(
     """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
     table = bin_table(view, binning, bins)
     if representative == "midpoint":
-        middle = (table.low + table.high) / 2
+        middle = (table.left + table.right) / 2
         return math.fsum(table.weight * middle - table.positives) / table.total
     return math.fsum(table.excess) / table.total
 

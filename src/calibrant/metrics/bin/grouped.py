@@ -176,7 +176,7 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
     sketch=False,
     cite="huang2022",
 )
-def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = None) -> float:
+def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = 0) -> float:
     """Expected calibration error over bins of one feature, averaged over features."""
     assert view.rows is not None
     count = view.rows.feature_count

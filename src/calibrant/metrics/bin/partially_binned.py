@@ -67,7 +67,7 @@ def dce(
     if aggregate == "mean":
         stand = np.where(table.empty, 0.0, table.mean_score)
     elif aggregate == "upper_edge":
-        stand = table.high
+        stand = table.right
     else:
         stand = np.zeros(count)
         np.maximum.at(stand, cell, view.score)

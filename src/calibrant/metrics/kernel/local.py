@@ -125,7 +125,7 @@ def ecmmd(
     space: Literal["prediction", "features"] = "prediction",
     derandomised: bool = True,
     n_draws: int = 1,
-    rng: Any = None,
+    rng: Any = 0,
 ) -> float:
     """Mean product of the residual of each row with the mean residual of its nearest neighbours."""
     size = int(view.total)

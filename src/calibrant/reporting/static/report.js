@@ -25,12 +25,12 @@
   };
 
   /** One bin: cells `from` up to `to`, with an interval of the rate unless the labels are soft. */
-  function binOf(cells, from, to, low, high, total) {
+  function binOf(cells, from, to, left, right, total) {
     const rows = sum(cells.n, from, to);
     const positives = sum(cells.p, from, to);
     const scores = sum(cells.s, from, to);
-    const bin = { low, high, rows, total, share: rows / total, positives, excess: scores - positives, weighted: Boolean(cells.q) };
-    if (rows === 0) return { ...bin, mean_score: null, rate: null, gap: null, lower: null, upper: null, side: null };
+    const bin = { left, right, rows, total, share: rows / total, positives, excess: scores - positives, weighted: Boolean(cells.q) };
+    if (rows === 0) return { ...bin, mean_score: null, rate: null, gap: null, low: null, high: null, side: null };
     bin.mean_score = scores / rows;
     bin.rate = Math.min(1, Math.max(0, positives / rows));
     bin.gap = bin.excess / rows;
@@ -41,12 +41,12 @@
 
   /** Clopper-Pearson interval of a share of `n` rows, as in the tables. */
   function interval(share, n) {
-    if (data.soft || !(n > 0)) return { lower: null, upper: null };
+    if (data.soft || !(n > 0)) return { low: null, high: null };
     const hits = share * n;
     const tail = (1 - data.level) / 2;
     return {
-      lower: hits > 0 ? window.betaQuantile(tail, hits, n - hits + 1) : 0,
-      upper: hits < n ? window.betaQuantile(1 - tail, hits + 1, n - hits) : 1,
+      low: hits > 0 ? window.betaQuantile(tail, hits, n - hits + 1) : 0,
+      high: hits < n ? window.betaQuantile(1 - tail, hits + 1, n - hits) : 1,
     };
   }
 
@@ -74,12 +74,12 @@
       before += cells.n[k];
     });
     const ends = [...starts.slice(1), full.length];
-    let low = 0;
+    let left = 0;
     return starts.map((start, place) => {
       const last = full[ends[place] - 1];
-      const high = place === starts.length - 1 ? 1 : cells.s[last] / cells.n[last];
-      const bin = binOf(cells, full[start], last + 1, low, high, total);
-      low = high;
+      const right = place === starts.length - 1 ? 1 : cells.s[last] / cells.n[last];
+      const bin = binOf(cells, full[start], last + 1, left, right, total);
+      left = right;
       return bin;
     });
   }
@@ -103,7 +103,7 @@
     const share = rows > 0 ? Math.min(1, right / rows) : null;
     // Squared weights are not stored for rows on an edge; those of the cells above approximate them.
     const worth = cells.q ? (rows * rows) / Math.max(sum(cells.q, Math.max(0, k - (on ? 1 : 0))), 1e-300) : rows;
-    const band = rows > 0 ? interval(share, worth) : { lower: null, upper: null };
+    const band = rows > 0 ? interval(share, worth) : { low: null, high: null };
     return { threshold: k / data.cells, rows, right, accuracy: share, coverage: rows / sum(cells.n), ...band };
   }
 
@@ -172,11 +172,11 @@
     const rows = found.map((bin) => {
       const row = document.createElement("tr");
       const cells = [
-        range(bin.low, bin.high, number),
+        range(bin.left, bin.right, number),
         rowsOf(bin),
         percent(bin.mean_score),
         percent(bin.rate),
-        range(bin.lower, bin.upper, percent) || "-",
+        range(bin.low, bin.high, percent) || "-",
         points(bin.gap),
       ];
       for (const [place, text] of cells.entries()) {
@@ -230,9 +230,9 @@
       return { place, colour: `var(--c${colour})`, dash: dash.split(" ").map(Number), shape };
     };
     const lines = tables.flatMap(([place, table]) => table.filter((bin) => bin.rows > 0).map((bin) => ({ ...bin, ...look(place) })));
-    const spans = lines.filter((bin) => bin.lower !== null && (places.length <= 3 || bin.place === state.group));
+    const spans = lines.filter((bin) => bin.low !== null && (places.length <= 3 || bin.place === state.group));
     const steps = tables.flatMap(([place, table]) =>
-      table.flatMap((bin, k) => [bin.low, ...(k === table.length - 1 ? [bin.high] : [])].map((at) => ({ at, share: bin.share, ...look(place) }))),
+      table.flatMap((bin, k) => [bin.left, ...(k === table.length - 1 ? [bin.right] : [])].map((at) => ({ at, share: bin.share, ...look(place) }))),
     );
     return { points: { bins: [], lines, spans }, bars: { bins: [], steps } };
   }
@@ -268,7 +268,7 @@
       "threshold-said",
       at.rows > 0 ? `Accuracy ${percent(at.accuracy)}, coverage ${percent(at.coverage)}` : "No row is answered",
     );
-    const sureOf = at.lower === null ? "" : ` (${sure} interval ${range(at.lower, at.upper, percent)})`;
+    const sureOf = at.low === null ? "" : ` (${sure} interval ${range(at.low, at.high, percent)})`;
     const counted = cells.q || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
     write("threshold-more", `Confidence \u2265 ${at.threshold.toFixed(3)}, ${rowsChosen()}: ${counted} answers correct${sureOf}.`);
     if (drawn.threshold) feed(drawn.threshold, { now: pointsAt(at) });
@@ -286,7 +286,7 @@
       ...all.map((at) => ({ threshold: at.threshold, what: data.words.coverage, value: at.coverage })),
       ...answered.map((at) => ({ threshold: at.threshold, what: data.words.accuracy, value: at.accuracy })),
     ];
-    const band = data.soft ? [] : answered.map(({ threshold, lower, upper }) => ({ threshold, lower, upper }));
+    const band = data.soft ? [] : answered.map(({ threshold, low, high }) => ({ threshold, low, high }));
     const half = 0.5 / data.cells;
     const steps = all.map((at) => ({ ...at, from: Math.max(0, at.threshold - half), to: Math.min(1, at.threshold + half) }));
     return { lines, band, steps, now: pointsAt(all[state.cut]) };
@@ -317,16 +317,16 @@
         ["confidence \u2265", datum.threshold.toFixed(3)],
         ["coverage", percent(datum.coverage)],
         ["accuracy", percent(datum.accuracy)],
-        [`${sure} interval`, range(datum.lower, datum.upper, percent)],
+        [`${sure} interval`, range(datum.low, datum.high, percent)],
       ];
     }
     return [
       ...("place" in datum ? [["", data.sides[datum.place].name]] : []),
-      ["scores", range(datum.low, datum.high, number)],
+      ["scores", range(datum.left, datum.right, number)],
       ["rows", rowsOf(datum)],
       [meanName(), number(datum.mean_score)],
       [rateName(), number(datum.rate)],
-      [`${sure} interval`, range(datum.lower, datum.upper, number)],
+      [`${sure} interval`, range(datum.low, datum.high, number)],
       ["gap", signed(datum.gap)],
     ];
   }
