@@ -556,18 +556,6 @@ def test_no_surprise_is_no_certainty() -> None:
     assert found.low <= found.value
 
 
-def test_options_that_made_no_difference_are_named() -> None:
-    y, p = unfriendly("even")
-    found = cal.interval(y, p, metric="brier", n_resamples=500, rng=0)
-    assert found.unused == ("n_resamples", "rng")
-    assert "note: n_resamples and rng were not used: the gamma interval is not resampled" in repr(found)
-    assert "were not used" in found._repr_html_()
-    assert found.to_dict()["unused"] == ["n_resamples", "rng"]
-    assert cal.interval(y, p, metric="brier").unused == ()
-    assert cal.interval(y, p, metric="ece", n_resamples=200, rng=0).unused == ()
-    assert cal.interval(y, p, metric="cox_slope", rng=1).unused == ("rng",)
-
-
 def test_bins_that_hardly_tell_scores_apart_are_said() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(0.5, 99.5, 1000)

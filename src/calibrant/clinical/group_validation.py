@@ -35,7 +35,7 @@ from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.resolve import as_predictions
 from ..views.selections import parse_selection
 from ..views.view import View
@@ -47,24 +47,6 @@ STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
 # Whole numbers in this range are years.
 EARLIEST, LATEST = 1800, 2200
-SHARED_HERE = {
-    "interval": (
-        '{"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional',
-        "Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.",
-    ),
-    "prediction_df": (
-        '{"k-1", "k-2"}, optional',
-        "Degrees of freedom of the prediction interval, as for `pool_estimates`.",
-    ),
-    "edge": (
-        '{"clip", "drop"}, default "clip"',
-        "Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.",
-    ),
-    "rng": (
-        "None, int or numpy.random.Generator, default 0",
-        "Seed or random generator, for metrics with a bootstrap interval.",
-    ),
-}
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 # Length of the periods into which dates are divided.
@@ -290,7 +272,7 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
     ]
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords()
 def validate_by_group(
     predictions: Predictions,
     *,
@@ -320,13 +302,17 @@ def validate_by_group(
         the id of any metric that `calibrant.interval` supports.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between groups, as for `pool_estimates`.
-    interval
+    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
+        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
     level
-    prediction_df
+    prediction_df : {"k-1", "k-2"}, optional
+        Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
-    edge
-    rng
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator, for metrics with a bootstrap interval.
     lens
     where
 
@@ -396,7 +382,7 @@ def validate_by_group(
     return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling, edge)
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(table=parameters_of(validate_by_group))
 def validate_by_period(
     y_true: Any,
     y_prob: Any = None,

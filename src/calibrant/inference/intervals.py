@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -33,8 +33,6 @@ from .resampling import (
     Sampler,
     choose_sampler,
     few_groups,
-    given_in_vain,
-    not_used,
     refuse_options_of_rows,
     value_of,
     view_keywords,
@@ -102,8 +100,6 @@ class Interval(Record):
         Caveats, such as few events or a biased bootstrap; empty if there are none.
     sample : ndarray, optional
         Values of the bootstrap replicates.
-    unused : tuple of str, default ()
-        Arguments that were given but had no effect, because nothing was resampled.
     """
 
     _hidden = ("sample",)
@@ -119,14 +115,9 @@ class Interval(Record):
     n_resamples: int = 0
     note: str = ""
     sample: Floats | None = field(default=None, repr=False, compare=False)
-    unused: tuple[str, ...] = ()
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        return {**super()._columns(), "unused": [", ".join(self.unused)]}
 
     def _notes(self) -> list[str]:
-        unused = not_used(self.unused, f"the {self.method} interval is not resampled")
-        return [f"  note: {text}" for text in (self.note, unused) if text]
+        return [f"  note: {self.note}"] if self.note else []
 
     def _title(self) -> str:
         return f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({100 * self.level:g}%, {self.method})"
@@ -246,7 +237,7 @@ def interval(
     ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
     number as known and is conservative unless events are rare. E/O is the inverse. For `accuracy`, ``"exact"`` consists of
     the limits of Clopper and Pearson, with the effective sample size for `sample_weight`. `n_resamples` and `rng` have no effect on these
-    methods, which ``unused`` and a note report.
+    methods.
 
     All methods assume independent rows, or independent groups with ``cluster=True``.
 
@@ -293,12 +284,11 @@ def interval(
         asked, free = asked._replace(clusters=_groups_of(view)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
-        unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
         notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if value >= ends[0] else BELOW_ZERO]
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
-        return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
+        return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     least = least_resamples(level)
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")

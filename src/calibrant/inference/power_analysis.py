@@ -31,7 +31,6 @@ from .effects import (
 from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
 from .replicates import many
-from .resampling import given_in_vain, not_used
 from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
@@ -197,8 +196,7 @@ def power(
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and is_too_small(case, n)):
-        unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
-        return _analytic(case, plan, n, plan.power(n), None, unused)
+        return _analytic(case, plan, n, None)
     draws = _Draws(case, seed_of(rng), workers)
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
@@ -290,8 +288,7 @@ def sample_size(
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
         if not (method == "auto" and is_too_small(case, n)):
-            unused = given_in_vain(sample_size, repeats=repeats, rng=rng, workers=workers)
-            return _analytic(case, plan, n, plan.power(n), power, unused)
+            return _analytic(case, plan, n, power)
     check_whole(repeats, "repeats")
     return _search(_Draws(case, seed_of(rng), workers), power, repeats)
 
@@ -420,13 +417,11 @@ def _usual_side(metric: Metric | None) -> str:
     return "two-sided" if metric.proper == "strictly" else metric.alternative
 
 
-def _analytic(
-    case: Case, plan: Plan, n: int, found: float, target: float | None, unused: tuple[str, ...]
-) -> PowerResult:
+def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
+    found = plan.power(n)
     note = "conservative: the formula is a lower bound of the power" if plan.is_bound else ""
     if plan.is_bound and target is None:
         note = "a lower bound: the formula counts the most likely crossing only"
-    note = "; ".join(filter(None, [note, not_used(unused, "a formula gives the power")]))
     high = 1.0 if plan.is_bound else found
     return PowerResult(case.name, n, found, found, high, case.alpha, case.description, "analytic", target, note=note)
 

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from .effects import nodes_of, normal_quantile
 from .means import two_sided_quantile
 from .simulation.population import Population
@@ -34,47 +34,6 @@ NEAR = 0.1
 CLOSE = 0.02
 # With fewer events or non-events the approximations behind the widths are poor.
 FEW = 100
-
-SHARED_HERE = {
-    "scores": (
-        "tuple, array-like of shape (N,), View or Sketch, optional",
-        """Distribution of the predicted risks in the validation population: a tuple (a, b) for a Beta distribution, or recorded risks of
-the model. By default the linear predictor is normal with a common variance among events and non-events, which follows from
-`prevalence` and `auroc`.""",
-    ),
-    "linear_predictor": (
-        "tuple of (float, float), optional",
-        """Mean and standard deviation of a normally distributed linear predictor (the log-odds of the predicted risk), in place of
-`scores`.""",
-    ),
-    "prevalence": (
-        "float, optional",
-        "Anticipated proportion of events. By default the one that follows from the distribution, `intercept` and `slope`.",
-    ),
-    "auroc": (
-        "float, optional",
-        "Anticipated C statistic. By default the one that follows from the distribution, `intercept` and `slope`.",
-    ),
-    "oe": (
-        "float, optional",
-        "Anticipated ratio of observed to expected events. By default the one that follows from `intercept` and `slope`: 1 if the model is calibrated.",
-    ),
-    "intercept": ("float, default 0", "Anticipated intercept of the logistic recalibration model."),
-    "slope": ("float, default 1", "Anticipated calibration slope."),
-    "threshold": (
-        "float, optional",
-        "Threshold probability at which net benefit is evaluated; without it net benefit is left out.",
-    ),
-    "sensitivity": (
-        "float, optional",
-        "Anticipated sensitivity at `threshold`. By default the one that follows from the distribution.",
-    ),
-    "specificity": (
-        "float, optional",
-        "Anticipated specificity at `threshold`. By default the one that follows from the distribution.",
-    ),
-    "level": ("float, default 0.95", "Confidence level of the intervals."),
-}
 
 
 @dataclass(frozen=True)
@@ -198,7 +157,7 @@ class PrecisionResult(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords()
 def precision_sample_size(
     scores: Any = None,
     *,
@@ -225,16 +184,29 @@ def precision_sample_size(
 
     Parameters
     ----------
-    scores
-    linear_predictor
-    prevalence
-    auroc
-    oe
-    intercept
-    slope
-    threshold
-    sensitivity
-    specificity
+    scores : tuple, array-like of shape (N,), View or Sketch, optional
+        Distribution of the predicted risks in the validation population: a tuple (a, b) for a Beta distribution, or recorded risks of
+        the model. By default the linear predictor is normal with a common variance among events and non-events, which follows from
+        `prevalence` and `auroc`.
+    linear_predictor : tuple of (float, float), optional
+        Mean and standard deviation of a normally distributed linear predictor (the log-odds of the predicted risk), in place of
+        `scores`.
+    prevalence : float, optional
+        Anticipated proportion of events. By default the one that follows from the distribution, `intercept` and `slope`.
+    auroc : float, optional
+        Anticipated C statistic. By default the one that follows from the distribution, `intercept` and `slope`.
+    oe : float, optional
+        Anticipated ratio of observed to expected events. By default the one that follows from `intercept` and `slope`: 1 if the model is calibrated.
+    intercept : float, default 0
+        Anticipated intercept of the logistic recalibration model.
+    slope : float, default 1
+        Anticipated calibration slope.
+    threshold : float, optional
+        Threshold probability at which net benefit is evaluated; without it net benefit is left out.
+    sensitivity : float, optional
+        Anticipated sensitivity at `threshold`. By default the one that follows from the distribution.
+    specificity : float, optional
+        Anticipated specificity at `threshold`. By default the one that follows from the distribution.
     oe_width : float or None, default 0.2
         Required width of the interval of O/E; None leaves the criterion out. A rare event needs a wider one: with an observed rate of
         2%, a width of 1 is an error of one percentage point.
@@ -245,7 +217,8 @@ def precision_sample_size(
     net_benefit_width : float or None, default 0.2
         Required width of the interval of the standardised net benefit (net benefit divided by prevalence) at `threshold`; None leaves
         the criterion out.
-    level
+    level : float, default 0.95
+        Confidence level of the intervals.
     convention : {"exact", "pmvalsampsize"}, default "exact"
         ``"exact"`` returns the smallest number of rows that meets each width. ``"pmvalsampsize"`` rounds as the R package of that name
         does, and its numbers can miss the width slightly: the 97.5% quantile is 1.96 (at any `level`), standard errors of O/E and net benefit
@@ -358,7 +331,7 @@ def precision_sample_size(
     )
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(table=parameters_of(precision_sample_size))
 def expected_precision(
     n: int,
     scores: Any = None,

@@ -8,7 +8,6 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from inspect import unwrap
 from itertools import product
 from typing import Any, Protocol
 
@@ -63,22 +62,6 @@ MOST_PATHS = 1 << 22
 PILOT_SEED = 20_000_003
 
 ROW_BY_ROW = "row by row"
-
-
-def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
-    """The arguments that differ from their defaults, for a call in which they had no effect."""
-    defaults = unwrap(function).__kwdefaults__ or {}
-    return tuple(
-        keyword for keyword, value in given.items() if value is not defaults[keyword] and value != defaults[keyword]
-    )
-
-
-def not_used(names: tuple[str, ...], why: str) -> str:
-    """A note that arguments had no effect; empty if there are none."""
-    if not names:
-        return ""
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
 
 
 def few_groups(count: int) -> str:

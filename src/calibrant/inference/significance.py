@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +28,6 @@ from .resampling import (
     ROW_BY_ROW,
     Sampler,
     choose_sampler,
-    given_in_vain,
     refuse_options_of_rows,
     value_of,
     values_on_resamples,
@@ -48,8 +46,6 @@ ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
 # Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.
 MOST_ROUNDS = 20
-# Tests of metrics that simulate and use the seed and the number of resamples.
-SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
 @documents_keywords()
@@ -174,7 +170,6 @@ def assess(
     refuse_rows_by_label(where)
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
         null = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None
@@ -190,25 +185,18 @@ def assess(
         method, why = _automatic(asked)
         if _is_tiny(asked):
             try:
-                return _without(_enumerated(asked), given)
+                return _enumerated(asked)
             except UndefinedMetricError:
                 if method == "consistency":
                     raise
         if method == "consistency":
             return simulated(why)
     if method == "enumeration":
-        return _without(_enumerated(asked), given)
+        return _enumerated(asked)
     if method == "consistency":
         return simulated()
     own = _own(asked, method)
-    return _without(_result(asked, own(asked), method), given)
-
-
-def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
-    """Return the result with the names of the arguments that its test did not use."""
-    simulates = ("n_resamples", "rng") if result.method in SIMULATING else ()
-    unused = given_in_vain(assess, **{keyword: value for keyword, value in given.items() if keyword not in simulates})
-    return replace(result, unused=unused)
+    return _result(asked, own(asked), method)
 
 
 @documents_keywords()
