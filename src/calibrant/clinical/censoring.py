@@ -10,14 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    ShapeError,
-    UndefinedMetricError,
-    WeightError,
-)
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, WeightError
 from ..inference.means import two_sided_quantile
 from ..input.convert import column, is_number, missing_values, numbers
 from ..input.grouping import combined_groups
@@ -302,12 +295,8 @@ def read_follow_up(time: Any, event: Any, cause: Any, groups: Any, sample_weight
     bad = ~np.isfinite(codes) | (codes < 0) | (codes != np.floor(codes))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
-            "event",
-            f"codes must be 0 (censored), 1 (event) or 2 and above (competing events); got {codes[row]:g}",
-            "correct the row",
-            row=row,
-        )
+        problem = f"codes must be 0 (censored), 1 (event) or 2 and above (competing events); got {codes[row]:g}"
+        raise InputError("event", problem, "correct the row", row=row)
     event = codes.astype(np.int64)
     stratum, names = combined_groups(groups, n)
     weight, _ = read_weights(sample_weight, None, n)

@@ -12,13 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    CalibrantWarning,
-    UndefinedMetricError,
-    warn_caller,
-)
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ..evaluation.discrimination import auroc, average_precision
 from ..inference.replicates import many
 from ..inference.resampling import FEW_GROUPS

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    InputTypeError,
-    LabelError,
-    LensError,
-    UndefinedMetricError,
-)
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
 from ..evaluation.discrimination import auroc_with_error, c_statistic
 from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain

@@ -468,11 +468,8 @@ def _columns(values: Any, argument: str, horizons: int) -> Floats:
     array = array[:, None] if array.ndim == 1 else np.asfortranarray(array)
     if array.shape[1] != horizons:
         plural = "s" if horizons > 1 else ""
-        raise ShapeError(
-            argument,
-            f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}",
-            "pass one column for each horizon",
-        )
+        problem = f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}"
+        raise ShapeError(argument, problem, "pass one column for each horizon")
     return array
 
 

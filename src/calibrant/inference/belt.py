@@ -16,7 +16,7 @@ from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -131,12 +131,10 @@ def giviti_test(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_fraction(threshold, "threshold")
-    if not isinstance(external, bool):
-        raise ArgumentError("external", f"must be True or False; got {external!r}")
     first = 1 if external else 2
     if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
-    check_method(method, ("auto", "likelihood_ratio", "consistency"))
+    check_choice(method, "method", ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
     view = view_to_test("giviti_test", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     warn_of_sure_scores(view, "giviti_test")
@@ -178,12 +176,6 @@ def giviti_test(
             return math.nan
 
     return simulated(result, np.array(many(drawn, n_resamples)), why if method == "auto" else "")
-
-
-def check_method(method: Any, known: tuple[str, ...]) -> None:
-    """Raise unless the method is one of these."""
-    if method not in known:
-        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))}; got {method!r}")
 
 
 def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from .effects import (
@@ -28,7 +28,7 @@ from .effects import (
     plan_of,
     simulates_at,
 )
-from .metric_tests import DEFAULT_TESTS, TestInput
+from .metric_tests import ANY_SIDE, DEFAULT_TESTS, TestInput, usual_side
 from .pvalues import compared_with_draws
 from .replicates import many
 from .seeds import generator, seed_of
@@ -397,24 +397,18 @@ def _case(
     options: dict[str, Any],
 ) -> Case:
     check_fraction(alpha, "alpha", 0.05)
-    if alternative not in (None, "greater", "less", "two-sided"):
-        raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
+    if alternative is not None:
+        check_choice(alternative, "alternative", ANY_SIDE)
     metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
     chosen, description = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
-    side = alternative or _usual_side(metric)
+    side = alternative or ("greater" if metric is None else usual_side(metric))
     decide = None if metric is not None else test
     return Case(
         name, metric, decide, options, nodes_of(scores, chosen), chosen, description, alpha, side, random_scores
     )
-
-
-def _usual_side(metric: Metric | None) -> str:
-    if metric is None:
-        return "greater"
-    return "two-sided" if metric.proper == "strictly" else metric.alternative
 
 
 def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
@@ -434,6 +428,7 @@ class _Draws:
         self.seed = seed
         self.workers = workers
         self.own: dict[int, str | None] = {}
+        """The test that `assess` uses for a number of rows; None where it would simulate labels."""
         self.limits: dict[int, tuple[float, float]] = {}
 
     def sample(self, number_: int, n: int, is_null: bool = False) -> tuple[NDArray[np.uint8], Floats]:
@@ -444,15 +439,10 @@ class _Draws:
 
     def rejections(self, n: int, first: int, stop: int) -> int:
         if n not in self.own:
-            self.own[n] = self._own_test(n)
+            self.own[n] = None if simulates_at(self.case, n) else DEFAULT_TESTS[self.case.name]
             if self.case.metric is not None and self.own[n] is None:
                 self.limits[n] = self._limits(n)
         return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
-
-    def _own_test(self, n: int) -> str | None:
-        """The test that `assess` uses for this number of rows; None where it would simulate labels."""
-        case = self.case
-        return None if simulates_at(case, n) else DEFAULT_TESTS[case.name]
 
     def _rejects(self, number_: int, n: int) -> bool:
         y, s = self.sample(number_, n)
@@ -466,14 +456,11 @@ class _Draws:
             value = self._value(y, s)
             return bool(value > high or value < low)
         assert case.metric is not None
-        keywords: dict[str, Any] = {
-            "alpha": case.alpha,
-            "alternative": case.alternative,
-            "rng": number_,
-            **case.options,
-        }
+        side: Any = case.alternative
         try:
-            return assess(y, s, metric=case.metric, method=own, **keywords).rejected
+            return assess(
+                y, s, metric=case.metric, method=own, alpha=case.alpha, alternative=side, rng=number_, **case.options
+            ).rejected
         except UndefinedMetricError:
             return False
 
@@ -529,10 +516,8 @@ def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
         n = (low + high) // 2 if high else 2 * n
         if n > MOST_ROWS:
             share = hits / count
-            raise UndefinedMetricError(
-                draws.case.name,
-                f"has power {share:.2g} in {low:,} rows; larger samples were not tried",
-            )
+            problem = f"has power {share:.2g} in {low:,} rows; larger samples were not tried"
+            raise UndefinedMetricError(draws.case.name, problem)
     return draws.result(n, count, target, hits)
 
 

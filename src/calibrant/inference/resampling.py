@@ -321,11 +321,8 @@ def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> A
 def _written_out(p: Predictions) -> Predictions:
     assert p.weight is not None
     if p.weight.sum() > MOST_ROWS:
-        raise WeightsNotSupportedError(
-            "counts",
-            f"represent more than {MOST_ROWS:,} rows, too many to resample",
-            "use a lens with one score per row",
-        )
+        problem = f"represent more than {MOST_ROWS:,} rows, too many to resample"
+        raise WeightsNotSupportedError("counts", problem, "use a lens with one score per row")
     written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
     written.weight, written.weight_kind = None, "unit"
     return written
