@@ -175,7 +175,7 @@ def test_metrics_bring_their_own_intervals() -> None:
     squared = cal.interval(*B, metric="l2ce_interval", bins=2)
     assert squared.low == 0
     assert squared.high == pytest.approx(-0.022 + 1.959963984540054 * 0.04365272042, abs=1e-9)
-    with pytest.raises(cal.errors.ArgumentError, match="no interval of its own"):
+    with pytest.raises(cal.errors.ArgumentError, match="has no asymptotic interval"):
         cal.interval(*B, metric="ece", method="asymptotic")
 
 

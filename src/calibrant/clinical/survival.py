@@ -357,7 +357,8 @@ def survival_summary(
     check_choice(edge, "edge", ("clip", "drop"))
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
     seed = seed_of(rng)
     parts = []
     notes: list[str] = []
@@ -383,30 +384,16 @@ def survival_summary(
 
 def read_survival(
     y_prob: Any,
-    time: Any,
-    event: Any,
+    named: dict[str, Any],
     horizon: Any,
-    cause: Any,
-    groups: Any,
-    sample_weight: Any,
-    censoring_weight: Any,
-    prob: Any,
+    cause: Any = None,
+    censoring_weight: Any = None,
+    prob: Any = None,
     missing: str = "raise",
 ) -> SurvivalInput:
-    """Check the arguments of a function of predicted risks at horizons."""
+    """Check the arguments of a function of predicted risks at horizons; `named` are time, event, groups and sample weights."""
     check_choice(missing, "missing", ("raise", "drop"))
-    names = {
-        word: value
-        for word, value in {
-            "y_prob": prob,
-            "time": time,
-            "event": event,
-            "groups": groups,
-            "sample_weight": sample_weight,
-        }.items()
-        if isinstance(value, str)
-    }
-    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    names = {keyword: value for keyword, value in {"y_prob": prob, **named}.items() if isinstance(value, str)}
     if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
         if prob is None:
             raise InputTypeError("prob", "is required with a frame", "name the column of the risks")

@@ -291,7 +291,8 @@ def survival_diagram(
     check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
     found, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(found, risk)
     used = risk[found.weight > 0]

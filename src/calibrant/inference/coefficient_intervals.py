@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.logistic_regression import LARGEST_LOGIT, fit_logistic, logit, rows_of
+from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
@@ -151,21 +151,46 @@ def _profile(asked: Asked) -> Ends:
         return _one_sided(asked, fit, drop)
     best = fit.log_likelihood(fit.coefficients)
     error = math.sqrt(float(np.linalg.inv(fit.information(fit.coefficients))[fit.place, fit.place]))
-    rows = rows_of(asked.view)
-
-    def excess(at: float) -> float:
-        coefficients = fit.coefficients.copy()
-        coefficients[fit.place] = at
-        if len(coefficients) == 2:
-            other, fixed = fit.columns[:, [1 - fit.place]], at * fit.columns[:, fit.place]
-            rest = fit_logistic(rows, other, along=fit.columns[:, 1], offset=fixed)
-            coefficients[1 - fit.place] = rest.coefficients[0]
-        return 2 * (best - fit.log_likelihood(coefficients)) - drop
 
     def end(side: int) -> float:
+        found = fit.coefficients  # each search starts from the previous one
+
+        def excess(at: float) -> float:
+            nonlocal found
+            found = _with_fixed(fit, at, found)
+            return 2 * (best - fit.log_likelihood(found)) - drop
+
         return asked.value + side * _root(lambda step: excess(asked.value + side * step), 0.0, FIRST_STEP * error)
 
     return end(-1), end(1)
+
+
+def _with_fixed(fit: Regression, at: float, start: Floats) -> Floats:
+    """Coefficients of greatest likelihood with that of interest fixed, by Newton steps in the other one, if there is one.
+
+    The gradient falls as the other coefficient rises, so its sign brackets the maximum; far from it a step can be of any length.
+    """
+    found = start.copy()
+    found[fit.place] = at
+    if len(found) == 1:
+        return found
+    other = 1 - fit.place
+    x = fit.columns[:, other]
+    low, high = -math.inf, math.inf
+    for _ in range(MOST_STEPS):
+        mu = _sigmoid(fit.offset + fit.columns @ found)
+        slope, bend = float((fit.weight * (fit.outcome - mu)) @ x), float((fit.weight * mu * (1 - mu)) @ (x * x))
+        now = float(found[other])
+        low, high = (now, high) if slope > 0 else (low, now)
+        longest = 2 + abs(now)
+        step = slope / bend if abs(slope) < longest * bend else math.copysign(longest, slope)
+        ahead = now + step
+        if not low < ahead < high and math.isfinite(high - low):  # an end again would be a cycle
+            ahead = (low + high) / 2
+        found[other] = ahead
+        if abs(ahead - now) <= 1e-11 * max(1.0, abs(now)):
+            break
+    return found
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .asymptotic import too_few
-from .belt import simulated, view_to_test
+from .belt import result_of_view, simulated_where_inaccurate, view_to_test
 from .fitted import refuse_importance
 from .metric_tests import ANY_SIDE, few_events
 from .multiplicity import adjust
@@ -390,33 +390,26 @@ def hosmer_lemeshow_multinomial(
     varying = int((table.varies.sum(axis=1) - 1).clip(0).sum())
     df = varying - (2 * (source.k - 1) if fitted_here else 0)
     few = "" if math.isinf(statistic) else few_events(view) or too_few(table.expected)
-    groups = len(table.expected)
     if fitted_here and method == "consistency":
         raise ArgumentError("method", "'consistency' does not apply to fitted models", "use 'chi_square'")
     if not math.isinf(statistic) and df <= 0 and (method == "chi_square" or fitted_here):
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(max(df, 1), statistic))
-    result = SignificanceResult(
-        metric="hosmer_lemeshow_multinomial",
-        statistic=statistic,
-        pvalue=pvalue,
-        critical_value=float(chdtri(df, alpha)) if df > 0 else None,
-        lower_critical_value=None,
-        alpha=alpha,
-        alternative="greater",
-        null_hypothesis="the labels are drawn from the predicted probabilities",
-        method="chi_square",
-        null_distribution=f"chi-square with {degrees_of_freedom(df)}",
-        n=int(view.total),
-        lens="canonical",
-        detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
-    )
-    if method == "chi_square" or fitted_here or not (few or method == "consistency"):
-        return replace(result, null_distribution=f"{result.null_distribution} (approximate: {few})") if few else result
-    seed = seed_of(rng)
-    drawn = table.simulation()
-    null = np.array(many(lambda number: table.statistic(drawn(generator(seed, number))), n_resamples))
-    return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")
+    facts = {
+        "critical_value": float(chdtri(df, alpha)) if df > 0 else None,
+        "alpha": alpha,
+        "method": "chi_square",
+        "null_distribution": f"chi-square with {degrees_of_freedom(df)}",
+        "detail": {"chi_square": statistic, "df": float(df), "groups": float(len(table.expected))},
+    }
+    result = result_of_view(view, "hosmer_lemeshow_multinomial", statistic, pvalue, **facts)
+
+    def simulate() -> Floats:
+        seed, drawn = seed_of(rng), table.simulation()
+        null = np.array(many(lambda number: table.statistic(drawn(generator(seed, number))), n_resamples))
+        return np.asarray(chdtrc(max(df, 1), null))
+
+    return simulated_where_inaccurate(result, "chi_square" if fitted_here else method, few, simulate)
 
 
 class _Table:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
 from ..binning.table import binomial_interval
-from ..errors import ArgumentError, GroupError, UndefinedMetricError
-from ..input.grouping import check_one_grouping
+from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
@@ -32,6 +31,7 @@ from .resampling import (
     RowSampler,
     Sampler,
     choose_sampler,
+    clusters_of,
     few_groups,
     refuse_options_of_rows,
     value_of,
@@ -281,7 +281,8 @@ def interval(
     free = cluster is False and stratify is False
     asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
     if cluster and not stratify and method in own:
-        asked, free = asked._replace(clusters=_groups_of(view)), True
+        clusters_of(view.rows)
+        asked, free = asked._replace(clusters=np.asarray(view.rows.groups)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
@@ -342,26 +343,24 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
     if method in CLOSED_FORM:
         if method == "asymptotic" and metric.id in OWN_INTERVALS and isinstance(view, VectorView):
             raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
-        raise ArgumentError("method", _no_closed_form(method, asked, single), _instead(asked, single))
+        raise _no_closed_form(method, asked, single)
     return method, None
 
 
-def _no_closed_form(method: str, asked: Asked, single: bool) -> str:
-    metric = asked.metric
+def _no_closed_form(method: str, asked: Asked, single: bool) -> ArgumentError:
+    """The error for a method that the metric does not have."""
     if not single:
-        return f"{method!r} applies to one lens and rows that are resampled freely"
-    if method in ("gamma", "normal"):
-        return f"{method!r} requires a mean over rows, and {metric.id} is not one{' with these options' if metric.is_row_mean else ''}"
+        problem = f"{method!r} applies to one lens and rows that are resampled freely"
+        return ArgumentError("method", problem, "use 'auto'")
+    metric, known = asked.metric, [*own_intervals(asked.metric, asked.options)]
     if asked.options.get("form") == "mean" and metric.id in OWN_INTERVALS:
-        return f"{method!r} is an interval of the intercept at slope 1, form='logit'"
-    return f"{metric.id} has no {'interval of its own' if method == 'asymptotic' else f'{method} interval'}"
-
-
-def _instead(asked: Asked, single: bool) -> str:
-    known = [repr(method) for method in (*own_intervals(asked.metric, asked.options), "bootstrap")]
-    if asked.options.get("form") == "mean" and asked.metric.id in OWN_INTERVALS:
-        known = ["'gamma'", "'normal'", *known]
-    return f"use {', '.join(known[:-1])} or {known[-1]}" if single and len(known) > 1 else "use 'auto'"
+        known = ["gamma", "normal"]
+    problem = f"{metric.id} has no {method} interval"
+    if method in ("gamma", "normal"):
+        problem = f"{method!r} requires a mean over rows, and {metric.id} is not one"
+    return ArgumentError(
+        "method", problem, f"use {', '.join(map(repr, known))} or 'bootstrap'" if known else "use 'auto'"
+    )
 
 
 def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any) -> str:
@@ -375,17 +374,6 @@ def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any
         "is infinite, so it has no interval",
         f"use {methods} for a one-sided interval" if known else "check for scores of 0 or 1",
     )
-
-
-def _groups_of(view: Any) -> NDArray[Any]:
-    """The group of each row of a view."""
-    groups = None if view.rows is None else view.rows.groups
-    if groups is None:
-        raise GroupError("groups", "are required for cluster=True", "pass groups")
-    check_one_grouping(view.rows, "clusters")
-    if len(np.unique(groups)) < 2:
-        raise GroupError("groups", "cluster=True requires at least two groups; all rows are in one")
-    return np.asarray(groups)
 
 
 def _few(views: list[Any], method: str) -> str:
@@ -489,8 +477,6 @@ def _sampler(
     metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
 ) -> Sampler:
     if not cluster and not stratify:
-        if isinstance(source, VectorView):
-            raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
         return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
         raise ArgumentError("stratify", "cannot be combined with cluster", "give one of them")
@@ -511,7 +497,6 @@ def _number_left_out(sampler: Sampler) -> int:
         return 2 * sampler.count
     if isinstance(sampler, RowSampler):
         return sampler.view.n
-    assert isinstance(sampler, PredictionSampler)
     return min(sampler.predictions.n, 1000) if sampler.clusters is None else len(sampler.clusters)
 
 

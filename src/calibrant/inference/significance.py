@@ -176,7 +176,7 @@ def assess(
         null, unit = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None, ROW_BY_ROW
         if null is None:
             draws: Draws = "outcomes" if fixed_design else "scores"
-            sampler = choose_sampler([(chosen, options)], _plain(source), exact, draws)
+            sampler = choose_sampler([(chosen, options)], source, exact, draws)
             null, unit = _draw([(chosen, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
         return _simulated_result(asked, null, unit, fixed_design, why)
 
@@ -301,7 +301,7 @@ def assess_many(
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
-    sampler = choose_sampler(plans, _plain(source), exact, draws)
+    sampler = choose_sampler(plans, source, exact, draws)
     null = _draw(plans, sampler, asked[0], draws, workers)
     tested = zip(asked, null.T, strict=True)
     results = [_simulated_result(each, column, sampler.unit, fixed_design) for each, column in tested]
@@ -346,12 +346,6 @@ def refuse_rows_by_label(where: Any) -> None:
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     known = {*metric.options, "lens"}
     return {keyword: value for keyword, value in options.items() if keyword in known}
-
-
-def _plain(source: Source) -> Predictions | View:
-    if isinstance(source, VectorView):
-        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    return source
 
 
 def _asked(
