@@ -185,7 +185,7 @@ def test_what_is_not_available_is_named() -> None:
     for words, text in (
         (
             {"metric": "calibration_in_the_large", "method": "wald"},
-            "form='logit'; use 'gamma', 'normal' or 'bootstrap'",
+            "interval; use 'gamma', 'normal' or 'bootstrap'",
         ),
         ({"metric": "ece", "method": "profile"}, "ece has no profile interval; use 'auto'"),
         ({"metric": "cox_slope", "method": "profile", "penalty": "firth"}, "use method='wald'"),

@@ -415,7 +415,7 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
     assert call(cal.interval, y, p, **words).method == "wald"
     assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
-    with pytest.raises(cal.errors.ArgumentError, match="is not one with these options"):
+    with pytest.raises(cal.errors.ArgumentError, match="is not one; use"):
         call(cal.interval, y, p, method="normal", **words)
     with pytest.raises(
         cal.errors.UndefinedMetricError,

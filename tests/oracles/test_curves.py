@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 from scipy.optimize import isotonic_regression, linprog
 
 import calibrant as cal
@@ -404,12 +403,3 @@ def test_isotonic_blocks_are_those_of_adjacent_violators(rates: np.ndarray) -> N
     known = isotonic_regression(np.round(rates * 1000) / 1000).x
     at = np.unique(view.score)
     assert curves.isotonic(view)(at) == pytest.approx(known, abs=1e-12)
-
-
-@pytest.mark.parametrize("knots", [2, 3, 6, 11])
-def test_cardinal_splines_are_natural_cubic(knots: int) -> None:
-    x = np.linspace(-0.1, 1.1, 200)
-    known = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
-    mine = curves._Cardinal(knots)
-    np.testing.assert_allclose(mine(x), known(x), atol=1e-12)
-    np.testing.assert_allclose(mine.slope(x), known.derivative()(x), atol=1e-10)

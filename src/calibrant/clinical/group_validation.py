@@ -51,7 +51,6 @@ EARLIEST, LATEST = 1800, 2200
 NAMED = 8
 # Length of the periods into which dates are divided.
 MONTHS = {"year": 12, "quarter": 3, "month": 1}
-DATES = "holds dates, which are divided into periods"
 # A year and a month without a hyphen.
 COMPACT_MONTH = r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])"
 WHAT, KINDS = "validation by group", ("binary", "confidence")
@@ -524,52 +523,47 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
         names = [_period_name(int(period) * length, every) for period in found]
         return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
     listed = values.tolist()
-    if values.dtype.kind == "M" or any(hasattr(value, "isoformat") for value in listed):
-        raise ArgumentError("times", DATES, "use every='year'")
     missing = [row for row, value in enumerate(listed) if value is None or value != value]
     if missing:
         raise GroupError("times", "missing period", DROP, row=missing[0], count=len(missing))
+    periods = list(dict.fromkeys(listed))
     if order is not None:
-        unknown = next((value for value in dict.fromkeys(listed) if value not in order), None)
+        unknown = next((period for period in periods if period not in order), None)
         if unknown is not None or len(set(order)) < len(order):
             problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
             raise ArgumentError("order", problem, "list every period once, from first to last")
-        return values, {name: float(place) for place, name in enumerate(order)}, "period"
-    if all(isinstance(value, str) for value in listed):
-        in_time = _chronological(set(listed))
-        return values, {name: float(place) for place, name in enumerate(in_time)}, "period"
-    try:
-        ordered: list[Any] = sorted(set(listed))
-    except TypeError:
-        raise ArgumentError(
-            "times", "mixes types that have no order", "name the periods alike, or pass order"
-        ) from None
-    if values.dtype.kind not in "iuf":
-        return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
-    whole = values.dtype.kind in "iu"
-    if whole and all(_is_compact_date(str(name)) for name in ordered):
-        raise ArgumentError("times", DATES, "use every='year'")
-    if whole and all(
-        re.fullmatch(COMPACT_MONTH, str(name)) for name in ordered
-    ):  # 202112 and 202201 are one month apart
-        return values, {name: name // 100 + (name % 100 - 1) / 12 for name in ordered}, "year"
-    years = whole and ordered[0] >= EARLIEST and ordered[-1] <= LATEST
-    return values, {name: float(name) for name in ordered}, "year" if years else "unit of time"
+    elif values.dtype.kind == "M" or all(_is_date(str(period)) for period in periods):
+        raise ArgumentError("times", "holds dates, which are divided into periods", "use every='year'")
+    in_time = _chronological(periods) if order is None else order
+    kind = values.dtype.kind
+    if order is not None or kind not in "iuf":
+        return values, {period: float(place) for place, period in enumerate(in_time)}, "period"
+    if kind in "iu" and all(re.fullmatch(COMPACT_MONTH, str(period)) for period in in_time):
+        # 202112 and 202201 are one month apart.
+        return values, {period: period // 100 + (period % 100 - 1) / 12 for period in in_time}, "year"
+    are_years = kind in "iu" and in_time[0] >= EARLIEST and in_time[-1] <= LATEST
+    return values, {period: float(period) for period in in_time}, "year" if are_years else "unit of time"
 
 
-def _chronological(names: set[str]) -> list[str]:
-    """Return labels that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
-    if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", name) or _is_compact_date(name) for name in names):
-        raise ArgumentError("times", DATES, "use every='year'")
-    if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in names):
-        return sorted(names)
-    counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in names}
-    if len({found and found[1] for found in counted.values()}) == 1 and all(counted.values()):
-        return sorted(names, key=lambda name: int(found[2]) if (found := counted[name]) else 0)
-    example = ", ".join(map(repr, sorted(names)[:3]))
-    raise ArgumentError(
-        "times", f"the order in time of {example} is unknown", "name periods such as 2026 Q1 or 2026-01, or pass order"
-    )
+def _chronological(periods: list[Any]) -> list[Any]:
+    """Return periods that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
+    if not all(isinstance(period, str) for period in periods):
+        try:
+            return sorted(periods)
+        except TypeError:
+            problem = "mixes types that have no order"
+            raise ArgumentError("times", problem, "name the periods alike, or pass order") from None
+    if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in periods):
+        return sorted(periods)
+    counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in periods}
+    if len({match and match[1] for match in counted.values()}) == 1 and all(counted.values()):
+        return sorted(periods, key=lambda name: int(match[2]) if (match := counted[name]) else 0)
+    problem = f"the order in time of {', '.join(map(repr, sorted(periods)[:3]))} is unknown"
+    raise ArgumentError("times", problem, "name periods such as 2026 Q1 or 2026-01, or pass order")
+
+
+def _is_date(text: str) -> bool:
+    return re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", text) is not None or _is_compact_date(text)
 
 
 def _is_compact_date(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,8 +40,6 @@ OPEN_DIRECTION = 1e-10
 NODE_RIDGE = 1e-3
 # Rates of neighbours that differ by less than this are equal up to rounding.
 SAME_RATE = 1e-12
-# All neighbours out of order are pooled at once, this many times; usual data need about ten. Importing scipy.optimize takes longer.
-MOST_PASSES = 40
 # Up to so many rows a spline is fitted to every row, above that to batches of each tie group.
 SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
 FIRTH = "use penalty='firth' where available, or an isotonic curve"
@@ -481,22 +479,9 @@ class Interpolated:
 
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
-    starts = np.arange(len(groups.score) + 1)
-    events, weight = groups.events, groups.weight
-    for _ in range(MOST_PASSES):
-        rate = events / weight
-        rising = rate[1:] > rate[:-1]
-        if rising.all():
-            break
-        # Neighbours out of order belong to one block, whatever the order in which they are pooled.
-        first = np.append(0, np.flatnonzero(rising) + 1)
-        starts = np.append(starts[first], starts[-1])
-        events, weight = np.add.reduceat(events, first), np.add.reduceat(weight, first)
-    else:
-        from scipy.optimize import isotonic_regression
+    from scipy.optimize import isotonic_regression
 
-        blocks = isotonic_regression(events / weight, weights=weight).blocks
-        starts = starts[blocks.astype(np.intp)]
+    starts = isotonic_regression(groups.rate, weights=groups.weight).blocks.astype(np.intp)
     rate = _rate_of(groups, starts)
     # Blocks with equal rates are merged, also where rounding of the weights separates them.
     apart = np.append(True, np.diff(rate) > SAME_RATE)
@@ -781,50 +766,23 @@ def spline(view: View, knots: int = 6) -> Interpolated:
     >>> [round(rate, 4) for rate in spline(view, 3).rates]
     [0.395, 0.4482, 0.4077, 0.497, 0.4565, 0.6097]
     """
+    from scipy.interpolate import CubicSpline
+
     groups = groups_of(view)
     rows = float(groups.rows.sum())
     if rows < check_whole(knots, "knots", 2):
         raise UndefinedMetricError("y_true", f"the spline requires at least {knots} rows; got {rows:g}")
-    cardinal = _Cardinal(knots)
+    # The natural cubic splines that are 1 at one knot and 0 at the others.
+    cardinal = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
     matrix, wanted = _spline_equations(groups, cardinal, knots)
     heights = np.linalg.lstsq(matrix, wanted, rcond=1e-12)[0]
     first, last = positions(groups)
-    slope = cardinal.slope((first + last) / 2) @ heights
+    slope = cardinal((first + last) / 2, 1) @ heights
     rate = np.clip(groups.score + slope, 0, 1)
     return Interpolated("spline", tuple(groups.score.tolist()), tuple(rate.tolist()))
 
 
-class _Cardinal:
-    """The natural cubic splines on equispaced knots in [0, 1] that are 1 at one knot and 0 at the others; one column for each.
-
-    Without scipy.interpolate, whose import takes longer than the fit.
-    """
-
-    def __init__(self, knots: int) -> None:
-        width, value = 1 / (knots - 1), np.eye(knots)
-        # The second derivatives; those at both ends are 0.
-        bend = np.zeros((knots, knots))
-        inner = 4 * np.eye(knots - 2) + np.eye(knots - 2, k=1) + np.eye(knots - 2, k=-1)
-        bend[1:-1] = np.linalg.solve(inner, 6 * np.diff(value, 2, axis=0) / width**2)
-        self.at = np.arange(knots - 1) / (knots - 1)
-        self.value, self.bend, self.third = value[:-1], bend[:-1] / 2, np.diff(bend, axis=0) / (6 * width)
-        self.first = np.diff(value, axis=0) / width - width * (2 * bend[:-1] + bend[1:]) / 6
-
-    def _place(self, x: Floats) -> tuple[NDArray[np.intp], Floats]:
-        place = np.maximum(np.searchsorted(self.at, x, side="right") - 1, 0)
-        return place, (x - self.at[place])[:, None]
-
-    def __call__(self, x: Floats) -> Floats:
-        i, d = self._place(x)
-        return np.asarray(((self.third[i] * d + self.bend[i]) * d + self.first[i]) * d + self.value[i])
-
-    def slope(self, x: Floats) -> Floats:
-        """The first derivative."""
-        i, d = self._place(x)
-        return np.asarray((3 * self.third[i] * d + 2 * self.bend[i]) * d + self.first[i])
-
-
-def _spline_equations(groups: Groups, cardinal: _Cardinal, knots: int) -> tuple[Floats, Floats]:
+def _spline_equations(groups: Groups, cardinal: Callable[[Floats], Floats], knots: int) -> tuple[Floats, Floats]:
     """Build the normal equations over rows, block by block, since counts may represent more rows than fit into memory.
 
     Very many rows of a tie group are divided into batches of equal size, each represented by its middle.
