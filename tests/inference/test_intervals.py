@@ -222,7 +222,7 @@ def test_bounds_of_a_very_negative_value_are_in_order() -> None:
 
 def test_bad_arguments_are_named() -> None:
     for words, text in [
-        ({"method": "magic"}, "method: must be one of"),
+        ({"method": "magic"}, "method: must be 'auto', 'bootstrap'"),
         ({"level": 0}, "level: must lie between 0 and 1"),
         ({"n_resamples": 50}, r"n_resamples: must be at least 200 for a level of 0\.95; got 50"),
         ({"method": "normal"}, "method: 'normal' requires a mean over rows, and ece is not one; use 'auto'"),

@@ -660,6 +660,14 @@ def _half_width(found: Interval) -> tuple[float, float]:
     return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
 
+# To the scale on which a measure is pooled.
+FORTH: dict[str | None, Callable[[float], float]] = {
+    None: float,
+    "exp": math.log,
+    "expit": lambda value: math.log(value / (1 - value)),
+}
+
+
 class Periods(NamedTuple):
     """Position in time of each period, the unit of time, and whether to fit a trend."""
 
@@ -711,10 +719,9 @@ class _Validation(NamedTuple):
         if len(used) < 2:
             return None
         transform = self.estimators[id][0].transform
-        forth = {None: float, "exp": math.log, "expit": lambda value: math.log(value / (1 - value))}[transform]
         has_trend = periods is not None and periods.trend and len(used) > 2
         pooled = pool_estimates(
-            [forth(parts[place].estimates[id].value) for place in used],
+            [FORTH[transform](parts[place].estimates[id].value) for place in used],
             [parts[place].estimates[id].standard_error for place in used],
             names=[parts[place].name for place in used],
             transform=transform,
@@ -763,7 +770,8 @@ class _Validation(NamedTuple):
                 estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
             else:
                 ends = [value, value - steps * error, value + steps * error]
-                estimates[id] = GroupEstimate(*back(ends, measure.transform).tolist(), error, 0.0)
+                shown, low, high = back(ends, measure.transform).tolist()
+                estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
         return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
 
 

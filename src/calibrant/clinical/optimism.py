@@ -416,20 +416,7 @@ def internal_validation(
             f"{sum(failures.values())} of {len(plan)} refits failed, so the estimate describes the others only; most often: {most}",
             CalibrantWarning,
         )
-    estimates = refits.estimates(method, seed)
-    return InternalValidation(
-        refits.rows(estimates),
-        method,
-        data.n,
-        None if data.k > 2 else int((data.codes == 1).sum()),
-        data.classes[1] if data.k == 2 else None,
-        len(plan),
-        dict(failures),
-        dict(refits.warned),
-        refits.corrected_curve(estimates),
-        refits.fitted,
-        "\n".join(_remarks(refits, len(plan))),
-    )
+    return refits.result(method, len(plan), seed)
 
 
 def _statistics(metrics: Any, k: int) -> list[Statistic]:
@@ -648,23 +635,32 @@ class _Refits:
         rate = float(np.average(labels, weights=weight.get("sample_weight")))
         return np.concatenate([values, np.full(len(self.apparent) - len(values), rate)])
 
-    def rows(self, estimates: Estimates) -> tuple[OptimismRow, ...]:
-        """One row for each statistic."""
-        columns = (part[: len(self.statistics)].tolist() for part in estimates)
-        values = zip(*columns, strict=True)
-        return tuple(
-            OptimismRow(each.name, *(None if math.isnan(value) else value for value in row))
-            for each, row in zip(self.statistics, values, strict=True)
+    def result(self, method: str, count: int, seed: int) -> InternalValidation:
+        """The statistics and the curve, apparent and corrected for optimism by so many refits."""
+        estimates, data, curve = self.estimates(method, seed), self.data, None
+        rows = []
+        for place, each in enumerate(self.statistics):
+            numbers = [part[place].item() for part in estimates]
+            values: list[Any] = [None if math.isnan(value) else value for value in numbers]
+            rows.append(OptimismRow(each.name, *values))
+        if self.curve is not None:
+            points = slice(len(rows), None)
+            # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
+            before, after = (np.clip(part[points], 0, 1) for part in (estimates.apparent, estimates.corrected))
+            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int), self.curve)
+        return InternalValidation(
+            tuple(rows),
+            method,
+            data.n,
+            None if data.k > 2 else int((data.codes == 1).sum()),
+            data.classes[1] if data.k == 2 else None,
+            count,
+            dict(self.failures),
+            dict(self.warned),
+            curve,
+            self.fitted,
+            "\n".join(_remarks(self, count)),
         )
-
-    def corrected_curve(self, estimates: Estimates) -> OptimismCurve | None:
-        """The apparent and the corrected calibration curve."""
-        if self.curve is None:
-            return None
-        parts = (part[len(self.statistics) :] for part in (estimates.apparent, estimates.corrected))
-        # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
-        before, after = (np.clip(part, 0, 1) for part in parts)
-        return OptimismCurve(self.risks, before, after, estimates.n[len(self.statistics) :].astype(int), self.curve)
 
 
 def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:

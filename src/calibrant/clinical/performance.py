@@ -18,7 +18,7 @@ from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, 
 from ..evaluation.discrimination import auroc_with_error, c_statistic
 from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain
-from ..inference.intervals import corrected_limits, interval, quantiles
+from ..inference.intervals import check_resamples, corrected_limits, interval, quantiles
 from ..inference.replicates import many
 from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import generator, seed_of
@@ -26,7 +26,7 @@ from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -324,9 +324,8 @@ def summary(
     check_fraction(level, "level")
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
-    least = least_resamples(level)
-    if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
-        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
+    if check_whole(n_resamples, "n_resamples", 0):
+        check_resamples(n_resamples, level)
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
     p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)

@@ -15,12 +15,12 @@ from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
-from ..metrics.registry import OWN_TESTS, Metric
+from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
 from ..util.checks import check_choice
 from ..views.view import View
 from .asymptotic import too_few
-from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, TestInput
+from .metric_tests import LEAST_VARIANCE, TestInput, default_test
 from .resampling import Generator
 from .seeds import generator
 from .simulation import warps
@@ -289,7 +289,7 @@ def simulates_at(case: Case, n: int) -> bool:
     keywords = {keyword: value for keyword, value in case.options.items() if keyword != "lens"}
     options = {**case.metric.options, **keywords}
     asked = TestInput(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
-    own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
+    own = default_test(case.metric.id)
     return own is None or case.alternative not in own.sides or bool(own.off(asked))
 
 

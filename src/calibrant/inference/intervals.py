@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_fraction, check_whole, least_resamples
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.progress import track
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
@@ -263,8 +264,7 @@ def interval(
     """
     chosen = catalogue[metric]
     check_options(interval, options, chosen)
-    if method not in METHODS:
-        raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
+    check_choice(method, "method", METHODS)
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
@@ -281,8 +281,9 @@ def interval(
     free = cluster is False and stratify is False
     asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
     if cluster and not stratify and method in own:
-        clusters_of(view.rows)
-        asked, free = asked._replace(clusters=np.asarray(view.rows.groups)), True
+        rows: Any = view.rows
+        clusters_of(rows)
+        asked, free = asked._replace(clusters=np.asarray(rows.groups)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
@@ -290,22 +291,25 @@ def interval(
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
-    least = least_resamples(level)
-    if n_resamples < least:
-        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
+    check_resamples(n_resamples, level)
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
     sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    if method in ("auto", "bootstrap"):
-        low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
-        method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
-    (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
+    acceleration = partial(_jackknife, chosen, options, sampler)
+    method, (low, high), notes = _ends(method, chosen, value, sample, level, acceleration)
     notes += [_biased(chosen, "percentile" if notes else method, value, sample, (low, high))]
     notes += [_few(views, method), sampler.note]
     note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def check_resamples(n_resamples: int, level: float) -> None:
+    """Raise if there are too few resamples for the ends of an interval at this level."""
+    least = least_resamples(level)
+    if n_resamples < least:
+        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
 
 
 def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable[[Asked], Ends]]:
@@ -514,20 +518,22 @@ def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> flo
 
 def _ends(
     method: str, metric: Metric, value: float, sample: Floats, level: float, acceleration: Callable[[], float]
-) -> tuple[tuple[float, float], list[str]]:
+) -> tuple[str, tuple[float, float], list[str]]:
+    """The method, which ``"auto"`` leaves open, the limits from bootstrap replicates, and notes on them."""
     alpha = (1 - level) / 2
     low, high = quantiles(sample, (alpha, 1 - alpha))
-    if method == "percentile":
-        return (low, high), []
+    if method in ("auto", "bootstrap"):
+        method = "corrected" if _is_error(metric) or not low <= value <= high else "percentile"
     if method == "corrected":
-        return corrected_limits(metric, value, sample, low, high), []
-    if method == "basic":
-        return (2 * value - high, 2 * value - low), []
-    levels = bca_levels(value, sample, level, acceleration())
-    if levels is None or (levels[1] - levels[0]) * len(sample) < FEWEST_BETWEEN:
-        return (low, high), [ONE_SIDE]
-    found = np.quantile(sample, levels, method="inverted_cdf").tolist()
-    return (found[0], found[1]), []
+        low, high = corrected_limits(metric, value, sample, low, high)
+    elif method == "basic":
+        low, high = 2 * value - high, 2 * value - low
+    elif method == "bca":
+        levels = bca_levels(value, sample, level, acceleration())
+        if levels is None or (levels[1] - levels[0]) * len(sample) < FEWEST_BETWEEN:
+            return method, (low, high), [ONE_SIDE]
+        low, high = np.quantile(sample, levels, method="inverted_cdf").tolist()
+    return method, (low, high), []
 
 
 def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:

@@ -168,6 +168,11 @@ DEFAULT_TESTS: dict[str, str] = {}
 """The method used by ``"auto"``; metrics without one are tested by simulated labels."""
 
 
+def default_test(metric: str) -> OwnTest | None:
+    """The test that ``"auto"`` uses for a metric where its null distribution is accurate."""
+    return OWN_TESTS.get(metric, {}).get(DEFAULT_TESTS.get(metric, ""))
+
+
 NULL_DRAWS: dict[str, Callable[[TestInput], Floats | None]] = {}
 """Values of a metric for `n_resamples` sets of labels simulated row by row, where this is faster than one evaluation for each set, else None."""
 

@@ -181,9 +181,10 @@ class PredictionSampler:
         self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = clusters_of(predictions) if cluster else None
-        if stratify and (predictions.labels is None or predictions.labels.ndim > 1):
+        labels = predictions.labels
+        if stratify and (labels is None or labels.ndim > 1):
             raise ArgumentError("stratify", "requires one class for each row")
-        self.strata = rows_by_code(predictions.labels) if stratify else None
+        self.strata = rows_by_code(labels) if stratify and labels is not None else None
         self.known: dict[tuple[str, str], list[View] | None] = {}
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:

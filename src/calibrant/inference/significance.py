@@ -21,7 +21,7 @@ from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .cells import Draws
-from .metric_tests import ANY_SIDE, DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome, usual_side
+from .metric_tests import ANY_SIDE, NULL_DRAWS, OwnTest, TestInput, TestOutcome, default_test, usual_side
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
@@ -371,15 +371,12 @@ def _asked(
 
 def _automatic(asked: TestInput) -> tuple[str, str]:
     """The metric's own test where its null distribution is accurate, else simulation, and the reason for simulation."""
-    default = DEFAULT_TESTS.get(asked.metric.id)
+    own = default_test(asked.metric.id)
     # The null distributions of the metrics' own tests are those of a single event, not of a mean over classes.
-    if default is None or not has_one_event(asked.views):
+    if own is None or not has_one_event(asked.views):
         return "consistency", ""
-    own = OWN_TESTS[asked.metric.id][default]
-    if asked.alternative not in own.sides:
-        return "consistency", f"; the closed-form test {default!r} is not used: it is for {own.sides[0]!r} only"
-    why = own.off(asked)
-    return ("consistency", f"; the closed-form test {default!r} is not used: {why}") if why else (default, "")
+    why = own.off(asked) if asked.alternative in own.sides else f"it is for {own.sides[0]!r} only"
+    return ("consistency", f"; the closed-form test {own.method!r} is not used: {why}") if why else (own.method, "")
 
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
@@ -501,7 +498,7 @@ def points_somewhere(
     """Whether a two-sided closed-form test rejects at level `alpha`; None where no such test is accurate for these rows."""
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
-    test = OWN_TESTS.get(other.id, {}).get(DEFAULT_TESTS.get(other.id, ""))
+    test = default_test(other.id)
     if test is None or "two-sided" not in test.sides:
         return None
     try:
