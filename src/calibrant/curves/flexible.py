@@ -102,23 +102,13 @@ class SplineCurve:
         return np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", design, self.covariance, design), 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class IsotonicCurve:
-    """Isotonic regression, linear between blocks."""
-
-    fit: Interpolated
-
-    def __call__(self, risk: Floats) -> Floats:
-        return self.fit(risk)
-
-
-FlexibleCurve = LoessCurve | SplineCurve | IsotonicCurve
+FlexibleCurve = LoessCurve | SplineCurve | Interpolated
 
 
 def fit_flexible(view: View, smoother: str, *, span: float, degree: int, knots: int) -> FlexibleCurve:
     """Fit a flexible calibration curve to a view."""
     if smoother == "isotonic":
-        return IsotonicCurve(isotonic(view))
+        return isotonic(view)
     groups = tie_groups(view)
     # The same sums under weights that sum to the number of rows.
     scaled = groups_of(view)

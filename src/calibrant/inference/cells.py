@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from .replicates import draw_events
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
+T = TypeVar("T")
 Plan = tuple[Metric, dict[str, Any]]
 Draws = Literal["outcomes", "scores", "rows"]
 """What is resampled: outcomes given the scores, scores and outcomes, or rows."""
@@ -57,14 +58,19 @@ class Shared:
         self.known: dict[Any, Any] = {}
         self.room = {False: SHARED_BYTES, True: SHARED_BYTES}
 
-    def get(self, key: Any, make: Callable[[], Any], size: int = 0) -> Any:
+    def get(self, key: Any, make: Callable[[], T], size: int = 0) -> T:
         """What `make` returns, which is kept under a key if its size in bytes leaves room; see `Same` for objects in a key."""
-        if key not in self.known:
+        try:
+            is_known = key in self.known
+        except TypeError:  # an option such as a list, which has no hash
+            return make()
+        if not is_known:
             value = make()
             if not self.has_room(size):
                 return value
             self.known[key] = value
-        return self.known[key]
+        kept: T = self.known[key]
+        return kept
 
     def has_room(self, size: int) -> bool:
         """Whether something of this size in bytes can be kept, which takes the room."""
@@ -88,13 +94,9 @@ def sharing() -> Iterator[None]:
         _shared.reset(token)
 
 
-def shared(key: Any, make: Callable[[], Any], size: int = 0) -> Any:
+def shared(key: Any, make: Callable[[], T], size: int = 0) -> T:
     """What `make` returns, or did return for the same key."""
     store = _shared.get()
-    try:
-        hash(key)
-    except TypeError:  # an option such as a list
-        return make()
     return make() if store is None else store.get(key, make, size)
 
 
@@ -103,7 +105,7 @@ def shared_numbers(key: Any, make: Callable[[int], Any], size: int) -> Callable[
     store = _shared.get()
     if store is None:
         return make
-    known: dict[int, Any] = store.get(key, dict)
+    known = store.get(key, dict[int, Any])
 
     def get(number: int) -> Any:
         found = known.get(number)
@@ -237,8 +239,7 @@ class CellSampler:
 
 def cells_of(view: View, rule: BinningRule) -> CellSampler:
     """The cells of a view, shared between metrics."""
-    found: CellSampler = shared(("cells", Same(view), rule), lambda: CellSampler(view, rule))
-    return found
+    return shared(("cells", Same(view), rule), lambda: CellSampler(view, rule))
 
 
 class DistinctSampler(CellSampler):
@@ -406,10 +407,8 @@ class Trial:
         rows: View = view
 
         def counted(cells: CellSampler) -> Drawn:
-            found: Drawn = shared(
-                ("counted", Same(cells), Same(rows)), lambda: cells.counted(rows), ROW_BYTES * cells.count
-            )
-            return found
+            key = "counted", Same(cells), Same(rows)
+            return shared(key, lambda: cells.counted(rows), ROW_BYTES * cells.count)
 
         for cells in tried:
             if (cells, number) not in self.known:

@@ -29,7 +29,7 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .replicates import many
-from .resampling import PredictionSampler, multiplicities
+from .resampling import PredictionSampler, multiplicities, view_keywords
 
 Floats = NDArray[np.float64]
 
@@ -79,17 +79,16 @@ def skce_draws(
     metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int, workers: int | None
 ) -> Floats | None:
     """Bootstrap replicates of `skce_uq`; None where one-by-one evaluation is as fast."""
-    views = metric.views(
-        sampler.predictions, **{keyword: options[keyword] for keyword in ("lens",) if keyword in options}
-    )
+    views = metric.views(sampler.predictions, **view_keywords(metric, options))
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
     view = one_column(views[0])
     keywords = {**metric.options, **options}
+    shape = keywords["kernel"], keywords["distance"], keywords["bandwidth"]
     crowd = _crowd(view)
     quick = keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1
     cloud = crowd.cloud(np.ones(view.n)) if quick else cloud_of(view)
-    kernel = choose_kernel(cloud, keywords["kernel"], keywords["distance"], keywords["bandwidth"])
+    kernel = choose_kernel(cloud, *shape)
     few = len(cloud.points) < DISTINCT_SHARE * view.n
     if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
@@ -100,10 +99,7 @@ def skce_draws(
         return drawn(number)[crowd.order].astype(np.float64)
 
     def rate(number: int) -> float:
-        near = choose_kernel(
-            crowd.cloud(picked(number)), keywords["kernel"], keywords["distance"], keywords["bandwidth"]
-        )
-        return _rate(near)
+        return _rate(choose_kernel(crowd.cloud(picked(number)), *shape))
 
     if quick:
         residual = np.ascontiguousarray(crowd.residual[:, 1])  # the other column has the opposite sign
@@ -111,9 +107,7 @@ def skce_draws(
 
         def value(number: int) -> float:
             counts = picked(number)
-            near = choose_kernel(
-                crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"], kernel.width
-            )
+            near = choose_kernel(crowd.cloud(counts), *shape, kernel.width)
             return _value_on_a_line(crowd, residual, squares, counts, near.width / near.scale)
 
         return np.array(many(value, count, workers), dtype=np.float64)

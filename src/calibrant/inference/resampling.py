@@ -310,8 +310,7 @@ def choose_sampler(
     """
     chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
     key = "sampler", chosen, Same(source), exact, draws
-    found: Sampler = shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
-    return found
+    return shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
 
 
 def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws) -> Sampler:
@@ -326,8 +325,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
             if not has_one_event([source]):
                 raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
-        found: Sampler = shared(("predictions", Same(source)), lambda: PredictionSampler(source))
-        return found
+        return shared(("predictions", Same(source)), lambda: PredictionSampler(source))
     rows = _rows_of(first)
     may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
     if exact or not may_count:
@@ -337,8 +335,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
         return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
-        distinct: Sampler = shared(("distinct", Same(first)), lambda: DistinctSampler(first))
-        return distinct
+        return shared(("distinct", Same(first)), lambda: DistinctSampler(first))
     if not in_cells or first.n <= 2 * most:
         return rows
 
@@ -346,8 +343,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
 
 
 def _rows_of(view: View) -> RowSampler:
-    found: RowSampler = shared(("rows", Same(view)), lambda: RowSampler(view))
-    return found
+    return shared(("rows", Same(view)), lambda: RowSampler(view))
 
 
 def resamples(sampler: Sampler, draws: Draws, seed: int) -> Callable[[int], Drawn]:
@@ -403,8 +399,7 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
     """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
 
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
-    found: float = shared(key, lambda: metric.of_views(views, **keywords) if known is None else known)
-    return found
+    return shared(key, lambda: metric.of_views(views, **keywords) if known is None else known)
 
 
 def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:

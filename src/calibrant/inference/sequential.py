@@ -225,9 +225,8 @@ def safe_hosmer_lemeshow(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_whole(splits, "splits")
-    view = _one_score(
-        _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "safe_hosmer_lemeshow")
-    )
+    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+    view = _one_score(_ordered(source, lens, where, "safe_hosmer_lemeshow"))
     if sequential:
         log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
@@ -305,9 +304,8 @@ def sequential_test(
     (True, 9)
     """
     check_fraction(alpha, "alpha", 0.05)
-    view = _one_score(
-        _ordered(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, where, "sequential_test")
-    )
+    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+    view = _one_score(_ordered(source, lens, where, "sequential_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(newton_increments(outcome, score))
     if bins is None:
