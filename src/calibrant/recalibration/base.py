@@ -281,8 +281,13 @@ class Calibrator:
         BoundaryScoresWarning
             If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
         """
+        return self._fit_beside(None, scores, y, sample_weight, counts)
+
+    def _fit_beside(self, beside: Any, scores: Any, y: Any, sample_weight: Any, counts: Any) -> Self:
+        """Fit with what each row has beside its scores: a group, features or a fold."""
         self._check_params()
         data, classes, columns = self._read_training(scores, y, sample_weight, counts)
+        data.beside = beside
         return self._fit_read(data, classes, columns)
 
     def _read_training(
@@ -347,7 +352,10 @@ class Calibrator:
         InSampleWarning
             If the scores are those the calibrator was fitted on, so that any metric of the result is optimistic.
         """
-        data = self._read(scores)
+        return self._calibrate(scores)
+
+    def _calibrate(self, scores: Any, beside: Any = None) -> Floats:
+        data = self._read(scores, beside)
         if self.fitted and data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
                 f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
@@ -389,10 +397,16 @@ class Calibrator:
         ndarray of shape (N,)
             Predicted classes, as in `classes_`.
         """
-        return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
+        return self._top_classes(scores)
 
-    def _check_inner(self, inner: Calibrator, remedy: str = "") -> None:
-        """Raise if a calibrator inside this one needs more than the scores, which this one does not pass on."""
+    def _top_classes(self, scores: Any, beside: Any = None) -> Array:
+        return np.asarray(self.classes_[self.apply(self._read(scores, beside)).argmax(axis=1)])
+
+    def _check_inner(self, inner: Any, remedy: str = "") -> None:
+        """Raise for what is not a calibrator inside this one, or needs more than the scores, which this one does not pass on."""
+        if not isinstance(inner, Calibrator):
+            problem = f"must be an unfitted calibrator; got {inner!r}"
+            raise ArgumentError("calibrator", problem, "for example PlattScaling()")
         if inner.needs:
             problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
             raise ArgumentError("calibrator", problem, remedy if inner.needs == "groups" else "")
@@ -440,7 +454,8 @@ class Calibrator:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted", "call fit(scores, y) first")
 
-    def _read(self, scores: Any) -> Scores:
+    def _read(self, scores: Any, beside: Any = None) -> Scores:
+        """Validated scores, with what each row has beside them."""
         self._check_fitted()
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
@@ -448,6 +463,7 @@ class Calibrator:
             data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes; the calibrator was fitted on {len(self.classes_)}")
+        data.beside = beside
         return data
 
     def _fit(self, data: TrainingData) -> None:
@@ -614,6 +630,13 @@ def _short(value: Any) -> str:
             f"{len(value)} {'curves' if is_dataclass(value[0]) and not isinstance(value[0], Calibrator) else 'values'}"
         )
     return repr(value)
+
+
+def fit_copy(calibrator: Calibrator, predictions: Predictions) -> Calibrator:
+    """A copy of an unfitted calibrator that is fitted on predictions."""
+    scores = predictions.probs if predictions.logits is None else predictions.logits
+    weight = {"counts" if predictions.weight_kind == "counts" else "sample_weight": predictions.weight}
+    return copy.deepcopy(calibrator).fit(scores, predictions.labels, **weight)
 
 
 class CountingCalibrator(Calibrator):

@@ -79,6 +79,9 @@ class Scores:
            [0.5 , 0.5 ]])
     """
 
+    beside: Any = None
+    """What each row has beside its scores: a group, features or a fold."""
+
     def __init__(self, predictions: Predictions) -> None:
         self._p = predictions
         self.n = predictions.n
