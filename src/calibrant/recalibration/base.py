@@ -24,6 +24,7 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
+from ..util.texts import parameter_texts
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 Input = Literal["prob", "logit"]
@@ -31,43 +32,7 @@ Input = Literal["prob", "logit"]
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
 # Parameters and attributes that calibrators share; a class docstring names one on a line of its own, and type and text are inserted.
-SHARED = {
-    "input": (
-        '{"prob", "logit"}, default "prob"',
-        "Whether the scores are probabilities or logits.",
-    ),
-    "multiclass": (
-        '{"one_vs_rest", "one_vs_one", "top_versus_all", "pooled"}, default "one_vs_rest"',
-        """How a problem of more than two classes is reduced to binary problems. ``"one_vs_rest"`` fits one curve per class and
-normalizes the rows; ``"one_vs_one"`` fits one curve per pair of classes and couples them; ``"top_versus_all"`` calibrates the
-confidence of the predicted class, which never changes; ``"pooled"`` fits one curve to the probabilities of all classes.""",
-    ),
-    "classes_": ("ndarray of shape (K,)", "Class labels, in the order of the columns of `predict_proba`."),
-    "curves_": (
-        "tuple of curves",
-        "Fitted curves, one per binary problem; each is callable on an array of scores.",
-    ),
-    "edges_": (
-        "tuple of ndarray",
-        "Edges of the bins of each binary problem, from 0 to 1, on the scale of probabilities.",
-    ),
-    "knots_": ("tuple of ndarray", "Scores at which the curve of each binary problem bends."),
-    "values_": ("tuple of ndarray", "Calibrated probabilities of each binary problem: one per bin, or at each knot."),
-    "coef_": (
-        "ndarray of shape (K, K)",
-        "Matrix by which the logits are multiplied: the calibrated probabilities are ``softmax(coef_ @ z + intercept_)``.",
-    ),
-    "intercept_": ("ndarray of shape (K,)", "Constant added to the logit of each class."),
-    "scale_": (
-        "float",
-        """Power of two by which the log-odds of two classes are divided before the fit; above 1 only where logits are too large to be
-represented as probabilities. Scores of curves, edges and knots are then the probabilities of the divided log-odds.""",
-    ),
-    "fit_record_": (
-        "FitRecord",
-        "Number of rows, total weight and fingerprint of the data used in `fit`.",
-    ),
-}
+SHARED = parameter_texts("calibrant.recalibration")["calibrators"]
 
 
 def _with_shared(doc: str) -> str:

@@ -28,6 +28,7 @@ from ..recalibration.scaling import (
 from ..recalibration.softmax_regression import softmax
 from ..util.checks import check_choice, check_positive, check_whole
 from ..util.namespaces import to_numpy
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
@@ -46,16 +47,7 @@ from .rows import (
 )
 
 Input = Literal["logit", "prob"]
-documents_module = documents_keywords(
-    table={
-        "n_classes": ("int", "Number of classes."),
-        "input": (
-            '{"logit", "prob"}, default "logit"',
-            """What the counterpart for arrays is fitted on: logits, or probabilities; with ``"prob"`` logits are first converted to
-log-probabilities. `forward` and `fit` take logits in both cases.""",
-        ),
-    }
-)
+documents_module = documents_keywords(table=parameter_texts("calibrant.torch")["modules"])
 # Remedy for labels that determine no finite parameters.
 COMMON = "fit on rows of every class, or use a module with parameters common to all classes, such as TemperatureModule"
 COUNTERPARTS: dict[type[Calibrator], type[CalibratorModule]] = {}

@@ -17,22 +17,11 @@ from ..decision.ood import scores
 from ..decision.ood.scores import check_matrix
 from ..errors import ShapeError, UndefinedMetricError
 from ..util.checks import check_positive
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
-documents_score = documents_keywords(
-    taken=(),
-    table={
-        "logits": (
-            "torch.Tensor of shape (N, K)",
-            "Logits; NaN gives NaN. For probabilities p, ``p.log()``, except for `ood_energy` and `ood_max_logit`.",
-        ),
-        "members": (
-            "torch.Tensor of shape (M, N, K) or sequence of M tensors",
-            "Logits of each ensemble member, at least two; for probabilities p, ``p.log()``.",
-        ),
-    },
-)
+documents_score = documents_keywords(table=parameter_texts("calibrant.torch")["ood"])
 
 
 @documents_score
