@@ -14,7 +14,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.recalibration import Calibrator, Method
-from calibrant.recalibration.base import METHODS, TYPES
+from calibrant.recalibration.base import METHODS
 from calibrant.recalibration.methods import TYPES, find_method
 
 DATA = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=0)
