@@ -221,7 +221,7 @@ def run_select(
         coverage=coverage,
         cost={"error": cost[0], "review": cost[1]} if cost else None,
         guarantee=guarantee,
-        method=method,  # type: ignore[arg-type]
+        method=method,
         lens=lens,
     )
     if as_json:
