@@ -58,15 +58,13 @@ SHOWN = 20
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     all_models: bool,
     names: tuple[str, ...],
     out: str | None,
     json: str | None,
-    fdr: float,
-    now: str | None,
     fail_on: str,
-    config: str | None,
-    debug: bool,
+    **options: Any,
 ) -> None:
     """Update the models named in a configuration from their sources, one after the other.
 
@@ -81,10 +79,11 @@ def run(
     from ..util.progress import track
     from .screen import clean, say
 
-    check_fraction(fdr, "--fdr", 0.05)
+    now, debug = options["now"], options["debug"]
+    fdr = check_fraction(options["fdr"], "--fdr", 0.05)
     if now is not None:
         read_time(now, "--now")
-    models = _choose_models(load_fleet(config), all_models, names)
+    models = _choose_models(load_fleet(options["config"]), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
     intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
@@ -132,7 +131,7 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
 @contextmanager
 def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
     """Note an error of a model, so that the others go on."""
-    from .places import forget_read
+    from .invocation import running
 
     try:
         yield
@@ -141,7 +140,7 @@ def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], d
     except Exception as error:
         errors[model.name] = _describe(model, faults, debug, error)
     finally:
-        forget_read()
+        running.files = None
 
 
 def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exception) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -64,18 +62,11 @@ def print_lines(lines: Sequence[str]) -> None:
         say(clean(line))
 
 
-def print_json(content: Mapping[str, Any]) -> None:
+def print_json(content: Any) -> None:
     """Print valid JSON; infinite numbers become text."""
-    say(json.dumps(_finite(content), indent=2, allow_nan=False, default=str))
+    from ..util.results import json_text  # imports NumPy, which is slow for --help
 
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    plain = content.item() if hasattr(content, "item") else content  # a NumPy number
-    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+    say(json_text(content), nl=False)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:

@@ -445,7 +445,7 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
         remedy = (
             "for more than two classes, one column of probabilities per class is required"
             if several
-            else "pass pos_label to name the positive class"
+            else "pass pos_label to name the positive class, or pass classes with the positive class last"
         )
     elif values.min() == 1 and values.max() == k:
         from_one = list(range(1, k + 1)) if k <= 10 else f"[1, ..., {k}]"

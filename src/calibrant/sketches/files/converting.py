@@ -20,44 +20,28 @@ from .remote import address_of
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
-# Converted files by path and time of change; the folder of each is removed with its entry.
+# Converted files by path and time of change; the folder of the process, and they with it, is removed at its end.
 _converted: dict[tuple[str, int], str] = {}
-MOST_KEPT = 8
 
 
 def as_tables(paths: Sequence[str]) -> list[str]:
     """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet or an Arrow file."""
-    keys = {path: _key(path) for path in paths if Path(path).suffix.lower() in EXCEL + ARROW}
-    for key in keys.values():
-        if key in _converted:  # the newest are removed last
-            _converted[key] = _converted.pop(key)
-    for path, key in keys.items():
-        if key not in _converted:
-            _remove(max(MOST_KEPT, len(keys)) - 1)
-            _converted[key] = _convert(path)
-    return [_converted[keys[path]] if path in keys else path for path in paths]
-
-
-def _key(path: str) -> tuple[str, int]:
-    return os.path.abspath(path), os.stat(path).st_mtime_ns
+    return [_convert(path) if Path(path).suffix.lower() in EXCEL + ARROW else path for path in paths]
 
 
 def _convert(path: str) -> str:
-    suffix = Path(path).suffix.lower()
-    folder = Path(tempfile.mkdtemp(dir=process_folder()))
-    target = folder / f"{Path(path).name}.{'csv' if suffix in EXCEL else 'parquet'}"
-    try:
-        (_from_excel if suffix in EXCEL else _from_arrow)(path, target)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return str(target)
-
-
-def _remove(kept: int) -> None:
-    """Remove the oldest copies until `kept` are left."""
-    while len(_converted) > kept:
-        shutil.rmtree(Path(_converted.pop(next(iter(_converted)))).parent, ignore_errors=True)
+    key = os.path.abspath(path), os.stat(path).st_mtime_ns
+    if key not in _converted:
+        is_excel = Path(path).suffix.lower() in EXCEL
+        folder = Path(tempfile.mkdtemp(dir=process_folder()))
+        target = folder / f"{Path(path).name}.{'csv' if is_excel else 'parquet'}"
+        try:
+            (_from_excel if is_excel else _from_arrow)(path, target)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        _converted[key] = str(target)
+    return _converted[key]
 
 
 def original_of(path: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError
 from ...input.predictions import Predictions
+from ...util.checks import check_choice
 from ...util.progress import allow_bars, loop
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
@@ -106,8 +107,7 @@ def scan(
     >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     True
     """
-    if missing not in ("raise", "drop"):
-        raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
+    check_choice(missing, "missing", ("raise", "drop"))
     paths, lenses = paths_of(source), None if lenses is None else tuple(lenses)
     with open_rows(paths, common_kind(paths, format), where=where, table=table) as opened:
         factors = read_factors(opened, by)
@@ -177,7 +177,8 @@ def _add_batches(
     """Add up successive batches of rows."""
     rows.connection.execute("SET preserve_insertion_order = false")
     names, group = (None, None) if scores.group is None else _group_names(rows, scores.table, scores.group)
-    coded = _number_classes(lenses, scores.classes)
+    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(scores.classes)}
+    coded = tuple(places.get(lens, lens) for lens in lenses)
     total: Sketches | None = None
     sums = None if names is None else GroupSums(len(names), coded, row_scores)
     own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
@@ -251,8 +252,3 @@ def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
     if len(probs) == 1:
         return Predictions(label, probs[0])
     return Predictions(label, np.column_stack(probs), sum_tolerance=scores.tolerance)
-
-
-def _number_classes(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
-    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(classes)}
-    return tuple(places.get(lens, lens) for lens in lenses)
