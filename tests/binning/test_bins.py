@@ -266,7 +266,7 @@ def test_an_empty_bin_is_shown_as_empty(table: BinTable) -> None:
 def test_a_table_becomes_a_frame(table: BinTable) -> None:
     frame = table.to_frame()
     assert frame.shape == (4, 7)
-    assert list(frame.columns) == ["low", "high", "rows", "weight", "mean_score", "rate", "gap"]
+    assert list(frame.columns) == ["left", "right", "rows", "weight", "mean_score", "rate", "gap"]
 
 
 def test_weighted_and_soft_tables() -> None:
@@ -312,7 +312,7 @@ def test_fitted_bins_serve_another_model(binning: Any) -> None:
 def test_fitted_bins_that_start_with_a_heap_of_zeros() -> None:
     p, y = [0.0] * 5 + [0.4, 0.6, 0.8], [0, 0, 1, 0, 0, 1, 0, 1]
     fitted = cal.calibration_curve(y, p, bins=4, binning="equal_mass").table
-    assert fitted.high[0] == 0
+    assert fitted.right[0] == 0
     assert cal.ece(y, p, binning=fitted) == pytest.approx(cal.ece_em(y, p, bins=4), abs=1e-15)
 
 

@@ -132,7 +132,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
             ["old", "--out", "x.pdf"],
             "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
         ),
-        (["old", "--level", "3"], "interval"),
+        (["old", "--level", "3"], "level"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
         (["missing.csv"], "no such file"),
         ([], "FILE"),

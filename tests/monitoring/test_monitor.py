@@ -425,7 +425,9 @@ def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
         p = rng.beta(2, 2, 240)
         g = np.array(["north", "south", "west"])[np.arange(240) % (3 if day > 2 else 2)]
         y = rng.random(240) < np.where(g == "west", p**3, p)
-        monitor.update(y, p, when=np.datetime64("2026-02-01") + day, ids=np.arange(240) + 240 * day, groups=g)
+        monitor.update(
+            y, p, when=np.datetime64("2026-02-01") + np.timedelta64(day, "D"), ids=np.arange(240) + 240 * day, groups=g
+        )
     status = monitor.status()
     groups = {g.group: g for g in status.groups}
     assert list(groups) == ["north", "south", "west"]

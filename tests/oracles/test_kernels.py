@@ -18,7 +18,7 @@ from calibrant.views.resolve import views_of
 from tests.calling import call
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 128, 997, 4096)
-FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
+FIELDS = ("left", "right", "rows", "weight", "positives", "score_sum", "excess", "square")
 LOOPS = (
     "add_rows",
     "fill_bins",
