@@ -71,10 +71,9 @@ def _settings_of_command(
 
 
 def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
-    from difflib import get_close_matches
+    from ..util.checks import suggest  # imports NumPy, which is slow for --help
 
-    near = get_close_matches(key[:100], list(known), 1, 0.75)
-    return f"unknown {kind}", f"did you mean {near[0]!r}?" if near else "`calibrant COMMAND --help` lists the options"
+    return f"unknown {kind}", suggest(key, known, "`calibrant COMMAND --help` lists the options", 0.75)
 
 
 def configurable_options(command: click.Command) -> dict[str, click.Option]:

@@ -364,18 +364,13 @@ def means_of(header: Header) -> list[str]:
     For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
     equivalent and only the first is given.
     """
-    phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
+    phrases = [header.event, header.direction]
+    if header.event_mean_score is not None:
+        event = np.array([header.event_mean_score, header.prevalence[1]])
+        top = np.array([header.mean_confidence, header.accuracy], np.float64)  # NaN where they are unknown
+        if any(np.allclose(top, rates, atol=1e-9) for rates in (event, 1 - event)):
+            phrases = [header.event]
     return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
-
-
-def _always_one_class(header: Header) -> bool:
-    if header.event_mean_score is None or header.accuracy is None or header.mean_confidence is None:
-        return False
-    mean, rate = header.event_mean_score, header.prevalence[1]
-    return any(
-        math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
-        for sure, right in ((mean, rate), (1 - mean, 1 - rate))
-    )
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:
