@@ -165,7 +165,7 @@ def test_ids_and_scores_that_come_again_in_another_format(run: Run, tmp_path: Pa
 def test_a_store_of_another_format_is_not_read(monitor: Monitor) -> None:
     with sqlite3.connect(monitor.path) as db:
         db.execute("PRAGMA user_version = 4")
-    with pytest.raises(FileError, match="has format 4; this version of calibrant reads format 5"):
+    with pytest.raises(FileError, match="has format 4; this version of calibrant reads format 6"):
         Monitor.open(monitor.path)
 
 

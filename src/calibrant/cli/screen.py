@@ -95,12 +95,6 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     console = Console()
     needed = 2 * len(headings) + 2
     needed += sum(width if keep else min(width, FOLDED) for width, keep in zip(widest, whole, strict=True))
-    if needed > console.width and "name" in headings:  # the id is enough
-        place = list(headings).index("name")
-        left = range(numeric.start - 1, numeric.stop - 1)
-        shorter = [[cell for i, cell in enumerate(row) if i != place] for row in (headings, *rows)]
-        _print_rich(shorter[0], shorter[1:], left)
-        return
     for i, heading in enumerate(text[0]):
         table.add_column(
             Text(heading),
