@@ -222,7 +222,7 @@ def test_labels_come_later_into_the_window_of_the_prediction(tmp_path: Path) -> 
     status = monitor.status()
     first = status.windows[0]
     assert (first.labelled, first.late_labels, first.revised, first.changed_since_test) == (120, 3, 1, True)
-    assert any("3 labels arrived or were corrected after the test" in note for note in first.notes)
+    assert any("corrected after the test, counted but not tested: 3" in note for note in first.notes)
     # The bets were made on what was known then.
     process = start_eprocess(lens="binary").update(cal.Sketch.of(YES[:118], SCORE[:118]))
     assert first.e_value == pytest.approx(process.value, rel=1e-12)
@@ -714,7 +714,7 @@ def test_labels_that_come_before_their_predictions_are_kept(tmp_path: Path, cut:
     assert (told.unknown, again.unknown, again.labelled) == (N - cut, N - cut, 0)
     if cut == 0:
         assert repr(told) == "600 labels: 600 with unknown ids, kept for their predictions"
-        assert early.status().notes == ("600 labels wait for their predictions.",)
+        assert early.status().notes == ("Labels waiting for their predictions: 600.",)
     labels = np.where(np.arange(N) < cut, YES, np.nan)
     done = send(early, slice(0, 600), labels)
     assert (done.added, done.labelled) == (N, N)

@@ -34,7 +34,7 @@ LOOPS = (
     "top_rows_narrow",
 )
 # What the loops call.
-HELPERS = ("minus_logs",)
+HELPERS = ("minus_logs", "row_terms", "add_terms", "precedes", "push", "pop")
 
 _machine_code: dict[str, Any] = {}
 

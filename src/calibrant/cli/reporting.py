@@ -17,7 +17,7 @@ from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..reporting.building import Options, Report, build, read_options
 from ..reporting.comparing import COMPARED, compare_parts
-from ..reporting.forms import Form, form_of
+from ..reporting.forms import form_of
 from ..reporting.measuring import evaluate_cells
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
@@ -38,6 +38,7 @@ from .gate_results import Checked
 from .options import check_replaceable
 from .pairing import pair_rows
 from .screen import clean, print_lines, say
+from .selecting import Draws
 from .source import Source, is_expression
 from .streaming import is_large, not_streamed, read_stream
 
@@ -61,15 +62,27 @@ def run(
         raise ArgumentError(
             "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
         )
-    if tripod is not None and purpose is None:
-        raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
+    if tripod is not None:
+        purpose = "clinical"
     target = out or f"report.{form or 'html'}"
-    shape = _shape(target, form)
+    try:
+        shape = form_of("x.md" if target == "-" else target, form)
+    except ArgumentError as error:
+        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
-    title = options["title"]
-    settings = _settings(files[0], kind, purpose, **options)
+    title, metrics = options.pop("title"), options.pop("metrics")
+    draws, recalibration = Draws.take(options), options.pop("recalibration") and kind is None
+    names = COMPARED if kind is not None and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    settings = read_options(
+        title or f"Calibration of {_name(files[0])}",
+        names,
+        recalibration=recalibration,
+        purpose=purpose,
+        **draws.keywords(),
+        **options,
+    )
     more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
@@ -83,42 +96,6 @@ def run(
     found = build(data, settings, more)
     _write(found, found.text(shape), target, tripod, found.verdict.sentence)
     return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}", [found.verdict.sentence])
-
-
-def _settings(
-    file: str,
-    kind: str | None,
-    purpose: str | None,
-    *,
-    title: str | None,
-    metrics: str,
-    lens: str | None,
-    level: float,
-    resamples: int,
-    seed: int,
-    recalibration: bool,
-    accuracy: float,
-    guarantee: float,
-    outcome: str | None,
-    metadata: dict[str, str],
-) -> Options:
-    """The options of the report, checked."""
-    several = kind is not None
-    names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    return read_options(
-        title or f"Calibration of {_name(file)}",
-        names,
-        lens,
-        level,
-        resamples,
-        seed,
-        recalibration and not several,
-        accuracy,
-        guarantee,
-        outcome,
-        metadata,
-        purpose,
-    )
 
 
 def _read_gates(gates: Gates, source: Source, settings: Options) -> Callable[[Any, Report], list[Checked]]:
@@ -184,13 +161,6 @@ def _measure_gates(
             for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
                 found["adjusted"] = adjusted
     return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
-
-
-def _shape(target: str, form: str | None) -> Form:
-    try:
-        return form_of("x.md" if target == "-" else target, form)
-    except ArgumentError as error:
-        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
 
 
 def _check_files(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
