@@ -604,11 +604,6 @@ class Inference(NamedTuple):
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
-            from ..inference.resampling import given_in_vain
-
-            for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
-                problem = "has no effect without intervals or p-values"
-                raise ArgumentError(word, problem, "use level=0.95 or pass assess=True")
             return None
         least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:

@@ -91,6 +91,10 @@ def sharing() -> Iterator[None]:
 def shared(key: Any, make: Callable[[], Any], size: int = 0) -> Any:
     """What `make` returns, or did return for the same key."""
     store = _shared.get()
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return make()
     return make() if store is None else store.get(key, make, size)
 
 
@@ -157,7 +161,6 @@ def one_view(view: AnyView) -> Drawn:
 class CellSampler:
     """Counts in cells, each represented by its mean score."""
 
-    exact = False
     note = ""
     unit = "as counts per cell"
     rule: BinningRule
@@ -241,7 +244,6 @@ def cells_of(view: View, rule: BinningRule) -> CellSampler:
 class DistinctSampler(CellSampler):
     """Counts per distinct score: the same distribution as row by row, at the cost of one binomial variate per score."""
 
-    exact = True
     unit = "as counts per distinct score"
 
     def __init__(self, view: View) -> None:

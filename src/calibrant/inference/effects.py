@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
 from ..metrics.registry import OWN_TESTS, Metric
 from ..sketches.sketch import Sketch
+from ..util.checks import check_choice
 from ..views.view import View
 from .asymptotic import too_few
 from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, TestInput
@@ -93,13 +94,13 @@ def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[
     return chosen, "the given calibration curve" if isinstance(chosen, warps.function) else repr(chosen)
 
 
-def nodes_of(scores: Any, warp: Warp) -> Nodes:
-    """The distribution of scores: uniform for None, a Beta distribution, or recorded scores."""
+def nodes_of(scores: Any, warp: Warp, cuts: Sequence[float] = ()) -> Nodes:
+    """The distribution of scores: uniform for None, a Beta distribution with pieces between the `cuts`, or recorded scores."""
     if scores is None or isinstance(scores, tuple):
         a, b, *more = _distribution((1, 1) if scores is None else scores)
         if more:
             raise ArgumentError("scores", "must be the two numbers of a Beta distribution", "for example (2, 2)")
-        at = Population(warp, (a, b))._points(NODES, [0.0, 1.0])
+        at = Population(warp, (a, b))._points(NODES, [0.0, *cuts, 1.0])
         order = np.argsort(at.score, kind="stable")
         odds = np.log(at.score) - np.log(at.complement)
         share = at.weight / at.weight.sum()
@@ -144,8 +145,7 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
 
 def plan_of(case: Case, method: str) -> Plan | None:
     """The power formula of a test; None where the power must be simulated."""
-    if method not in ("auto", "analytic", "simulated"):
-        raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
+    check_choice(method, "method", ("auto", "analytic", "simulated"))
     if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
         if method == "analytic":
             raise ArgumentError("method", f"no closed form is known for {case.name}", "use 'simulated'")
@@ -185,11 +185,8 @@ def _linear_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if seen <= SLIGHT * math.sqrt(v0):
-            raise UndefinedMetricError(
-                case.name,
-                f"has no power against this deviation ({case.alternative})",
-                "use ecce_mad",
-            )
+            problem = f"has no power against this deviation ({case.alternative})"
+            raise UndefinedMetricError(case.name, problem, "use ecce_mad")
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
 
     return Plan(found, rows)

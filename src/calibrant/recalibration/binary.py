@@ -276,7 +276,7 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
         events = view.mean(view.outcome) * size
         high, low = (events + 1) / (events + 2), 1 / (size - events + 2)
         smoothed = np.where(view.raw_outcome > 0, high, low)
-        return curves.smoothed_logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
+        return curves.logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
 
 
 def likeliest(curve: Callable[[View], Found], view: View) -> Found:
