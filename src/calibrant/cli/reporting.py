@@ -15,10 +15,11 @@ from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..reporting.building import Options, Report, build, read_options
+from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_parts
 from ..reporting.forms import Form, form_of
 from ..reporting.measuring import evaluate_cells
+from ..reporting.settings import Settings
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
@@ -68,14 +69,13 @@ def run(
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
-    title = options["title"]
     settings = _settings(files[0], kind, purpose, **options)
     more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
         parts = _parts(files, calibrator, source, kind, id_column)
         more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-        several = compare_parts(parts, settings, kind, given_title=title, more=more)
+        several = compare_parts(parts, settings, kind, more)
         _write(several, several.text(shape), target, tripod, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
@@ -101,27 +101,27 @@ def _settings(
     guarantee: float,
     outcome: str | None,
     metadata: dict[str, str],
-) -> Options:
+) -> Settings:
     """The options of the report, checked."""
     several = kind is not None
     names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    return read_options(
-        title or f"Calibration of {_name(file)}",
-        names,
-        lens,
-        level,
-        resamples,
-        seed,
-        recalibration and not several,
-        accuracy,
-        guarantee,
-        outcome,
-        metadata,
-        purpose,
+    return Settings(
+        title=title if several else title or f"Calibration of {_name(file)}",
+        metrics=names,
+        lens=lens,
+        level=level,
+        n_resamples=resamples,
+        seed=seed,
+        recalibration=recalibration and not several,
+        accuracy=accuracy,
+        guarantee=guarantee,
+        outcome=outcome,
+        metadata=metadata,
+        purpose=purpose,
     )
 
 
-def _read_gates(gates: Gates, source: Source, settings: Options) -> Callable[[Any, Report], list[Checked]]:
+def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:
     """A function that checks the gates, on metrics and on the table of a validation study, for data and their report."""
     study = [name for name in ROWS if name not in HEADER] if settings.purpose is not None else []
     conditions = metric_conditions(gates, study)
@@ -158,7 +158,7 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
 def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
-    settings: Options,
+    settings: Settings,
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
