@@ -106,7 +106,7 @@ class ScoreHistogram(Diagram):
         counted = (self.positive, self.negative)
         heights = (self.positive_share, self.negative_share) if show == "shares" else counted
         later = bool(drawn(ax, "outline"))
-        looks = series_of(ax, {"linestyle": "-", **style}, outcome_words(self.lens))
+        looks = series_of(ax, {"linestyle": "-", **style}, outcome_names(self.lens))
         for look, counts, shown, hatch in zip(looks, counted, heights, ("", "////"), strict=True):
             if not counts.any():
                 continue
@@ -130,7 +130,7 @@ def _shares(values: Floats) -> Floats:
     return values / total if total > 0 else np.full(len(values), np.nan)
 
 
-def outcome_words(lens: str) -> tuple[str, str]:
+def outcome_names(lens: str) -> tuple[str, str]:
     """Names of the two outcomes of a lens."""
     name, _, detail = plain(lens).partition(":")
     if name in ("top_label", "rank", "within_top"):

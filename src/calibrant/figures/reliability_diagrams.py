@@ -25,7 +25,7 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
-from .drawing import draw_reliability
+from .drawing import DrawOptions, draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import find_metric, metric_label
 from .styling import LINES, plots
@@ -242,9 +242,8 @@ class ReliabilityDiagram(Diagram):
         sides : bool, default True
             Whether to label the two sides of the diagonal.
         """
-        return draw_reliability(
-            self, ax, counts=counts, labels=labels, scale=scale, legend=legend, sides=sides, style=style
-        )
+        options = DrawOptions(counts=counts, labels=labels, scale=scale, legend=legend, sides=sides)
+        return draw_reliability(self, ax, options, style)
 
 
 def how_words(how: str, level: float | None) -> str:

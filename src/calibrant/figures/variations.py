@@ -30,8 +30,9 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, corner_words, finish, legend, square, vector_view, whole_markers
+from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view, whole_markers
 from .canvas import new_ax, tones_of
+from .models import legend_above
 from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ class VariationDiagram(Diagram):
         finish(ax, f"predicted {word}", f"observed {word}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
         above, below = sides[::-1] if self.variation == "confidence" else sides
-        corner_words(ax, above, below)
+        corner_texts(ax, above, below)
         _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
-        legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
+        legend_above(ax, lines=0)
         return ax
 
 
@@ -247,7 +248,7 @@ class UceDiagram(Diagram):
         calibrated: dict[str, Any] = {"color": tones_of(ax).ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
         _weighted_points(ax, look, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
-        legend(ax, "upper left")
+        legend_above(ax, lines=0)
         return ax
 
 
