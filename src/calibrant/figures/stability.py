@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells, is_default
-from ..binning.partition import KDTree, auto_binning, cells_of
+from ..binning.parse import is_default
+from ..binning.partition import Auto, KDTree, cells_of, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
@@ -599,10 +599,10 @@ class Cells(NamedTuple):
 
 def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> Cells:
     """The cells of a metric with these options."""
-    settings = {**metric.options, **options}
+    settings = metric.arguments(options)
     sizes: list[Floats] = []
     name = sha256()
-    if "bins" in settings and "binning" in settings:
+    if "rule" in settings:
         for view in metric.views(source, **({} if lens is None else {"lens": lens})):
             cell = _cell_of_rows(view, metric, settings)
             if cell is None:
@@ -619,15 +619,15 @@ def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any)
 
 def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
     """Cell of each row, numbered by first occurrence, so that equal partitions have equal numbers."""
-    binning = settings["binning"]
+    rule = settings["rule"]
     try:
         if metric.takes == "View" and isinstance(view, View):
-            cell, _ = bin_cells(view, binning, settings["bins"])
+            cell, _ = rule.cells(view)
         else:
             vector = view.as_vector() if isinstance(view, View) else view
-            if isinstance(binning, str) and binning == "auto":
-                binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
-            cell, _ = cells_of(vector, binning, settings["bins"])
+            if isinstance(rule, Auto):
+                rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
+            cell, _ = cells_of(vector, rule)
     except ArgumentError:  # the bins are not those of the score
         return None
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
