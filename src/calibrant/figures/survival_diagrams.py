@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
+from ..binning.rules import EqualMass, check_bins
 from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
 from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
@@ -319,7 +319,7 @@ def survival_diagram(
 def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
     """The observed risk of each group of similar risk, with the censoring of this group."""
     follow_up = found.follow_up
-    cells, count = bin_cells(View(risk, np.zeros(len(risk), np.uint8)), "equal_mass", bins)
+    cells, count = EqualMass(check_bins(bins)).cells(View(risk, np.zeros(len(risk), np.uint8)))
     groups = []
     for cell in range(count):
         rows = np.flatnonzero((cells == cell) & (follow_up.weight > 0))
