@@ -74,14 +74,14 @@ def run(
         check_writable(target)
         check_replaceable("--out", target, "a document")
     title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
-    several = kind is not None
-    names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    is_comparison = kind is not None
+    names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
     settings = Settings(
-        title=title if several else title or f"Calibration of {_name(files[0])}",
+        title=title if is_comparison else title or f"Calibration of {_name(files[0])}",
         metrics=names,
         n_resamples=draws.resamples,
         seed=draws.seed,
-        recalibration=options.pop("recalibration") and not several,
+        recalibration=options.pop("recalibration") and not is_comparison,
         purpose=purpose,
         **options,
     )

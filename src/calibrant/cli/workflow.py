@@ -181,7 +181,7 @@ def run(
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
-    target = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
+    target: dict[str, Any] = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
     target["guarantee"] = check_fraction(options["guarantee"], "--guarantee")
     _check_files(validation, test, out)
     outcome, described = options["outcome"], {name: options[name] for name in ("outcome", "metadata")}
