@@ -461,7 +461,7 @@ def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iter
         if m.takes == "View" and m.sketch:
             with suppress(CalibrantError):  # which the metric reports
                 for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
-                    m.fill_views(views[sketch.lens], m.options | {name: own[name] for name in own if name != "lens"})
+                    m.fill_views(views[sketch.lens], m.arguments(own))
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:

@@ -175,7 +175,7 @@ def too_few(expected: Floats) -> str:
 
 def _few_in_bins(asked: TestInput) -> str:
     view = asked.view
-    table = bin_table(view, asked.options["binning"], asked.options["bins"])
+    table = bin_table(view, asked.options["rule"])
     rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
     score = table.mean_score[~table.empty]
     return too_few(np.concatenate([rows * score, rows * (1 - score)]))
@@ -183,7 +183,7 @@ def _few_in_bins(asked: TestInput) -> str:
 
 def _chi_square_of_bins(asked: TestInput, used_up: int) -> TestOutcome:
     options = asked.options
-    _, variance = group_moments(asked.view, options["binning"], options["bins"], options["variance"])
+    _, variance = group_moments(asked.view, options["rule"], options["variance"])
     if math.isinf(asked.statistic):
         return TestOutcome(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
     return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)

@@ -8,7 +8,7 @@ used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import several_bins
 from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
@@ -331,14 +330,13 @@ def _asked_bins(plans: list[Plan]) -> tuple[list[int], Floats]:
     """The requested numbers of bins and edges."""
     numbers, edges = [1], np.zeros(0)
     for metric, options in plans:
-        bins = options.get("bins", metric.options.get("bins"))
-        several = several_bins(bins) if bins is not None else None
-        if isinstance(bins, (int, np.integer)):
-            numbers.append(max(1, int(bins)))
-        elif several is not None:
-            numbers += several
-        elif bins is not None and not isinstance(bins, str):
-            edges = np.union1d(edges, edge_values(bins))
+        for arguments in metric.averaged(metric.arguments(options)):
+            rule = arguments.get("rule", arguments.get("bins"))
+            bins = rule.edges if isinstance(rule, Edges) else getattr(rule, "bins", rule)
+            if isinstance(bins, (int, np.integer)):
+                numbers.append(max(1, int(bins)))
+            elif isinstance(bins, (Sequence, np.ndarray)):
+                edges = np.union1d(edges, edge_values(bins))
     return numbers, edges
 
 

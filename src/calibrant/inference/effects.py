@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
@@ -251,10 +250,10 @@ class _Bins:
 
 def _bins_of(case: Case) -> _Bins:
     assert case.metric is not None
-    at, options = case.at, {**case.metric.options, **case.options}
+    at, options = case.at, case.metric.arguments(case.options)
     whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
     view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
-    cell, count = bin_cells(view, options["binning"], options["bins"])
+    cell, count = options["rule"].cells(view)
     share, score, gap, exact = (
         np.bincount(cell, at.share * part, count).astype(np.float64)
         for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
@@ -286,9 +285,7 @@ def simulates_at(case: Case, n: int) -> bool:
     counts = np.full(rows, max(1, n // rows)) if n > rows else None
     view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
     views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
-    keywords = {keyword: value for keyword, value in case.options.items() if keyword != "lens"}
-    options = {**case.metric.options, **keywords}
-    asked = TestInput(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    asked = TestInput(case.metric, case.metric.arguments(case.options), views, 0.0, case.alpha, case.alternative, 1, 0)
     own = default_test(case.metric.id)
     return own is None or case.alternative not in own.sides or bool(own.off(asked))
 

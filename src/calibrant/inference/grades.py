@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
+from ..binning.rules import EqualMass, check_bins
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
@@ -417,7 +418,7 @@ class _Table:
 
     def __init__(self, view: VectorView, reference: int, bins: Any) -> None:
         block = view.block(0, view.n)
-        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), "equal_mass", bins)
+        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), EqualMass(check_bins(bins)))
         full = np.bincount(cell, minlength=count) > 0
         self.cell, self.count = (np.cumsum(full) - 1)[cell], int(full.sum())
         self.probs, self.weights = block.probs, view.weights

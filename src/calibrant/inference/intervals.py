@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
+from ..binning.parse import Bins, binning_rule
 from ..binning.table import binomial_interval
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
@@ -269,9 +269,8 @@ def interval(
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     refuse_options_of_rows(chosen, options)
-    metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
-    own = own_intervals(chosen, {**chosen.options, **metric_keywords})
+    own = own_intervals(chosen, chosen.arguments(options))
     value = value_of(chosen, views, value_options(options))
     view = views[0]
     if not math.isfinite(value):
@@ -279,7 +278,7 @@ def interval(
     n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
     free = cluster is False and stratify is False
-    asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
+    asked = Asked(chosen, cast(View, view), chosen.arguments(options), value, level)
     if cluster and not stratify and method in own:
         rows: Any = view.rows
         clusters_of(rows)
@@ -287,7 +286,7 @@ def interval(
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if value >= ends[0] else BELOW_ZERO]
+        notes = [few, _in_one_bin(chosen, view, asked.options), "" if value >= ends[0] else BELOW_ZERO]
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
@@ -325,7 +324,7 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
     own = own_intervals(metric, options) if single and isinstance(view, View) else {}
     rows = None
     if single and clusters is None:
-        rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options})
+        rows = metric.rows_of(view, options)
     if method == "auto" and value == 0 and "exact" in own and not view.has_real_weights:
         return "exact", own["exact"](asked)  # the same as the inverse, which is infinite
     if method in ("auto", "asymptotic") and own:
@@ -341,7 +340,7 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
             raise UndefinedMetricError(metric.id, "has no standard error with one row")
         if method == "normal":
             return method, _normal(metric, view, rows, value, level)
-        more = surprise_of(metric, view, {keyword: options[keyword] for keyword in metric.options})
+        more = surprise_of(metric, view, options)
         low, high = gamma_limits(moments_of(view, rows, value), level, more)
         return method, (max(low, metric.range[0]), min(high, metric.range[1]))
     if method in CLOSED_FORM:
@@ -396,11 +395,11 @@ def _few(views: list[Any], method: str) -> str:
     return FEW_FOR.format(f"{rarer:g}", needed, method)
 
 
-def _in_one_bin(metric: Metric, view: Any, metric_keywords: dict[str, Any]) -> str:
+def _in_one_bin(metric: Metric, view: Any, options: dict[str, Any]) -> str:
     """A note where most rows share one bin of equal width."""
     if metric.id not in ("t_cal", "l2ce_interval") or not isinstance(view, View):
         return ""
-    cell, count = bin_cells(view, EQUAL_WIDTH, _bins_of(view, {**metric.options, **metric_keywords}))
+    cell, count = binning_rule(_bins_of(view, options)).cells(view)
     share = float(np.bincount(cell, view.weights, count).max()) / view.total
     return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
 

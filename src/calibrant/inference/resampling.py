@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import has_levels
+from ..binning.rules import Levels
 from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
@@ -331,7 +331,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: b
     if exact or not may_count:
         return rows
     most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
-    if any(has_levels(keywords) for _, keywords in metrics):
+    if any(isinstance(metric.arguments(keywords).get("rule"), Levels) for metric, keywords in metrics):
         return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):

@@ -365,8 +365,7 @@ def _asked(
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     value = value_of(metric, views, value_options(options))
     side = alternative or usual_side(metric)
-    own = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-    return TestInput(metric, own, views, value, alpha, side, n_resamples, seed)
+    return TestInput(metric, metric.arguments(options), views, value, alpha, side, n_resamples, seed)
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:
