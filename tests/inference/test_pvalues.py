@@ -113,7 +113,7 @@ def test_a_few_outcomes_without_a_value_are_left_out() -> None:
     mixed = (hits > 0) & (hits < 6)
     metric: Any = BothKinds()
     asked = metric_tests.TestInput(metric, {}, [], 4 / 6, 0.05, "greater", 5, 0)
-    found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)))
+    found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)), {})
     assert len(null) == 62
     assert found.pvalue == pytest.approx(chance[mixed & (hits >= 4)].sum() / chance[mixed].sum())
     assert (
