@@ -360,15 +360,9 @@ def stability_diagram(
     """
     chosen = find_metric(metric)
     check_options(stability_diagram, options, chosen)
-    check_fraction(level, "level")
-    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
-    _check_tolerance(tolerance, n_resamples)
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
-    if isinstance(source, VectorView) and n_resamples:
-        raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    if lens is not None and not isinstance(source, Predictions):
-        raise ArgumentError("lens", "is determined by the view", "drop lens")
+    _check(source, lens, over, tolerance, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     whole = np.array([_value(chosen, views, plan) for plan in plans])
@@ -388,18 +382,16 @@ def stability_diagram(
         cells = [_cells_of(chosen, views, plan) for plan in plans]
         sizes[:], kinds = [each.sizes for each in cells], _kinds(whole, sample, cells)
         null = resamples.simulated_once(kinds)
-        value, (_, spread, _, _) = whole, _summary(sample, level)
-        half = two_sided_quantile(level) * spread
-        low = np.maximum(whole - half, np.minimum(whole, chosen.range[0]))
-        high = np.minimum(whole + half, np.maximum(whole, chosen.range[1]))
+        value = whole
+        spread, low, high = _normal_interval(whole, sample, level, chosen.range)
     region, plateau = _stable(value, low, high, tolerance, kinds)
     by_chance, _, chance_low, chance_high = _summary(null, level)
-    columns = (value, spread, low, high, by_chance, chance_low, chance_high, *sizes.T)
     return StabilityDiagram(
-        metric=chosen.id,
-        over=over,
-        values=settings,
-        **dict(zip(COLUMNS, columns, strict=True)),
+        chosen.id,
+        over,
+        settings,
+        *(value, spread, low, high, by_chance, chance_low, chance_high),
+        *sizes.T,
         same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,
@@ -430,7 +422,13 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
     return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
 
 
-def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
+def _check(source: Source, lens: Any, over: str, tolerance: Any, level: Any, n_resamples: Any) -> None:
+    check_fraction(level, "level")
+    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
+    if isinstance(source, VectorView) and n_resamples:
+        raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
+    if lens is not None and not isinstance(source, Predictions):
+        raise ArgumentError("lens", "is determined by the view", "drop lens")
     if tolerance == "interval":
         if n_resamples < 2:
             raise ArgumentError(
@@ -454,6 +452,16 @@ def _summary(sample: Floats, level: float) -> tuple[Floats, Floats, Floats, Floa
     mean, spread = np.nanmean(kept, axis=0), np.nanstd(kept, axis=0, ddof=1)
     mean, spread, low, high = (np.where(enough, values, np.nan) for values in (mean, spread, low, high))
     return mean, spread, low, high
+
+
+def _normal_interval(
+    value: Floats, sample: Floats, level: float, limits: tuple[float, float]
+) -> tuple[Floats, Floats, Floats]:
+    """Standard deviation over resamples, and the ends of the interval, inside the range of the metric."""
+    spread = _summary(sample, level)[1]
+    half = two_sided_quantile(level) * spread
+    low = np.maximum(value - half, np.minimum(value, limits[0]))
+    return spread, low, np.minimum(value + half, np.maximum(value, limits[1]))
 
 
 def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:

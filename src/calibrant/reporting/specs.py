@@ -277,17 +277,8 @@ def still(spec: Spec) -> str:
     """Return a chart of the page as an image of a fixed width; several sides have their legend beside it."""
     more = spec.get("usermeta", {})
     if more.get("overlaid"):
-        spec = {**spec, "layer": [_without_legend(part) for part in spec["layer"]]}
+        spec = {**spec, "config": {**spec["config"], "legend": {"disable": True}}}
     return image_of({**spec, "width": more.get("width", WIDTH)})
-
-
-def _without_legend(part: Spec) -> Spec:
-    encoding = part["encoding"]
-    return (
-        {**part, "encoding": encoding | {"color": {**encoding["color"], "legend": None}}}
-        if "color" in encoding
-        else part
-    )
 
 
 def image_of(spec: Spec) -> str:
