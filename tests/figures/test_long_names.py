@@ -14,7 +14,7 @@ from tests.calling import call
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-from calibrant.figures.labels import entry, shortened, width_of, wrapped
+from calibrant.figures.labels import shortened, width_of, wrapped
 
 from .pictures import assert_readable, heights, png_of
 
@@ -52,13 +52,6 @@ def test_names_of_models_leave_the_ax_its_room(draw: Any, letters: int) -> None:
     assert page.x0 <= box.x0
     assert box.x1 <= page.x1
     assert box.y1 <= page.y1
-
-
-def test_values_stand_on_a_line_of_their_own_where_a_name_is_long() -> None:
-    short, long = (text.get_text() for text in murphy({"a": P, WORDS[:40]: Q}).get_legend().get_texts())
-    assert short.startswith("a (brier of top_label 0.")
-    assert long.splitlines()[-1].startswith("(brier of top_label 0.")
-    assert " ".join(long.splitlines()[:-1]) == WORDS[:40]
 
 
 def test_a_figure_that_was_given_keeps_its_size_and_ours_grows() -> None:
@@ -159,5 +152,3 @@ def test_words_are_cut_between_words_and_shortened_in_the_middle() -> None:
     assert cut.startswith("temp")
     assert cut.endswith("layers"[-4:])
     assert shortened("short", 1.0, 7) == "short"
-    assert entry("name (a 1, b 2)", 0.6, 7) == "name\n(a 1, b 2)"
-    assert entry("name alone, quite long", 0.6, 7).replace("\n", " ") == "name alone, quite long"

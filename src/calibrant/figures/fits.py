@@ -15,6 +15,7 @@ from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
 from ..inference.replicates import Bounds
+from ..input.convert import is_number
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
 from ..util.results import Result
@@ -104,9 +105,7 @@ def smooth_curve(
 def _width(view: View, bandwidth: float | None) -> float:
     if bandwidth is None:
         return max(float(smece(view)), 10 * NARROWEST)
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, (int, float, np.floating)):
-        raise ArgumentError("bandwidth", f"must be None or a number from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
-    if not 10 * NARROWEST <= bandwidth <= 1:
+    if not is_number(bandwidth) or not 10 * NARROWEST <= bandwidth <= 1:
         raise ArgumentError("bandwidth", f"must lie from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
     return float(bandwidth)
 

@@ -80,20 +80,6 @@ def shortened(text: str, inches: float, size: float) -> str:
     return found.replace(DOLLAR, ESCAPED)
 
 
-def entry(label: str, inches: float, size: float) -> str:
-    """An entry of a legend: in one line if it fits, else the name first and the values on further lines."""
-    if width_of(label, size) <= inches:
-        return label
-    name, opened, facts = label.rpartition(" (")
-    if not opened or not label.endswith(")"):
-        return wrapped(label, inches, size)
-    whole = [fact.replace(" ", "\u00a0") for fact in f"({facts}".split(", ")]
-    if max(width_of(fact, size) for fact in whole) < inches:
-        facts = ", ".join(whole)[1:]
-    below = wrapped(f"({facts}", inches, size).replace("\u00a0", " ")
-    return f"{wrapped(name, inches, size)}\n{below}"
-
-
 def taken_by_ticks(ax: Axes, size: float) -> float:
     """Width in inches of names beside axes, beyond that of numbers."""
     from matplotlib.ticker import FixedLocator

@@ -162,7 +162,11 @@ def _fitted(sides: list[PageSide], focus: int, max_bytes: int) -> tuple[list[Pag
     for side in sides:
         if side.whole:
             keys = [key for key in keys if key in {_key(series) for series in side.series}]
-    sides = [_with_lenses(side, keys) for side in sides]
+    series = [{_key(each): each for each in side.series} for side in sides]
+    sides = [
+        replace(side, series=tuple(own[key] for key in keys if key in own))
+        for side, own in zip(sides, series, strict=True)
+    ]
     for step in (1, COARSER):
         found = (
             sides if step == 1 else [replace(s, series=tuple(_coarser(each, step) for each in s.series)) for s in sides]
@@ -182,11 +186,6 @@ def _fitted(sides: list[PageSide], focus: int, max_bytes: int) -> tuple[list[Pag
     missed = [series.name for place, series in enumerate(found[focus].series) if place not in held]
     kept = [replace(s, series=tuple(each for place, each in enumerate(s.series) if place in held)) for s in found]
     return kept, CELLS // COARSER, named_left_out("class", missed)
-
-
-def _with_lenses(side: PageSide, keys: list[tuple[str, str]]) -> PageSide:
-    held = {_key(series): series for series in side.series}
-    return replace(side, series=tuple(held[key] for key in keys if key in held))
 
 
 def _size(series: Series) -> int:

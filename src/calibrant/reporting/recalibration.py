@@ -130,15 +130,12 @@ def calibrators_of(found: Recalibration, folds: int, share: float | None = None)
     )
 
 
-def _weighed(p: Predictions) -> dict[str, Any]:
-    return {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-
-
 def _left(held: Any, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
     """Return the held-out error before and after the chosen calibrator, given its held-out probabilities, and the p-value of the remaining error."""
     assert p.labels is not None
-    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
-    mapped = Predictions.derived(p.labels, held, **_weighed(p))
+    weights: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
+    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **weights)
+    mapped = Predictions.derived(p.labels, held, **weights)
     try:
         before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)
     except CalibrantError:

@@ -217,10 +217,13 @@ def _filled(
 ) -> dict[str, str]:
     """Return the text of each item that the results answer."""
     event, n, events = outcome or "the outcome", summary.n, summary.events
+    complete = "Every row of the analysis has an outcome and a predicted risk"
     found = {
         "2": f"Draft of the results: {_results(summary, event)}",
         "10": f"{n:,} patients with {events:,.6g} events were available.",
-        "11": _missing(summary),
+        "11": f"{complete}; {summary.dropped}."
+        if summary.dropped
+        else f"{complete}: calibrant drops and imputes none.",
         "12e": _measures(summary),
         "12f": updated or "No updating is part of these results.",
         "18f": f"Analysis with calibrant {__version__}{f', {date}' if date else ''}.",
@@ -240,11 +243,6 @@ def _filled(
     if few:
         found["26"] = f"Sample size: {few[0]}."
     return found
-
-
-def _missing(summary: ClinicalSummary) -> str:
-    complete = "Every row of the analysis has an outcome and a predicted risk"
-    return f"{complete}; {summary.dropped}." if summary.dropped else f"{complete}: calibrant drops and imputes none."
 
 
 def _with_interval(row: ClinicalRow, level: float) -> str:
