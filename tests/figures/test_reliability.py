@@ -349,7 +349,7 @@ def test_results_are_plain_and_readable() -> None:
             cal.errors.ArgumentError,
             "uncertainty: must be 'auto', 'clopper_pearson', 'jeffreys', 'wilson', 'standard_error', 'bootstrap', 'consistency', 'band' or None; got 'magic'",
         ),
-        ({"interval": 95}, cal.errors.ArgumentError, "interval: must lie between 0 and 1; got 95"),
+        ({"level": 95}, cal.errors.ArgumentError, "level: must lie between 0 and 1; got 95"),
         (
             {"lens": "classwise"},
             cal.errors.LensError,

@@ -588,8 +588,8 @@ def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error", "says"),
     [
-        ({"interval": 2}, ArgumentError, "interval"),
-        ({"interval": "x"}, ArgumentError, "interval"),
+        ({"level": 2}, ArgumentError, "level"),
+        ({"level": "x"}, ArgumentError, "level"),
         ({"n_resamples": 20}, ArgumentError, "n_resamples"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy"),
         ({"guarantee": 0}, ArgumentError, "guarantee"),

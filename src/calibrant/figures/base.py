@@ -46,6 +46,10 @@ FIGURE_PARAMETERS = {
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.""",
     ),
+    "min_rows": (
+        "int, optional",
+        "Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.",
+    ),
     "kind": (
         '{"line", "bars", "roof", "smooth", "corp"}, default "line"',
         """Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
+from ..binning.parse import Bins, bin_table, binning_rule
 from ..binning.table import BinTable
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
@@ -181,5 +181,5 @@ def score_histogram(
     ([1.0, 2.0], [1.0, 0.0])
     """
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    table = bin_table(view, EQUAL_WIDTH, bins)
+    table = bin_table(view, binning_rule(bins))
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

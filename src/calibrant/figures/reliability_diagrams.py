@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
+from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
@@ -81,8 +82,8 @@ class ReliabilityDiagram(Diagram):
         Values of the requested metrics by identifier.
     view : View, optional
         The scores and outcomes.
-    cut : tuple
-        The arguments `binning` and `bins`.
+    rule : binning rule, default EqualWidth(15)
+        Rule of the bins.
 
     See Also
     --------
@@ -101,7 +102,7 @@ class ReliabilityDiagram(Diagram):
     decomposition: Decomposition | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     view: View | None = field(default=None, repr=False, compare=False)
-    cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
+    rule: BinningRule = field(default=EqualWidth(15), repr=False, compare=False)
 
     @property
     def mean_score(self) -> Floats:
@@ -156,7 +157,7 @@ class ReliabilityDiagram(Diagram):
             raise UndefinedMetricError(
                 chosen.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
             )
-        return metric_value(chosen, self.view, *self.cut)
+        return metric_value(chosen, self.view, self.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagram as plain values and lists.
@@ -252,11 +253,11 @@ def how_words(how: str, level: float | None) -> str:
     return f"{100 * level:g}% {HOW_WORDS[how]}"
 
 
-def metric_value(metric: Metric, view: View, binning: Binning, bins: Bins) -> float:
+def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
     """The metric of a view, with the bins of the diagram if the metric has the same defaults."""
     options = metric.options
     same = options.get("bins") == 15 and options.get("binning") == "equal_width"
-    return float(metric(view, binning=binning, bins=bins) if same else metric(view))
+    return float(metric(view, binning=rule) if same else metric(view))
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -266,6 +267,7 @@ def reliability_diagram(
     *,
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
+    min_rows: int | None = None,
     lens: str | Lens = "auto",
     where: Any = None,
     kind: Kind = "line",
@@ -289,6 +291,7 @@ def reliability_diagram(
     y_prob
     bins
     binning
+    min_rows
     lens
     where
     kind
@@ -347,8 +350,9 @@ def reliability_diagram(
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
-    hint_at_edges(view, binning, bins)
-    table = bin_table(view, binning, bins)
+    rule = binning_rule(bins, binning, min_rows)
+    hint_at_edges(view, rule)
+    table = bin_table(view, rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
     curve = parts = None
@@ -359,7 +363,7 @@ def reliability_diagram(
         curve = corp_curve(view, how, **draws)
         parts = decompose(view, method="corp")
     elif how is not None and band is None:
-        bounds = bin_bounds(view, table, binning, bins, how, **draws)
+        bounds = bin_bounds(view, table, rule, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
     return ReliabilityDiagram(
@@ -372,9 +376,9 @@ def reliability_diagram(
         curve,
         band,
         parts,
-        {metric.id: metric_value(metric, view, binning, bins) for metric in map(find_metric, metrics)},
+        {metric.id: metric_value(metric, view, rule) for metric in map(find_metric, metrics)},
         view,
-        (binning, bins),
+        rule,
     )
 
 

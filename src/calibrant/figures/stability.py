@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells, is_default
-from ..binning.partition import KDTree, auto_binning, cells_of
+from ..binning.parse import is_default
+from ..binning.partition import Auto, KDTree, cells_of, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
@@ -582,8 +582,8 @@ NO_CELLS = Cells((np.nan, np.nan, np.nan, np.nan), b"")
 
 def _cells_of(metric: Metric, views: Sequence[AnyView], options: dict[str, Any]) -> Cells:
     """Cells of the rows of all views; none where the metric has none."""
-    settings = {**metric.options, **options}
-    if "bins" not in settings or "binning" not in settings:
+    settings = metric.arguments(options)
+    if "rule" not in settings:
         return NO_CELLS
     sizes: list[Floats] = []
     name = sha256()
@@ -600,15 +600,15 @@ def _cells_of(metric: Metric, views: Sequence[AnyView], options: dict[str, Any])
 
 def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
     """Cell of each row, numbered by first occurrence, so that equal partitions have equal numbers."""
-    binning = settings["binning"]
+    rule = settings["rule"]
     try:
         if metric.takes == "View" and isinstance(view, View):
-            cell, _ = bin_cells(view, binning, settings["bins"])
+            cell, _ = rule.cells(view)
         else:
             vector = view.as_vector() if isinstance(view, View) else view
-            if isinstance(binning, str) and binning == "auto":
-                binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
-            cell, _ = cells_of(vector, binning, settings["bins"])
+            if isinstance(rule, Auto):
+                rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
+            cell, _ = cells_of(vector, rule)
     except ArgumentError:  # the bins are not those of the score
         return None
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)

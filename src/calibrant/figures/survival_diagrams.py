@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
-from ..clinical.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
-from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
+from ..binning.rules import EqualMass, check_bins
+from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
+from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
 from ..inference.replicates import Replicates
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
 from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square, whole_markers
 from .canvas import PAPER_WIDTH, new_ax, tones_of
@@ -183,7 +183,7 @@ class SurvivalDiagram(Diagram):
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
 
 
-@documents_keywords(table=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=parameters_of(survival_summary))
 def survival_diagram(
     y_prob: Any,
     *,
@@ -282,7 +282,8 @@ def survival_diagram(
     check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
     found, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(found, risk)
     used = risk[found.weight > 0]
@@ -318,7 +319,7 @@ def survival_diagram(
 def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
     """The observed risk of each group of similar risk, with the censoring of this group."""
     follow_up = found.follow_up
-    cells, count = bin_cells(View(risk, np.zeros(len(risk), np.uint8)), "equal_mass", bins)
+    cells, count = EqualMass(check_bins(bins)).cells(View(risk, np.zeros(len(risk), np.uint8)))
     groups = []
     for cell in range(count):
         rows = np.flatnonzero((cells == cell) & (follow_up.weight > 0))
