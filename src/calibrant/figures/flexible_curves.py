@@ -501,12 +501,15 @@ def _refit(
     return fit
 
 
-def _estimates(view: View, level: float) -> list[Estimate]:
+def _estimates(view: View, level: float) -> tuple[Estimate, Estimate, Estimate]:
     """Calibration intercept at slope 1, calibration slope and C, as in `clinical.summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
     closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
-    return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
+    intercept, slope, c_statistic = (
+        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")
+    )
+    return intercept, slope, c_statistic
 
 
 def _distribution(view: View, end: float) -> RiskDistribution:

@@ -245,7 +245,8 @@ def _interval_errors(
         rate = part.mean(part.raw_outcome)
         outside = float(_outside(np.array([rate]), start, end)[0])
         lines.append((float(rows[held].sum()), part.mean(part.score), rate, outside, _value(metric, part, options)))
-    return IntervalErrors(name, *np.array(lines).T, _value(metric, view, options))
+    count, mean_score, rates, outsides, errors = np.array(lines).T
+    return IntervalErrors(name, count, mean_score, rates, outsides, errors, _value(metric, view, options))
 
 
 def _value(metric: Metric, view: View, options: dict[str, Any]) -> float:

@@ -379,19 +379,19 @@ def stability_diagram(
         value, spread, low, high = _summary(sample, level)
     else:
         sample = resamples.values("rows")
-        cells = [_cells_of(chosen, views, plan) for plan in plans]
-        sizes[:], kinds = [each.sizes for each in cells], _kinds(whole, sample, cells)
+        partitions = [_cells_of(chosen, views, plan) for plan in plans]
+        sizes[:], kinds = [each.sizes for each in partitions], _kinds(whole, sample, partitions)
         null = resamples.simulated_once(kinds)
         value = whole
         spread, low, high = _normal_interval(whole, sample, level, chosen.range)
     region, plateau = _stable(value, low, high, tolerance, kinds)
     by_chance, _, chance_low, chance_high = _summary(null, level)
+    cells, least, middle, most = sizes.T
     return StabilityDiagram(
         chosen.id,
         over,
         settings,
-        *(value, spread, low, high, by_chance, chance_low, chance_high),
-        *sizes.T,
+        *(value, spread, low, high, by_chance, chance_low, chance_high, cells, least, middle, most),
         same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,

@@ -277,8 +277,15 @@ def still(spec: Spec) -> str:
     """Return a chart of the page as an image of a fixed width; several sides have their legend beside it."""
     more = spec.get("usermeta", {})
     if more.get("overlaid"):
-        spec = {**spec, "config": {**spec["config"], "legend": {"disable": True}}}
+        spec = {**spec, "layer": [_without_legend(part) for part in spec["layer"]]}
     return image_of({**spec, "width": more.get("width", WIDTH)})
+
+
+def _without_legend(part: Spec) -> Spec:
+    encoding = part["encoding"]
+    if "color" not in encoding:
+        return part
+    return {**part, "encoding": {**encoding, "color": {**encoding["color"], "legend": None}}}
 
 
 def image_of(spec: Spec) -> str:
