@@ -257,8 +257,8 @@ class _Room:
                 else:
                     bottom = max(bottom, min(depth, place.y0 + place.height / 2))
         high = place.y1 - bottom
-        words = self.inches * ax.figure.dpi / ax.figure.bbox.height
-        high = max(high - words, high / 2) / (1 + self.above)
+        text_height = self.inches * ax.figure.dpi / ax.figure.bbox.height
+        high = max(high - text_height, high / 2) / (1 + self.above)
         return Bbox.from_extents(left, bottom, place.x1, bottom + high)
 
 

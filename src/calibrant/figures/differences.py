@@ -172,9 +172,9 @@ def _thinned(path: Floats) -> NDArray[np.intp]:
 def _short(score: float) -> str:
     """A score with two digits, or more to distinguish it from 0 and 1."""
     for digits in (2, 3, 4):
-        word = f"{score:.{digits}f}"
-        if (score > 0) == (float(word) > 0) and (score < 1) == (float(word) < 1):
-            return word.rstrip("0").rstrip(".")
+        text = f"{score:.{digits}f}"
+        if (score > 0) == (float(text) > 0) and (score < 1) == (float(text) < 1):
+            return text.rstrip("0").rstrip(".")
     return "~0" if score < 0.5 else "~1"
 
 

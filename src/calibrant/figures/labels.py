@@ -73,11 +73,11 @@ def _middle_out(text: str, letters: int) -> str:
 def shortened(text: str, inches: float, size: float) -> str:
     """The text in one line of at most this width, with an ellipsis in the middle if it is too long."""
     bare, letters = text.replace(ESCAPED, DOLLAR), len(text)
-    found = bare
-    while letters > LEAST_LETTERS and width_of(found, size) > inches:
+    shown = bare
+    while letters > LEAST_LETTERS and width_of(shown, size) > inches:
         letters -= 1
-        found = _middle_out(bare, letters)
-    return found.replace(DOLLAR, ESCAPED)
+        shown = _middle_out(bare, letters)
+    return shown.replace(DOLLAR, ESCAPED)
 
 
 def taken_by_ticks(ax: Axes, size: float) -> float:

@@ -144,18 +144,18 @@ class MurphyDiagram(Diagram):
     @plots(*LINES)
     def plot_difference(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the difference of two models with its band."""
-        found = self.difference
-        if found is None:
+        gap = self.difference
+        if gap is None:
             raise ArgumentError(
                 "difference", "was not computed", "call murphy_diagram(..., difference=(first, second))"
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
         (look,) = series_of(ax, style)
-        look.shade(ax, self.theta, found.low, found.high, f"{found.level:.0%} pointwise band", alpha=0.2)
-        ax.plot(self.theta, found.value, gid="series", **look.line, label=look.label)
+        look.shade(ax, self.theta, gap.low, gap.high, f"{gap.level:.0%} pointwise band", alpha=0.2)
+        ax.plot(self.theta, gap.value, gid="series", **look.line, label=look.label)
         reference(ax)
         ax.set_xlim(0, 1)
-        what = f"{plain(found.first)} minus {plain(found.second)}"
+        what = f"{plain(gap.first)} minus {plain(gap.second)}"
         finish(ax, "decision threshold", f"difference of elementary scores:\n{what}")
         legend_above(ax)
         return ax
@@ -238,11 +238,11 @@ def murphy_diagram(
     for name, order in orders.items():
         order.look_at(theta, left)
         curves.append(MurphyCurve(name, order.curve(order.weight), order.area()))
-    found = None
+    gap = None
     if difference is not None:
         first, second = _pair(difference, models)
-        found = _difference(first, second, orders, level, n_resamples, rng)
-    return MurphyDiagram(theta, tuple(curves), exact, found, next(iter(orders.values())).lens)
+        gap = _difference(first, second, orders, level, n_resamples, rng)
+    return MurphyDiagram(theta, tuple(curves), exact, gap, next(iter(orders.values())).lens)
 
 
 class _Order:

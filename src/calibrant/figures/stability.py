@@ -485,7 +485,7 @@ def _stable(
     """
     kinds = range(len(value)) if kinds is None else kinds
     best: tuple[int, float, int] | None = None
-    found: tuple[tuple[int, int] | None, float] = None, math.nan
+    result: tuple[tuple[int, int] | None, float] = None, math.nan
     for start in range(len(value)):
         for end in range(start + LEAST_RUN - 1, len(value)):
             run = slice(start, end + 1)
@@ -497,8 +497,8 @@ def _stable(
             different = len(set(kinds[start : end + 1]))
             rank = (different, least - most, end - start)
             if fits and different >= LEAST_RUN and (best is None or rank > best):  # false for NaN
-                best, found = rank, ((start, end), (least + most) / 2)
-    return found
+                best, result = rank, ((start, end), (least + most) / 2)
+    return result
 
 
 def _value(metric: Metric, views: list[AnyView], options: dict[str, Any]) -> float:
