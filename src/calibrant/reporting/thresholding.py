@@ -61,7 +61,7 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
         reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
         reason = error.problem
-    found = replace(
+    known = replace(
         unknown,
         target=f"an accuracy of at least {accuracy:g}",
         points=tuple(_points(curve, level)),
@@ -70,11 +70,11 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
     )
-    return with_choice(found, choice, choice, p, reason, NOTES)
+    return with_choice(known, choice, choice, p, reason, NOTES)
 
 
 def with_choice(
-    found: Threshold,
+    threshold: Threshold,
     choice: ThresholdChoice | None,
     seen: ThresholdChoice | None,
     p: Predictions,
@@ -82,15 +82,15 @@ def with_choice(
     notes: tuple[str, ...],
 ) -> Threshold:
     """Return the section with this choice; `seen` is its performance on the data of the report, which may be other data."""
-    found = replace(found, reason=reason, threshold=None, notes=())
+    threshold = replace(threshold, reason=reason, threshold=None, notes=())
     if choice is None:
-        return found
-    found = replace(found, target=choice.target, statement=choice.statement, method=choice.method)
+        return threshold
+    threshold = replace(threshold, target=choice.target, statement=choice.statement, method=choice.method)
     if choice.threshold is None or seen is None:
-        return found
+        return threshold
     least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
     return replace(
-        found,
+        threshold,
         threshold=choice.threshold,
         accuracy=1 - seen.risk if seen.accepted else None,
         coverage=seen.coverage,

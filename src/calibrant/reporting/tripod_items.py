@@ -218,7 +218,7 @@ def _filled(
     """Return the text of each item that the results answer."""
     event, n, events = outcome or "the outcome", summary.n, summary.events
     complete = "Every row of the analysis has an outcome and a predicted risk"
-    found = {
+    items = {
         "2": f"Draft of the results: {_results(summary, event)}",
         "10": f"{n:,} patients with {events:,.6g} events were available.",
         "11": f"{complete}; {summary.dropped}."
@@ -232,17 +232,17 @@ def _filled(
         "23a": _results(summary, event) + (f" Subgroups: {', '.join(groups)}." if groups else ""),
     }
     if model:
-        found["1"] = f"Evaluation of {model}{f' for {outcome}' if outcome else ''}."
+        items["1"] = f"Evaluation of {model}{f' for {outcome}' if outcome else ''}."
     if outcome:
-        found["8a"] = f"Outcome: {outcome}."
+        items["8a"] = f"Outcome: {outcome}."
     if summary.clusters:
-        found["12d"] = f"Intervals are from a bootstrap of {summary.clusters:,} clusters."
+        items["12d"] = f"Intervals are from a bootstrap of {summary.clusters:,} clusters."
     if updated:
-        found["24"] = updated
+        items["24"] = updated
     few = [note for note in summary.notes if note.startswith("only")]
     if few:
-        found["26"] = f"Sample size: {few[0]}."
-    return found
+        items["26"] = f"Sample size: {few[0]}."
+    return items
 
 
 def _with_interval(row: ClinicalRow, level: float) -> str:
