@@ -94,12 +94,12 @@ def test_interval_pictures() -> None:
         (
             {"intervals": [(0, 0.2), (0.6, 0.4)]},
             ArgumentError,
-            r"intervals: interval 1 is empty: 0\.6 to 0\.4; the lower end must be below the upper end",
+            r"intervals: must be increasing pairs of numbers in \[0, 1\]; got",
         ),
         (
             {"intervals": [(0, 2)]},
             ArgumentError,
-            r"intervals: must be pairs of numbers in \[0, 1\]; got \[\(0, 2\)\]; for example \[\(0, 0\.8\), \(0\.9, 1\)\]",
+            r"intervals: must be increasing pairs of numbers in \[0, 1\]; got \[\(0, 2\)\]; for example \[\(0, 0\.8\), \(0\.9, 1\)\]",
         ),
         ({"intervals": "seven"}, ArgumentError, "'three', 'five' or numbers"),
         (

@@ -110,9 +110,11 @@ def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
     """A legend without frame, lines first and each label once; None without labels."""
     from matplotlib.lines import Line2D
 
-    found = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D))
-    once = {label: handle for handle, label in reversed(found)}
-    labels = list(dict.fromkeys(label for _, label in found))
+    entries = sorted(
+        zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D)
+    )
+    once = {label: handle for handle, label in reversed(entries)}
+    labels = list(dict.fromkeys(label for _, label in entries))
     if not labels:
         return None
     handles = [once[label] for label in labels]

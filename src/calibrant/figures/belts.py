@@ -94,7 +94,7 @@ class CalibrationBelt(Diagram):
         facts = {"n": self.n, "degree": self.degree, "external": self.external, "lens": self.lens}
         tested = {"statistic": self.test.statistic, "pvalue": self.pvalue}
         ranges = {
-            name: {f"{level:g}": [list(each) for each in found] for level, found in zip(self.levels, held, strict=True)}
+            name: {f"{level:g}": [list(each) for each in spans] for level, spans in zip(self.levels, held, strict=True)}
             for name, held in (("over", self.over), ("under", self.under))
         }
         return {**facts, **tested, **ranges, **self._columns(), **self._dropped_values()}
@@ -136,9 +136,9 @@ class CalibrationBelt(Diagram):
         ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
             over, under = _text(self.over[place]), _text(self.under[place])
-            words = f"{100 * self.levels[place]:g}% belt"
-            words += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
-            look.shade(ax, self.risk, self.low[place], self.high[place], words, alpha=0.4 / (place + 1))
+            band = f"{100 * self.levels[place]:g}% belt"
+            band += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
+            look.shade(ax, self.risk, self.low[place], self.high[place], band, alpha=0.4 / (place + 1))
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
         legend_above(ax, lines=0)
@@ -260,18 +260,18 @@ def calibration_belt(
     80%    0.0015 to 0.31     never
     95%    0.0015 to 0.28     never
     """
-    given = sorted(
+    chosen = sorted(
         check_fraction(level, "levels") for level in np.atleast_1d(np.asarray(levels, dtype=object)).tolist()
     )
-    if not given or len(set(given)) < len(given):
+    if not chosen or len(set(chosen)) < len(chosen):
         raise ArgumentError(
             "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"
         )
     check_whole(points, "points", 4)
     view = view_to_test("calibration_belt", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
-    found: Belt = giviti_belt(
+    belt: Belt = giviti_belt(
         view,
-        given,
+        chosen,
         points,
         max_degree=max_degree,
         threshold=threshold,
@@ -281,15 +281,15 @@ def calibration_belt(
         rng=rng,
     )
     return CalibrationBelt(
-        found.risk,
-        found.observed,
-        tuple(given),
-        found.low,
-        found.high,
-        tuple(_ranges(found.risk, low - found.risk) for low in found.low),
-        tuple(_ranges(found.risk, found.risk - high) for high in found.high),
-        found.test,
-        int(found.test.detail["degree"]),
+        belt.risk,
+        belt.observed,
+        tuple(chosen),
+        belt.low,
+        belt.high,
+        tuple(_ranges(belt.risk, low - belt.risk) for low in belt.low),
+        tuple(_ranges(belt.risk, belt.risk - high) for high in belt.high),
+        belt.test,
+        int(belt.test.detail["degree"]),
         round(view.total),
         external,
         view.lens,

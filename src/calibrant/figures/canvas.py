@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, MissingDependencyError
@@ -82,7 +81,7 @@ def _new_figure(width: float, height: float) -> Figure:
     load_matplotlib()
     larger = max(1.0, text_scale(), text_size() / TEXT)
     size: dict[str, Any] = {"figsize": (width * larger, height * larger), "layout": "constrained"}
-    if not _PLAIN.get() and ("matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules):
+    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
         import matplotlib.pyplot as plt
 
         figure = plt.figure(**size)
@@ -101,9 +100,6 @@ def _with_palette(ax: Axes) -> Axes:
     return ax
 
 
-_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
-
-
 def picture(
     draw: Callable[[], Any], format: str, dpi: float, figsize: Sequence[float] | None = None
 ) -> tuple[bytes, float]:
@@ -111,17 +107,18 @@ def picture(
     import io
 
     matplotlib = load_matplotlib()
-    token = _PLAIN.set(True)
-    try:
-        drawn = draw()
-    finally:
-        _PLAIN.reset(token)
+    earlier = set(_OURS)
+    drawn = draw()
     figure = (drawn[0] if isinstance(drawn, list) else drawn).figure
     if figsize is not None:
         figure.set_size_inches(*figsize)
     stream, dated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
     with matplotlib.rc_context({"svg.hashsalt": "calibrant"}):
         figure.savefig(stream, format=format, metadata=dated, dpi=dpi)
+    if (
+        figure not in earlier and is_ours(figure) and "matplotlib.pyplot" in sys.modules
+    ):  # which would show it once more
+        sys.modules["matplotlib.pyplot"].close(figure)
     return stream.getvalue(), float(figure.get_size_inches()[0])
 
 
@@ -260,8 +257,8 @@ class _Room:
                 else:
                     bottom = max(bottom, min(depth, place.y0 + place.height / 2))
         high = place.y1 - bottom
-        words = self.inches * ax.figure.dpi / ax.figure.bbox.height
-        high = max(high - words, high / 2) / (1 + self.above)
+        text_height = self.inches * ax.figure.dpi / ax.figure.bbox.height
+        high = max(high - text_height, high / 2) / (1 + self.above)
         return Bbox.from_extents(left, bottom, place.x1, bottom + high)
 
 

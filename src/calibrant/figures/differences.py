@@ -15,9 +15,9 @@ from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_names
-from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, small_size, tones_of
-from .labels import room_of, wrapped
+from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, one_view, reference, series_on, side_names
+from .canvas import PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
+from .models import STRIP_ABOVE, legend_above
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ Floats = NDArray[np.float64]
 
 # Largest number of points plotted; minimum and maximum of each segment are kept.
 MOST_POINTS = 4000
-# Share of the height for text and legend.
-WORD_ROOM = 0.36
-# Height of the scores above the axes, and width of a legend beside its text, in inches.
-SCORES_ABOVE, BESIDE = 0.3, 0.75
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,81 +105,59 @@ class CumulativeDiagram(Diagram):
         """
         check_choice(against, "against", ("share", "score"))
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
-        x = self.share if against == "share" else np.append(0.0, self.score[1:])
-        inside = room_of(ax, small_size())[0] - (0.0 if is_ours(ax.figure) else BESIDE)
-        place = series_on(ax)
+        tones, later = tones_of(ax), series_on(ax) > 0
         (look,) = series_of(ax, style)
-        if place:  # another shade would hide the first band
+        if later:  # another shade would hide the first band
             for end in (-self.reach, self.reach):
                 ax.axhline(end, color=look.color, linestyle=(0, (1, 2)), linewidth=0.8, gid="band", zorder=1.4)
         else:
-            ax.axhspan(
-                -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
-            ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, small_size()))
+            band = ax.axhspan(-self.reach, self.reach, color=tones.faint, alpha=0.4, linewidth=0, gid="band", zorder=1)
+            band.set_label(f"{100 * self.level:g}% band under calibration")
         reference(ax)
+        x = self.share if against == "share" else np.append(0.0, self.score[1:])
         shown = _thinned(self.path)
         facts = f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}"
         label = facts if look.label is None else f"{look.label} ({facts})"
-        line = ax.plot(x[shown], self.path[shown], zorder=3, gid="path", **look.line)[0]
-        line.set_label(wrapped(label, inside, small_size()))
-        limits = self._limits()
-        if place:  # there is another path
-            limits = min(limits[0], ax.get_ylim()[0]), max(limits[1], ax.get_ylim()[1])
-        ax.set(xlim=(0, 1), ylim=limits)
-        self._triangle(ax)
+        ax.plot(x[shown], self.path[shown], zorder=3, gid="path", label=label, **look.line)
+        self._draw_triangle(ax)
+        low, high = self._limits()
+        if later:
+            low, high = min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1])
+        ax.set(xlim=(0, 1), ylim=(low, high))
         label = "share of rows, sorted by score" if against == "share" else "score"
         finish(ax, label, "cumulative score minus outcome")
-        if against == "share" and not place:  # paths have different scores
+        if against == "share" and not later:  # paths have different scores
             self._name_scores(ax)
-        self._words(ax)
+        rising, falling = side_names(self.lens)
+        corner_texts(ax, (f"increasing: {rising}", tones.over), (f"decreasing: {falling}", tones.under))
+        legend_above(ax, lines=0)
         return ax
 
-    def _triangle(self, ax: Any) -> None:
-        """A triangle of plus and minus two standard deviations at the start of the path."""
+    def _draw_triangle(self, ax: Any) -> None:
+        """Triangle at 0 whose height is four standard deviations of the end of the path under calibration."""
         from matplotlib.patches import Polygon
 
         corners = [(0, -2 * self.scale), (0.05, 0), (0, 2 * self.scale)]
-        ax.add_patch(
-            Polygon(corners, facecolor=tones_of(ax).muted, edgecolor="none", alpha=0.8, zorder=2, gid="triangle")
-        )
+        look: dict[str, Any] = {"facecolor": tones_of(ax).muted, "edgecolor": "none", "alpha": 0.8}
+        ax.add_patch(Polygon(corners, zorder=2, gid="triangle", **look))
 
     def _name_scores(self, ax: Any) -> None:
-        """Scores at the ticks of the share, above the axes."""
+        """Scores at the ticks, above the axes."""
         ticks = np.arange(6) / 5
         at = np.clip(np.searchsorted(self.share, ticks), 1, len(self.score) - 1)
         above = ax.secondary_xaxis("top")
+        above.set_gid("scores")
         above.set_xticks(ticks, [_short(value) for value in self.score[at]])
         above.tick_params(labelsize=small_size(), labelcolor=tones_of(ax).muted, length=0, pad=1)
         above.set_xlabel("score", fontsize=small_size(), color=tones_of(ax).muted, labelpad=2)
         above.spines["top"].set_visible(False)
-        if not is_ours(ax.figure):
-            keep_room(ax, inches=SCORES_ABOVE)
-
-    @property
-    def _is_low(self) -> bool:
-        """Whether the path lies below 0 more than above."""
-        return float(-self.path.min()) > float(self.path.max())
+        keep_room(ax, STRIP_ABOVE)
 
     def _limits(self) -> tuple[float, float]:
-        """Limits for the path and the band, with space for text on the free side."""
-        least = 1.1 * max(self.reach, 2 * self.scale)
-        high, low = max(least, 1.1 * float(self.path.max())), max(least, -1.1 * float(self.path.min()))
-        if high + low == 0:
-            return -1.0, 1.0
-        room = (high + low) * WORD_ROOM / (1 - WORD_ROOM)
-        return (-low, high + room) if self._is_low else (-low - room, high)
-
-    def _words(self, ax: Any) -> None:
-        """Meaning of increase and decrease, and the legend, on the free side."""
-        rising, falling = side_names(self.lens)
-        lines = ((f"decreasing: {falling}", tones_of(ax).under), (f"increasing: {rising}", tones_of(ax).over))
-        style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": small_size(), "style": "italic", "ha": "right"}
-        edge, step, align = (0.98, -0.075, "top") if self._is_low else (0.02, 0.075, "bottom")
-        labelled = any(text.get_gid() == "side" for text in ax.texts)
-        for place, (text, hue) in enumerate(() if labelled else lines[:: -1 if self._is_low else 1]):
-            ax.text(0.98, edge + place * step, text, va=align, color=hue, gid="side", **style)
-        corner = "upper right" if self._is_low else "lower right"
-        legend(ax, corner, bbox_to_anchor=(1.0, edge + 2 * step))
+        """Limits with room for the path, the band, the triangle and the texts in the corners."""
+        least = max(self.reach, 2 * self.scale)
+        low, high = min(-least, float(self.path.min())), max(least, float(self.path.max()))
+        return (-1.0, 1.0) if high == low else (1.3 * low, 1.3 * high)
 
 
 def _thinned(path: Floats) -> NDArray[np.intp]:
@@ -198,9 +172,9 @@ def _thinned(path: Floats) -> NDArray[np.intp]:
 def _short(score: float) -> str:
     """A score with two digits, or more to distinguish it from 0 and 1."""
     for digits in (2, 3, 4):
-        word = f"{score:.{digits}f}"
-        if (score > 0) == (float(word) > 0) and (score < 1) == (float(word) < 1):
-            return word.rstrip("0").rstrip(".")
+        text = f"{score:.{digits}f}"
+        if (score > 0) == (float(text) > 0) and (score < 1) == (float(text) < 1):
+            return text.rstrip("0").rstrip(".")
     return "~0" if score < 0.5 else "~1"
 
 

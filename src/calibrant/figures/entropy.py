@@ -225,8 +225,8 @@ def entropy_diagram(
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]
     else:
         parts = ["all rows"] if by is None else spans
-    found = tuple(_entropy_parts(name, p, by, low, high, len(parts), unit) for name, p in models.items())
-    return EntropyDiagram(tuple(parts), by, found, unit)
+    measured = tuple(_entropy_parts(name, p, by, low, high, len(parts), unit) for name, p in models.items())
+    return EntropyDiagram(tuple(parts), by, measured, unit)
 
 
 def _entropy_of(block: Block) -> Floats:

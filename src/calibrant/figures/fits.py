@@ -15,6 +15,7 @@ from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
 from ..inference.replicates import Bounds
+from ..input.convert import is_number
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
 from ..util.results import Result
@@ -42,7 +43,8 @@ class FittedCurve(Result):
     bandwidth: float | None = None
 
 
-def _no_bounds(count: int) -> Bounds:
+def no_bounds(count: int) -> Bounds:
+    """Intervals that are not known."""
     return Bounds(np.full(count, np.nan), np.full(count, np.nan))
 
 
@@ -103,9 +105,7 @@ def smooth_curve(
 def _width(view: View, bandwidth: float | None) -> float:
     if bandwidth is None:
         return max(float(smece(view)), 10 * NARROWEST)
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, (int, float, np.floating)):
-        raise ArgumentError("bandwidth", f"must be None or a number from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
-    if not 10 * NARROWEST <= bandwidth <= 1:
+    if not is_number(bandwidth) or not 10 * NARROWEST <= bandwidth <= 1:
         raise ArgumentError("bandwidth", f"must lie from {10 * NARROWEST:g} to 1; got {bandwidth!r}")
     return float(bandwidth)
 
@@ -117,7 +117,7 @@ def _refuse_soft(view: View) -> None:
 
 def _band_or_none(view: View, x: Floats, how: str | None, level: float) -> Bounds:
     if how is None:
-        return _no_bounds(len(x))
+        return no_bounds(len(x))
     return band_bounds(calibration_band(view, alpha=1 - level), x)
 
 
@@ -127,7 +127,11 @@ def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, r
     x, y = np.array(fitted.scores), np.array(fitted.rates)
     if how == "bootstrap" or how == "consistency":
         # The observed scores suffice, because the curve is linear between them.
-        at = view.ties.score if len(view.ties.score) <= FEWEST_CELLS else np.quantile(view.ties.score, _shares())
+        at = (
+            view.ties.score
+            if len(view.ties.score) <= FEWEST_CELLS
+            else np.quantile(view.ties.score, np.linspace(0, 1, FEWEST_CELLS))
+        )
         x = np.union1d(x, at)
         y = fitted(x)
         resampler = Resampler(view)
@@ -135,10 +139,6 @@ def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, r
     else:
         bounds = _band_or_none(view, x, how, level)
     return FittedCurve(x, y, *bounds, density=np.full(len(x), np.nan))
-
-
-def _shares() -> Floats:
-    return np.linspace(0, 1, FEWEST_CELLS)
 
 
 def refit_isotonic(resampler: Resampler, x: Floats) -> Callable[[Floats, Floats], Floats]:

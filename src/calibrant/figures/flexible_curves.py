@@ -40,7 +40,7 @@ from .base import (
     thinned_table,
 )
 from .canvas import new_ax, small_size, tones_of
-from .fits import refit_isotonic
+from .fits import no_bounds, refit_isotonic
 from .histograms import outcome_names
 from .labels import room_of, shortened
 from .models import is_small, legend_above, single_point
@@ -386,11 +386,7 @@ def flexible_calibration_curve(
     check_choice(uncertainty, "uncertainty", ("auto", *WAYS[smoother]))
     check_whole(points, "points", 2)
     check_whole(n_resamples, "n_resamples", FEWEST)
-    check_positive(span, "span")
-    if check_whole(degree, "degree", 0) > 2:
-        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
-    if knots not in KNOTS:
-        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    _check_smoothness(span, degree, knots)
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
@@ -399,29 +395,26 @@ def flexible_calibration_curve(
         raise UndefinedMetricError("level", "intervals are not defined for soft labels", "use level=None")
     options: dict[str, Any] = {"span": float(span), "degree": degree, "knots": knots}
     fit = fit_flexible(view, smoother, **options)
-    score = view.ties.score
-    risk = score if len(score) <= points else _grid(view, points)
-    bounds = Bounds(np.full(len(risk), np.nan), np.full(len(risk), np.nan))
+    risk = _grid(view, points)
+    bounds = no_bounds(len(risk))
     if level is not None and how == "bootstrap":
         resampler = Resampler(view)
         refit = _refit(resampler, risk, smoother, options)
         bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
     elif level is not None and how is not None:
         bounds = _closed_form(fit, risk, how, level)
-    observed = fit(risk)
-    end = _end(risk, observed, float(_quantile(view, 0.999)))
-    intercept, slope, c_statistic = _estimates(view, level or 0.95)
+    observed, tail = fit(risk), float(_quantile(view, 0.999))
+    # The axes need not show the largest risks of all, which may be outliers.
+    highest = max(1.05 * tail, float(observed[risk <= tail].max()))
+    end = next((end for end in ENDS if highest <= end), 1.0)
     return FlexibleCalibrationCurve(
         smoother,
         risk,
         observed,
-        bounds.low,
-        bounds.high,
+        *bounds,
         level,
         how,
-        intercept,
-        slope,
-        c_statistic,
+        *_estimates(view, level or 0.95),
         _distribution(view, end),
         round(view.total) if view.weight_kind == "counts" else view.n,
         float((view.weights * view.outcome).sum()) / view.total,
@@ -430,6 +423,14 @@ def flexible_calibration_curve(
         end,
         _boundary_notes(view),
     )
+
+
+def _check_smoothness(span: Any, degree: Any, knots: Any) -> None:
+    check_positive(span, "span")
+    if check_whole(degree, "degree", 0) > 2:
+        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
 
 
 def _boundary_notes(view: View) -> tuple[str, ...]:
@@ -445,17 +446,10 @@ def _quantile(view: View, share: Any) -> Floats:
     return ties.score[np.minimum(np.searchsorted(path, np.asarray(share) - 1e-12), len(path) - 1)]
 
 
-def _end(risk: Floats, observed: Floats, tail: float) -> float:
-    """Upper end of the axes: 1, or less for rare events, which would otherwise be drawn in one corner.
-
-    `tail` is the risk that all but 0.1% of the rows do not exceed.
-    """
-    highest = max(1.05 * tail, float(observed[risk <= tail].max()))
-    return next((end for end in ENDS if highest <= end), 1.0)
-
-
 def _grid(view: View, points: int) -> Floats:
     score = view.ties.score
+    if len(score) <= points:
+        return score
     even = np.linspace(score[0], score[-1], max(2, points - points // 2))
     return np.union1d(even, _quantile(view, np.linspace(0, 1, points // 2)))
 
@@ -507,12 +501,15 @@ def _refit(
     return fit
 
 
-def _estimates(view: View, level: float) -> list[Estimate]:
+def _estimates(view: View, level: float) -> tuple[Estimate, Estimate, Estimate]:
     """Calibration intercept at slope 1, calibration slope and C, as in `clinical.summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
     closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
-    return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
+    intercept, slope, c_statistic = (
+        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")
+    )
+    return intercept, slope, c_statistic
 
 
 def _distribution(view: View, end: float) -> RiskDistribution:

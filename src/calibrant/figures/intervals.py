@@ -120,8 +120,8 @@ class IntervalDiagram(Diagram):
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
         room = name_room(axes[0], len(spans)) if len(spans) <= 6 else name_room(axes[0])
         plain = [
-            span if name == word else f"{wrapped(name, room, small_size(), most=2)}\n{span}"
-            for name, word, span in zip(self.names, usual, spans, strict=True)
+            span if name == default else f"{wrapped(name, room, small_size(), most=2)}\n{span}"
+            for name, default, span in zip(self.names, usual, spans, strict=True)
         ]
         looks = model_series(axes[0], style, self.models)
         grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models}, looks)
@@ -245,7 +245,8 @@ def _interval_errors(
         rate = part.mean(part.raw_outcome)
         outside = float(_outside(np.array([rate]), start, end)[0])
         lines.append((float(rows[held].sum()), part.mean(part.score), rate, outside, _value(metric, part, options)))
-    return IntervalErrors(name, *np.array(lines).T, _value(metric, view, options))
+    count, mean_score, rates, outsides, errors = np.array(lines).T
+    return IntervalErrors(name, count, mean_score, rates, outsides, errors, _value(metric, view, options))
 
 
 def _value(metric: Metric, view: View, options: dict[str, Any]) -> float:

@@ -73,25 +73,11 @@ def _middle_out(text: str, letters: int) -> str:
 def shortened(text: str, inches: float, size: float) -> str:
     """The text in one line of at most this width, with an ellipsis in the middle if it is too long."""
     bare, letters = text.replace(ESCAPED, DOLLAR), len(text)
-    found = bare
-    while letters > LEAST_LETTERS and width_of(found, size) > inches:
+    shown = bare
+    while letters > LEAST_LETTERS and width_of(shown, size) > inches:
         letters -= 1
-        found = _middle_out(bare, letters)
-    return found.replace(DOLLAR, ESCAPED)
-
-
-def entry(label: str, inches: float, size: float) -> str:
-    """An entry of a legend: in one line if it fits, else the name first and the values on further lines."""
-    if width_of(label, size) <= inches:
-        return label
-    name, opened, facts = label.rpartition(" (")
-    if not opened or not label.endswith(")"):
-        return wrapped(label, inches, size)
-    whole = [fact.replace(" ", "\u00a0") for fact in f"({facts}".split(", ")]
-    if max(width_of(fact, size) for fact in whole) < inches:
-        facts = ", ".join(whole)[1:]
-    below = wrapped(f"({facts}", inches, size).replace("\u00a0", " ")
-    return f"{wrapped(name, inches, size)}\n{below}"
+        shown = _middle_out(bare, letters)
+    return shown.replace(DOLLAR, ESCAPED)
 
 
 def taken_by_ticks(ax: Axes, size: float) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
@@ -16,7 +16,7 @@ from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .base import legend, none_for_nan, only_view, plain, rows_or_view
 from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
-from .labels import entry, name_room, room_of, shortened, width_of
+from .labels import name_room, room_of, shortened, width_of, wrapped
 from .styling import Series, series_of
 
 if TYPE_CHECKING:
@@ -108,16 +108,6 @@ def model_view(who: str, source: Source, lens: str | Lens) -> View:
     return view
 
 
-def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:
-    """Common number of rows of all models; raises if they differ."""
-    sizes = {source.n for source in models.values()}
-    if len(sizes) > 1:
-        raise ShapeError(
-            argument, f"the models have different numbers of rows: {sorted(sizes)}", "use the same rows for all models"
-        )
-    return sizes.pop()
-
-
 def row_weights(view: View | VectorView) -> NDArray[np.float64]:
     """Weight of each row: its count, or its importance scaled to sum to the number of rows."""
     return view.weights * (view.n / view.total) if view.weight_kind == "importance" else view.weights
@@ -205,13 +195,13 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
     """
     handles, labels = ax.get_legend_handles_labels()
     room = room_of(ax, small_size())[0]
-    entries = [entry(label, room - SAMPLE * text_scale(), small_size()) for label in labels]
+    entries = [wrapped(label, room - SAMPLE * text_scale(), small_size()) for label in labels]
     for handle, text in zip(handles, entries, strict=True):
         handle.set_label(text)
     widest = max((width_of(text, small_size()) for text in entries), default=0.1)
     columns = min(max(int((room + GAP) / (widest + SAMPLE * text_scale() + GAP)), 1), most, len(set(entries)) or 1)
     rows = -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns)
-    start = STRIP_ABOVE if any(one.get_gid() == "strip" for one in ax.child_axes) else 0.0
+    start = STRIP_ABOVE if any(one.get_gid() in ("strip", "scores") for one in ax.child_axes) else 0.0
     line = LINE * text_scale()
     if entries:
         earlier = part_from_title(ax, rows * line + PAD, start)

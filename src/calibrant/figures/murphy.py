@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError
+from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..inference.replicates import Replicates
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole
@@ -19,7 +19,7 @@ from ..views.lenses import Lens
 from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, finish, plain, reference
 from .canvas import PAPER_WIDTH, new_ax
-from .models import Source, legend_above, metric_label, model_named, model_series, model_view, read_models, same_rows
+from .models import Source, by_model, legend_above, metric_label, model_named, model_series, model_view, read_models
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -105,19 +105,16 @@ class MurphyDiagram(Diagram):
         return bool((gap <= 1e-12).all() and (gap < -1e-12).any())
 
     def _columns(self) -> dict[str, list[Any]]:
-        found = self.difference
-        lines = [(curve.name, curve.score) for curve in self.curves]
-        band: list[list[Any]] = [[None] * len(lines) * len(self.theta) for _ in range(2)]
-        if found is not None:
-            lines.append((f"{found.first} - {found.second}", found.value))
-            band = [band[0] + found.low.tolist(), band[1] + found.high.tolist()]
-        return {
-            "model": [name for name, _ in lines for _ in self.theta],
-            "theta": self.theta.tolist() * len(lines),
-            "score": [value for _, score in lines for value in score.tolist()],
-            "low": band[0],
-            "high": band[1],
-        }
+        columns = by_model(self.curves, ("score",), {"theta": self.theta.tolist()})
+        columns |= {"low": [None] * len(columns["score"]), "high": [None] * len(columns["score"])}
+        if self.difference is not None:
+            name = f"{self.difference.first} - {self.difference.second}"
+            more = (self.theta, self.difference.value, self.difference.low, self.difference.high)
+            for column, values in zip(
+                columns.values(), ([name] * len(self.theta), *map(np.ndarray.tolist, more)), strict=True
+            ):
+                column += values
+        return columns
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         at = [int(np.argmax(curve.score)) for curve in self.curves]
@@ -147,18 +144,18 @@ class MurphyDiagram(Diagram):
     @plots(*LINES)
     def plot_difference(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the difference of two models with its band."""
-        found = self.difference
-        if found is None:
+        gap = self.difference
+        if gap is None:
             raise ArgumentError(
                 "difference", "was not computed", "call murphy_diagram(..., difference=(first, second))"
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
         (look,) = series_of(ax, style)
-        look.shade(ax, self.theta, found.low, found.high, f"{found.level:.0%} pointwise band", alpha=0.2)
-        ax.plot(self.theta, found.value, gid="series", **look.line, label=look.label)
+        look.shade(ax, self.theta, gap.low, gap.high, f"{gap.level:.0%} pointwise band", alpha=0.2)
+        ax.plot(self.theta, gap.value, gid="series", **look.line, label=look.label)
         reference(ax)
         ax.set_xlim(0, 1)
-        what = f"{plain(found.first)} minus {plain(found.second)}"
+        what = f"{plain(gap.first)} minus {plain(gap.second)}"
         finish(ax, "decision threshold", f"difference of elementary scores:\n{what}")
         legend_above(ax)
         return ax
@@ -241,11 +238,11 @@ def murphy_diagram(
     for name, order in orders.items():
         order.look_at(theta, left)
         curves.append(MurphyCurve(name, order.curve(order.weight), order.area()))
-    found = None
+    gap = None
     if difference is not None:
         first, second = _pair(difference, models)
-        found = _difference(first, second, orders, level, n_resamples, rng)
-    return MurphyDiagram(theta, tuple(curves), exact, found, next(iter(orders.values())).lens)
+        gap = _difference(first, second, orders, level, n_resamples, rng)
+    return MurphyDiagram(theta, tuple(curves), exact, gap, next(iter(orders.values())).lens)
 
 
 class _Order:
@@ -309,7 +306,11 @@ def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
             "requires rows, which are resampled for both models alike",
             "pass labels and probabilities instead of a view",
         )
-    same_rows(chosen)
+    sizes = sorted({source.n for source in chosen.values()})
+    if len(sizes) > 1:
+        raise ShapeError(
+            "y_prob", f"the models have different numbers of rows: {sizes}", "use the same rows for all models"
+        )
     return names[0], names[1]
 
 

@@ -64,9 +64,9 @@ class OptimismDiagram(Diagram):
         (look,) = series_of(ax, style, width=1.6)
         (other,) = series_of(ax, {"linestyle": (0, (5, 1.5))}, width=1.3)
         square(ax)
-        words = "corrected for optimism"
+        what = "corrected for optimism"
         ax.plot(self.score, self.apparent, gid="curve", **other.line, label="apparent")
-        label = words if look.label is None else f"{look.label} ({words})"
+        label = what if look.label is None else f"{look.label} ({what})"
         ax.plot(self.score, self.corrected, gid="curve", **look.line, label=label)
         finish(ax, f"predicted probability of {self.event}", "observed rate")
         legend_above(ax)

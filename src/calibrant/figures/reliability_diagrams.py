@@ -14,7 +14,6 @@ from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
-from ..inference.replicates import Bounds
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric
@@ -27,7 +26,7 @@ from ..views.resolve import resolve
 from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import DrawOptions, draw_reliability
-from .fits import FittedCurve, corp_curve, smooth_curve
+from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
 from .styling import LINES, plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
@@ -151,14 +150,14 @@ class ReliabilityDiagram(Diagram):
         float
             The value.
         """
-        found = find_metric(metric)
-        if found.id in self.metrics:
-            return self.metrics[found.id]
+        chosen = find_metric(metric)
+        if chosen.id in self.metrics:
+            return self.metrics[chosen.id]
         if self.view is None:
             raise UndefinedMetricError(
-                found.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
+                chosen.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
             )
-        return metric_value(found, self.view, self.rule)
+        return metric_value(chosen, self.view, self.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagram as plain values and lists.
@@ -349,16 +348,45 @@ def reliability_diagram(
     if level is not None:
         check_fraction(level, "level")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    how = _way(view, kind, uncertainty) if level is not None else None
+    how = None if level is None else _uncertainty_of(view, kind, uncertainty)
+    level = level or 0.95
     rule = binning_rule(bins, binning, min_rows)
-    return _diagram(view, kind, how, level or 0.95, rule, metrics, bandwidth, n_resamples, rng)
+    hint_at_edges(view, rule)
+    table = bin_table(view, rule)
+    band = calibration_band(view, alpha=1 - level) if how == "band" else None
+    draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
+    curve = parts = None
+    bounds = no_bounds(len(table))
+    if kind == "smooth":
+        curve = smooth_curve(view, how, bandwidth=bandwidth, **draws)
+    elif kind == "corp":
+        curve = corp_curve(view, how, **draws)
+        parts = decompose(view, method="corp")
+    elif how is not None and band is None:
+        bounds = bin_bounds(view, table, rule, how, **draws)
+    if band is not None:
+        bounds = band_bounds(band, table.mean_score)
+    return ReliabilityDiagram(
+        kind,
+        view.lens,
+        table,
+        *bounds,
+        None if how in (None, "standard_error") else level,
+        how,
+        curve,
+        band,
+        parts,
+        {metric.id: metric_value(metric, view, rule) for metric in map(find_metric, metrics)},
+        view,
+        rule,
+    )
 
 
 reliability = reliability_diagram
 """The short name of `reliability_diagram`."""
 
 
-def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
+def _uncertainty_of(view: View, kind: str, uncertainty: str | None) -> str | None:
     """Kind of the intervals; ``"auto"`` gives None where they are not defined."""
     if uncertainty != "auto":
         if kind == "corp" and uncertainty in (*BINOMIAL, "standard_error"):
@@ -373,34 +401,3 @@ def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
     if kind == "corp":
         return None if view.weight_kind == "importance" else "band"
     return "clopper_pearson"
-
-
-def _diagram(
-    view: View,
-    kind: str,
-    how: str | None,
-    level: float,
-    rule: BinningRule,
-    metrics: Sequence[str],
-    bandwidth: float | None,
-    n_resamples: int,
-    rng: Any,
-) -> ReliabilityDiagram:
-    hint_at_edges(view, rule)
-    table = bin_table(view, rule)
-    band = calibration_band(view, alpha=1 - level) if how == "band" else None
-    empty = np.full(len(table), np.nan)
-    bounds, curve, parts = Bounds(empty, empty), None, None
-    draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
-    if kind == "smooth":
-        curve = smooth_curve(view, how, bandwidth=bandwidth, **draws)
-    elif kind == "corp":
-        curve = corp_curve(view, how, **draws)
-        parts = decompose(view, method="corp")
-    elif how is not None and band is None:
-        bounds = bin_bounds(view, table, rule, how, **draws)
-    if band is not None:
-        bounds = band_bounds(band, table.mean_score)
-    values = {found.id: metric_value(found, view, rule) for found in map(find_metric, metrics)}
-    shown = None if how in (None, "standard_error") else level
-    return ReliabilityDiagram(kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, rule)

@@ -159,15 +159,13 @@ def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
                 ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=small_size(), color=tones_of(ax).muted)
     lines = _name_corners(ax, corners)
     ax.set_aspect("equal")
-    ax.set_xlim(-0.12, 1.12)
-    ax.set_ylim(-0.12 - LINE * (lines - 1), 0.97)
     ax.set_axis_off()
     return lines
 
 
 def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
     """Names of the classes at their corners; long names below are wrapped, and the number of lines is returned."""
-    lines = 1
+    lines, top = 1, 0
     wide = ax.bbox.width / ax.figure.dpi
     ink = ink_on(ax.figure.get_facecolor())
     for i, (x, y) in enumerate([(-0.02, -0.05), (1.02, -0.05), (0.5, 0.9)]):
@@ -178,6 +176,9 @@ def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
             x, y, align = ((-0.12, y - LINE, "left"), (1.12, y - LINE, "right"))[i]
             lines = max(lines, name.count("\n") + 2)
         ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=text_size(), color=ink)
+        top = name.count("\n")  # of the last, which is at the top
+    ax.set_xlim(-0.12, 1.12)
+    ax.set_ylim(-0.12 - LINE * (lines - 1), 0.97 + LINE * top)
     return lines
 
 

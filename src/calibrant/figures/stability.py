@@ -360,15 +360,9 @@ def stability_diagram(
     """
     chosen = find_metric(metric)
     check_options(stability_diagram, options, chosen)
-    check_fraction(level, "level")
-    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
-    _check_tolerance(tolerance, n_resamples)
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
-    if isinstance(source, VectorView) and n_resamples:
-        raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    if lens is not None and not isinstance(source, Predictions):
-        raise ArgumentError("lens", "is determined by the view", "drop lens")
+    _check(source, lens, over, tolerance, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     whole = np.array([_value(chosen, views, plan) for plan in plans])
@@ -385,21 +379,19 @@ def stability_diagram(
         value, spread, low, high = _summary(sample, level)
     else:
         sample = resamples.values("rows")
-        cells = [_cells_of(chosen, views, plan) for plan in plans]
-        sizes[:], kinds = [each.sizes for each in cells], _kinds(whole, sample, cells)
+        partitions = [_cells_of(chosen, views, plan) for plan in plans]
+        sizes[:], kinds = [each.sizes for each in partitions], _kinds(whole, sample, partitions)
         null = resamples.simulated_once(kinds)
-        value, (_, spread, _, _) = whole, _summary(sample, level)
-        half = two_sided_quantile(level) * spread
-        low = np.maximum(whole - half, np.minimum(whole, chosen.range[0]))
-        high = np.minimum(whole + half, np.maximum(whole, chosen.range[1]))
+        value = whole
+        spread, low, high = _normal_interval(whole, sample, level, chosen.range)
     region, plateau = _stable(value, low, high, tolerance, kinds)
     by_chance, _, chance_low, chance_high = _summary(null, level)
-    columns = (value, spread, low, high, by_chance, chance_low, chance_high, *sizes.T)
+    cells, least, middle, most = sizes.T
     return StabilityDiagram(
-        metric=chosen.id,
-        over=over,
-        values=settings,
-        **dict(zip(COLUMNS, columns, strict=True)),
+        chosen.id,
+        over,
+        settings,
+        *(value, spread, low, high, by_chance, chance_low, chance_high, cells, least, middle, most),
         same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,
@@ -430,7 +422,13 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
     return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
 
 
-def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
+def _check(source: Source, lens: Any, over: str, tolerance: Any, level: Any, n_resamples: Any) -> None:
+    check_fraction(level, "level")
+    check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
+    if isinstance(source, VectorView) and n_resamples:
+        raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
+    if lens is not None and not isinstance(source, Predictions):
+        raise ArgumentError("lens", "is determined by the view", "drop lens")
     if tolerance == "interval":
         if n_resamples < 2:
             raise ArgumentError(
@@ -456,6 +454,16 @@ def _summary(sample: Floats, level: float) -> tuple[Floats, Floats, Floats, Floa
     return mean, spread, low, high
 
 
+def _normal_interval(
+    value: Floats, sample: Floats, level: float, limits: tuple[float, float]
+) -> tuple[Floats, Floats, Floats]:
+    """Standard deviation over resamples, and the ends of the interval, inside the range of the metric."""
+    spread = _summary(sample, level)[1]
+    half = two_sided_quantile(level) * spread
+    low = np.maximum(value - half, np.minimum(value, limits[0]))
+    return spread, low, np.minimum(value + half, np.maximum(value, limits[1]))
+
+
 def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
     """Index of the first equivalent setting: equal cells and value, or without cells equal values in all resamples."""
     seen: dict[tuple[bytes, bytes], int] = {}
@@ -477,7 +485,7 @@ def _stable(
     """
     kinds = range(len(value)) if kinds is None else kinds
     best: tuple[int, float, int] | None = None
-    found: tuple[tuple[int, int] | None, float] = None, math.nan
+    result: tuple[tuple[int, int] | None, float] = None, math.nan
     for start in range(len(value)):
         for end in range(start + LEAST_RUN - 1, len(value)):
             run = slice(start, end + 1)
@@ -489,8 +497,8 @@ def _stable(
             different = len(set(kinds[start : end + 1]))
             rank = (different, least - most, end - start)
             if fits and different >= LEAST_RUN and (best is None or rank > best):  # false for NaN
-                best, found = rank, ((start, end), (least + most) / 2)
-    return found
+                best, result = rank, ((start, end), (least + most) / 2)
+    return result
 
 
 def _value(metric: Metric, views: list[AnyView], options: dict[str, Any]) -> float:

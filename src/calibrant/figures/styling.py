@@ -58,8 +58,8 @@ def _keywords(
     """Signature of the keywords."""
 
 
-def plots(*words: str, axes: Sequence[str] = AXES) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a method that draws take keywords of matplotlib: `words` for its main artists, and `axes` for its axes.
+def plots(*accepted: str, axes: Sequence[str] = AXES) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a method that draws take keywords of matplotlib: `accepted` for its main artists, and `axes` for its axes.
 
     The method receives those of the artists as ``**style``, checked and under their long names; an unknown keyword raises. The docstring
     gets the sections that are missing.
@@ -68,26 +68,28 @@ def plots(*words: str, axes: Sequence[str] = AXES) -> Callable[[Callable[P, T]],
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
         code = inspect.unwrap(method).__code__
         own = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-        known = (*own, *words, *axes)
+        known = (*own, *accepted, *axes)
 
         @wraps(method)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
             load_matplotlib()
-            values: dict[str, Any] = {SHORT.get(word, word): value for word, value in keywords.items()}
-            for word, value in values.items():
-                if word not in known:
-                    raise unknown_keyword(f"{type(args[0]).__name__}.{method.__name__}", word, value, known)
-                if word in words and word not in own and value is not None:
-                    _check(word, value)
-            texts = {word: value for word in axes if (value := values.pop(word, None)) is not None}
-            drawn = method(*args, **{word: value for word, value in values.items() if value is not None or word in own})
+            values: dict[str, Any] = {SHORT.get(keyword, keyword): value for keyword, value in keywords.items()}
+            for keyword, value in values.items():
+                if keyword not in known:
+                    raise unknown_keyword(f"{type(args[0]).__name__}.{method.__name__}", keyword, value, known)
+                if keyword in accepted and keyword not in own and value is not None:
+                    _check(keyword, value)
+            texts = {keyword: value for keyword in axes if (value := values.pop(keyword, None)) is not None}
+            drawn = method(
+                *args, **{keyword: value for keyword, value in values.items() if value is not None or keyword in own}
+            )
             _name_axes(drawn, texts, whole=own[0] == "figure")
             return drawn
 
         call.__doc__ = _with_parameters(method.__doc__ or "", own[0])
         several = "list" in str(method.__annotations__.get("return"))
         returns = "list of matplotlib.axes.Axes\n    The axes." if several else "matplotlib.axes.Axes\n    The axes."
-        taken = tuple(word for word in (*words, *axes) if word not in own)
+        taken = tuple(keyword for keyword in (*accepted, *axes) if keyword not in own)
         return documents_keywords(taken=taken, source=_keywords, table=STYLE_PARAMETERS, sections={"Returns": returns})(
             call
         )
@@ -105,46 +107,46 @@ def _with_parameters(doc: str, first: str) -> str:
     return "\n".join([*lines[:end], "**style", *(lines[end:] or [""])])
 
 
-def _check(word: str, value: Any) -> None:
+def _check(keyword: str, value: Any) -> None:
     """Raise where matplotlib would not accept the value of a keyword, or one of several."""
     from matplotlib.lines import Line2D
 
-    for one in _several(word, value) or [value]:
-        if word == "label":
+    for one in _several(keyword, value) or [value]:
+        if keyword == "label":
             if not isinstance(one, str):
                 raise ArgumentError("label", f"must be text; got {one!r}")
             continue
         try:
-            Line2D([], [], **{word: one})
+            Line2D([], [], **{keyword: one})
         except (TypeError, ValueError) as error:
-            raise ArgumentError(word, f"matplotlib does not accept {one!r}") from error
+            raise ArgumentError(keyword, f"matplotlib does not accept {one!r}") from error
 
 
-def _several(word: str, value: Any) -> list[Any] | None:
+def _several(keyword: str, value: Any) -> list[Any] | None:
     """The values of a list or mapping with one for each series; None for one value for all."""
     from matplotlib.colors import is_color_like
 
     if isinstance(value, Mapping):
         return list(value.values())
-    if isinstance(value, str) or (word == "color" and is_color_like(value)):
+    if isinstance(value, str) or (keyword == "color" and is_color_like(value)):
         return None
-    several = isinstance(value, Sequence | np.ndarray) if word == "color" else isinstance(value, list)
+    several = isinstance(value, Sequence | np.ndarray) if keyword == "color" else isinstance(value, list)
     return list(value) if several else None
 
 
-def each_of(word: str, value: Any, names: Sequence[str | None]) -> list[Any]:
+def each_of(keyword: str, value: Any, names: Sequence[str | None]) -> list[Any]:
     """The value of a keyword for each series."""
     if isinstance(value, Mapping):
         for name in value:
             if name not in names:
-                raise ArgumentError(word, f"unknown name {name!r}", f"choose one of {[one for one in names if one]}")
+                raise ArgumentError(keyword, f"unknown name {name!r}", f"choose one of {[one for one in names if one]}")
         return [value.get(name) for name in names]
-    values = _several(word, value)
+    values = _several(keyword, value)
     if values is not None:
         if len(values) != len(names):
-            raise ArgumentError(word, f"expected {len(names)}, one for each series; got {len(values)}")
+            raise ArgumentError(keyword, f"expected {len(names)}, one for each series; got {len(values)}")
         return values
-    if word == "label" and value is not None and len(names) > 1:
+    if keyword == "label" and value is not None and len(names) > 1:
         raise ArgumentError("label", f"is one for {len(names)} series", f"pass a list of {len(names)}")
     return [value] * len(names)
 
@@ -208,18 +210,18 @@ def _name_axes(drawn: Any, texts: Mapping[str, Any], *, whole: bool) -> None:
     """Set title and labels; those of several panels above the figure, or at the panels that have labels."""
     axes = drawn if isinstance(drawn, list) else [drawn]
     figure = axes[0].figure
-    for word in ("xlabel", "ylabel"):
-        if word not in texts:
+    for keyword in ("xlabel", "ylabel"):
+        if keyword not in texts:
             continue
-        shown = [ax for ax in axes if getattr(ax, f"get_{word}")()] or [axes[-1]]
-        value = texts[word]
-        different = len({getattr(ax, f"get_{word}")() for ax in shown}) > 1
+        shown = [ax for ax in axes if getattr(ax, f"get_{keyword}")()] or [axes[-1]]
+        value = texts[keyword]
+        different = len({getattr(ax, f"get_{keyword}")() for ax in shown}) > 1
         if isinstance(value, str) and different:
-            raise ArgumentError(word, f"the {len(shown)} panels have different ones", f"pass a list of {len(shown)}")
+            raise ArgumentError(keyword, f"the {len(shown)} panels have different ones", f"pass a list of {len(shown)}")
         if not isinstance(value, str) and len(value) != len(shown):
-            raise ArgumentError(word, f"expected {len(shown)}, one for each panel; got {len(value)}")
+            raise ArgumentError(keyword, f"expected {len(shown)}, one for each panel; got {len(value)}")
         for ax, text in zip(shown, [value] * len(shown) if isinstance(value, str) else value, strict=True):
-            relabel(ax, **{word: text}) if text else getattr(ax, f"set_{word}")("")
+            relabel(ax, **{keyword: text}) if text else getattr(ax, f"set_{keyword}")("")
     if "title" in texts:
         size, ink = title_size(), ink_on(figure.get_facecolor())
         if whole and len(axes) > 1:

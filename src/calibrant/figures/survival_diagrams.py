@@ -284,9 +284,9 @@ def survival_diagram(
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
     named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
     data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
-    found, risk = data.known(0), data.risk[:, 0]
-    hint_at_mistakes(found, risk)
-    used = risk[found.weight > 0]
+    known, risk = data.known(0), data.risk[:, 0]
+    hint_at_mistakes(known, risk)
+    used = risk[known.weight > 0]
     x = np.unique(
         np.concatenate([np.linspace(used.min(), used.max(), POINTS), np.quantile(used, np.linspace(0, 1, POINTS))])
     )
@@ -300,15 +300,15 @@ def survival_diagram(
         if not reason:
             low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     diagram = SurvivalDiagram(
-        found.horizon,
+        known.horizon,
         len(risk),
-        **counts_of(found),
+        **counts_of(known),
         level=float(level),
         x=x,
-        y=np.clip(smooth_at(found, risk, x), 0, 1),
+        y=np.clip(smooth_at(known, risk, x), 0, 1),
         low=low,
         high=high,
-        groups=_risk_groups(found, risk, bins, float(level)),
+        groups=_risk_groups(known, risk, bins, float(level)),
         risk=risk,
     )
     if data.dropped is not None:
@@ -316,9 +316,9 @@ def survival_diagram(
     return diagram
 
 
-def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
+def _risk_groups(known: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
     """The observed risk of each group of similar risk, with the censoring of this group."""
-    follow_up = found.follow_up
+    follow_up = known.follow_up
     cells, count = EqualMass(check_bins(bins)).cells(View(risk, np.zeros(len(risk), np.uint8)))
     groups = []
     for cell in range(count):
@@ -329,7 +329,7 @@ def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[R
         mean = float(own @ risk[rows]) / float(own.sum())
         part = follow_up.take(rows)._replace(stratum=np.zeros(len(rows), np.int64), strata=())
         try:
-            value, low, high, _ = observed_risk(known_outcomes(part, found.horizon), level)
+            value, low, high, _ = observed_risk(known_outcomes(part, known.horizon), level)
         except CalibrantError:
             value = low = high = math.nan
         groups.append(RiskGroup(len(rows), mean, value, low, high))

@@ -100,9 +100,9 @@ class VariationDiagram(Diagram):
         """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
         ax = new_ax(ax)
         (look,) = series_of(ax, style)
-        word = VARIATION_WORDS.get(self.variation, self.variation)
+        measure = VARIATION_WORDS.get(self.variation, self.variation)
         square(ax)
-        finish(ax, f"predicted {word}", f"observed {word}")
+        finish(ax, f"predicted {measure}", f"observed {measure}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
         above, below = sides[::-1] if self.variation == "confidence" else sides
         corner_texts(ax, above, below)
@@ -226,10 +226,10 @@ class UceDiagram(Diagram):
     _stated = ("uce", "level")
 
     def _columns(self) -> dict[str, list[Any]]:
-        found = self.table.to_dict()
+        columns = self.table.to_dict()
         more = self._listed("expected", "low", "high")
-        kept = {name: found[name] for name in ("left", "right", "rows", "weight")}
-        return {**kept, "entropy": found["mean_score"], "error_rate": found["rate"], **more}
+        kept = {name: columns[name] for name in ("left", "right", "rows", "weight")}
+        return {**kept, "entropy": columns["mean_score"], "error_rate": columns["rate"], **more}
 
     def _title(self) -> str:
         return f"Uncertainty diagram (uce {number(self.uce)})"

@@ -80,21 +80,21 @@ def _risks(view: View) -> tuple[RiskBin, ...]:
 
 def _benefit(view: View, level: float, n_resamples: int, seed: int) -> tuple[BenefitPoint, ...]:
     try:
-        found = decision_curve(view, level=level, n_resamples=n_resamples, rng=seed)
+        curve = decision_curve(view, level=level, n_resamples=n_resamples, rng=seed)
     except CalibrantError:
         return ()
-    (model,) = found.curves
+    (model,) = curve.curves
     # Beyond the largest risk the model treats no one.
-    shown = found.threshold <= max(float(view.score.max()), 0.1)
-    rows = zip(found.threshold, model.net_benefit, model.low, model.high, found.treat_all.net_benefit, strict=True)
+    shown = curve.threshold <= max(float(view.score.max()), 0.1)
+    rows = zip(curve.threshold, model.net_benefit, model.low, model.high, curve.treat_all.net_benefit, strict=True)
     return tuple(BenefitPoint(*map(float, row)) for row, seen in zip(rows, shown, strict=True) if seen)
 
 
 def _subgroups(p: Predictions, lens: str | Lens, level: float) -> tuple[Subgroup, ...]:
     if p.groups is None:
         return ()
-    found = []
+    subgroups = []
     for grouping, place, rows in islice(groups_of(p), MOST_SUBGROUPS):
         part = summarize(p.take(rows), lens, "loess", level, 0, 0)
-        found.append(Subgroup(str(grouping.labels[place]), part.n, part.events, tuple(part[id] for id in BRIEF)))
-    return tuple(found)
+        subgroups.append(Subgroup(str(grouping.labels[place]), part.n, part.events, tuple(part[id] for id in BRIEF)))
+    return tuple(subgroups)

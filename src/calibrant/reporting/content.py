@@ -199,16 +199,16 @@ class MetricRow:
     id: str
     name: str
     value: float | None
-    low: float | None
-    high: float | None
-    pvalue: float | None
-    ideal: float | None
-    direction: str
-    lens: str
-    meaning: str
-    caution: str
-    reference: str
-    link: str
+    low: float | None = None
+    high: float | None = None
+    pvalue: float | None = None
+    ideal: float | None = None
+    direction: str = ""
+    lens: str = ""
+    meaning: str = ""
+    caution: str = ""
+    reference: str = ""
+    link: str = ""
     reason: str = ""
     note: str = ""
     group: MetricGroup = "calibration"

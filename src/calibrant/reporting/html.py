@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..evaluation.result import shown_number as number
 from ..util.files import cached_text
 from ..util.results import percent
-from .content import BenefitPoint, CurvePoint, MetricRow, Metrics, RiskBin
+from .content import MetricRow, Metrics, RiskBin
 from .interactive import shown
 from .overlay import Overlay, PageSide, compared_sides, report_sides
-from .plain import parameter_text
 from .specs import (
     ACCURACY,
     COVERAGE,
@@ -52,7 +51,7 @@ from .tables import (
     value_table,
 )
 from .templates import environment
-from .wording import ABOVE, BELOW, event_of, lens_text, level_text, mean_name, plain_id, rate_name, sentence
+from .wording import ABOVE, BELOW, event_of, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
     from .building import Report
@@ -106,12 +105,12 @@ WHAT = {"models": "Model", "periods": "Period", "before-after": "Scores"}
 MOST_DETAILS = 10
 
 
-def render_comparison(found: ReportComparison) -> str:
+def render_comparison(comparison: ReportComparison) -> str:
     """Render the page of several reports: their diagrams over each other, the metrics side by side, and the differences.
 
     Parameters
     ----------
-    found : ReportComparison
+    comparison : ReportComparison
         The comparison.
 
     Returns
@@ -119,21 +118,21 @@ def render_comparison(found: ReportComparison) -> str:
     str
         The page.
     """
-    reports, outcome = found.reports, found.outcome
-    sides = compared_sides(reports, WHAT[found.kind], len(reports) - 1 if found.kind == "before-after" else 0)
-    has_trend = found.kind == "periods" and any(side.means for side in sides.sides)
+    reports, outcome = comparison.reports, comparison.outcome
+    sides = compared_sides(reports, WHAT[comparison.kind], len(reports) - 1 if comparison.kind == "before-after" else 0)
+    has_trend = comparison.kind == "periods" and any(side.means for side in sides.sides)
     shown_reports = reports if len(reports) <= MOST_DETAILS else ()
     return _render(
         sides,
         reports,
         {"trend": _trend(sides, reports)} if has_trend else {},
-        tables=comparison_tables(found),
-        title=found.title,
-        metadata=found.metadata,
-        headline=found.sentence,
+        tables=comparison_tables(comparison),
+        title=comparison.title,
+        metadata=comparison.metadata,
+        headline=comparison.sentence,
         further="",
         report=reports[0],
-        comparison=found,
+        comparison=comparison,
         details=[
             (
                 report,
@@ -180,25 +179,11 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
 
 @cache
 def _environment() -> Any:
-    return environment(
-        finalize=_visible_text,
-        number=number,
-        percent=percent,
-        level=level_text,
-        pvalue=chance_cell,
-        shown=shown,
-        amount=amount,
-        words=plain_id,
-        lens=lens_text,
-        sentence=sentence,
-        setting=parameter_text,
-        places=places_found,
-    )
+    def visible(value: Any) -> Any:
+        """Text without invisible characters; markup is unchanged."""
+        return shown(value, None) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
-
-def _visible_text(value: Any) -> Any:
-    """Return text without invisible characters; markup is unchanged."""
-    return value if not isinstance(value, str) or hasattr(value, "__html__") else shown(value, None)
+    return environment(finalize=visible, pvalue=chance_cell, amount=amount, words=plain_id, places=places_found)
 
 
 def _verbatim(text: str) -> Any:
@@ -294,19 +279,19 @@ def _trend(sides: Overlay, reports: Sequence[Report]) -> Spec:
     """Return the mean score and the rate of each side as a chart, both of the lens of the diagram."""
     lens = reports[0].diagram.lens
     names = mean_name(lens), shown(rate_name(lens, reports[0].outcome), EVENT_LENGTH)
-    values = [
-        {"place": side.place, "name": shown(side.name), "value": value, "what": what, "tip": _side_tip(side, names)}
-        for side in sides.sides
-        for what, value in zip(names, side.means or (), strict=False)
-    ]
+    values = []
+    for side in sides.sides:
+        if side.means is not None:
+            means = dict(zip(names, side.means, strict=True))
+            rows = sum(bin.weight for bin in side.bins)
+            tip = [
+                ("", shown(side.name)),
+                ("rows", amount(rows)),
+                *((name, percent(mean)) for name, mean in means.items()),
+            ]
+            own = {"place": side.place, "name": shown(side.name), "tip": tip}
+            values += [{**own, "value": mean, "what": name} for name, mean in means.items()]
     return trend_spec(values, names)
-
-
-def _side_tip(side: PageSide, names: tuple[str, str]) -> list[tuple[str, str]]:
-    assert side.means is not None
-    rows = sum(bin.weight for bin in side.bins)
-    values = ((name, percent(value)) for name, value in zip(names, side.means, strict=True))
-    return [("", shown(side.name)), ("rows", amount(rows)), *values]
 
 
 def clinical_charts(report: Report) -> dict[str, Spec]:
@@ -318,57 +303,37 @@ def clinical_charts(report: Report) -> dict[str, Spec]:
         f"predicted risk of {event}" if event else "predicted risk",
         f"observed rate of {event}" if event else "observed rate",
     )
+    interval = f"{level_text(part.summary.level)} interval"
+
+    def values(points: Sequence[Any], end: float, names: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Fields of the points, the strips around them, and what is shown there."""
+        at = [getattr(point, next(iter(names))) for point in points]
+        edges = [0.0, *((first + second) / 2 for first, second in pairwise(at)), end]
+        rows = []
+        for point, (left, right) in zip(points, pairwise(edges), strict=True):
+            tip = [
+                (text, number(getattr(point, name))) for name, text in names.items() if getattr(point, name) is not None
+            ]
+            bounds = [] if point.low is None else [(interval, span(point.low, point.high))]
+            rows.append({**vars(point), "from": left, "to": right, "tip": [*tip[:2], *bounds, *tip[2:]]})
+        return rows
+
+    curve = {"risk": "predicted risk", "observed": "observed, flexible curve", "logistic": "observed, logistic curve"}
     end = _round_end(max(max(point.risk, point.observed) for point in part.curve))
-    points = [
-        {**vars(point), "from": low, "to": high, "tip": _curve_tip(point, part.summary.level)}
-        for point, (low, high) in zip(part.curve, _strips([point.risk for point in part.curve], end), strict=True)
-    ]
-    found = {
-        "clinical-curve": curve_spec(points, end, titles),
+    charts = {
+        "clinical-curve": curve_spec(values(part.curve, end, curve), end, titles),
         "clinical-risks": risks_spec(_risk_values(part.risks), end, titles[0]),
     }
     if part.benefit:
+        benefit = {"threshold": "threshold", "model": "net benefit of the model", "treat_all": "treat all"}
         last = _round_end(part.benefit[-1].threshold)
-        places = _strips([point.threshold for point in part.benefit], last)
-        benefit = [
-            {**vars(point), "from": low, "to": high, "tip": _benefit_tip(point, part.summary.level)}
-            for point, (low, high) in zip(part.benefit, places, strict=True)
-        ]
-        found["clinical-benefit"] = benefit_spec(benefit, last)
-    return found
+        charts["clinical-benefit"] = benefit_spec(values(part.benefit, last, benefit), last)
+    return charts
 
 
 def _round_end(largest: float) -> float:
     """Return the end of an axis from 0: a round number of at least `largest`, at most 1."""
     return next((end for end in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8) if largest <= end), 1)
-
-
-def _strips(at: list[float], end: float) -> list[tuple[float, float]]:
-    """Return the part of the axis that is nearest to each of the increasing places."""
-    edges = [0.0, *((first + second) / 2 for first, second in pairwise(at)), end]
-    return [*pairwise(edges)]
-
-
-def _curve_tip(point: CurvePoint, level: float) -> list[tuple[str, str]]:
-    return [
-        ("predicted risk", number(point.risk)),
-        ("observed, flexible curve", number(point.observed)),
-        *_interval_tip(point.low, point.high, level),
-        *([] if point.logistic is None else [("observed, logistic curve", number(point.logistic))]),
-    ]
-
-
-def _benefit_tip(point: BenefitPoint, level: float) -> list[tuple[str, str]]:
-    return [
-        ("threshold", number(point.threshold)),
-        ("net benefit of the model", number(point.model)),
-        *_interval_tip(point.low, point.high, level),
-        ("treat all", number(point.treat_all)),
-    ]
-
-
-def _interval_tip(low: float | None, high: float | None, level: float) -> list[tuple[str, str]]:
-    return [] if low is None else [(f"{level_text(level)} interval", span(low, high))]
 
 
 def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
@@ -409,13 +374,13 @@ def _metric_tables(metrics: Metrics, outcome: str) -> tuple[Table, Table]:
     return table([row for row in rows if row.id in chosen]), table([row for row in rows if row.id not in chosen])
 
 
-def comparison_tables(found: ReportComparison) -> dict[str, Table]:
+def comparison_tables(comparison: ReportComparison) -> dict[str, Table]:
     """Return the tables of a comparison by their headings."""
     tables = {
-        "Side by side": side_table(found.sides, found.outcome),
-        "Metrics": value_table(found.reports, found.level),
-        "Differences": difference_table(found.metrics, found.level),
-        "Confidence threshold": threshold_table(found.reports),
+        "Side by side": side_table(comparison.sides, comparison.outcome),
+        "Metrics": value_table(comparison.reports, comparison.level),
+        "Differences": difference_table(comparison.metrics, comparison.level),
+        "Confidence threshold": threshold_table(comparison.reports),
     }
     return {heading: table for heading, table in tables.items() if table.rows}
 

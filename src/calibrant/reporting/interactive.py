@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..binning.rules import EqualWidth
 from ..errors import LensError
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..sketches.sketch import Sketch
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
@@ -27,8 +25,6 @@ STOPS = tuple(count for count in range(1, CELLS + 1) if CELLS % count == 0)
 """Numbers of equal-width bins whose edges are edges of cells: for these the page is exact."""
 
 MAX_CLASSES, MAX_GROUPS = 20, 50
-# With the plotting library (0.9 MB) and the tables the page stays below 2 MB.
-MAX_PAYLOAD = 850_000
 NAME_LENGTH = 80
 NAMES_LISTED = 12
 
@@ -91,21 +87,17 @@ class Interactive:
     """Initial number of bins."""
 
 
-def interactive(
-    source: Predictions | View | Sketch, *, lens: str | Lens = "auto", bins: int = 15, max_bytes: int = MAX_PAYLOAD
-) -> Interactive:
-    """Return the cells of predictions for the page: the main lens, the classes and the groups, up to `max_bytes`.
+def interactive(source: Predictions, *, lens: str | Lens = "auto", bins: int = 15) -> Interactive:
+    """Return the cells of predictions for the page: the main lens, the most frequent classes and the largest groups.
 
     Parameters
     ----------
-    source : Predictions, View or Sketch
-        The predictions; a view or sketch has one lens and no groups.
+    source : Predictions
+        The predictions.
     lens : str or Lens
         The main lens.
     bins : int
         Initial number of bins; the nearest divisor of 300 is used.
-    max_bytes : int
-        Size limit of the cells as text; beyond it the smallest classes and groups are left out and named.
 
     Returns
     -------
@@ -119,29 +111,18 @@ def interactive(
     >>> [(series.lens, series.cells.total) for series in cells.lenses]
     [('binary', 4)]
     """
-    start = min(STOPS, key=lambda stop: (abs(stop - bins), stop))
-    if not isinstance(source, Predictions):
-        view = source.view() if isinstance(source, Sketch) else source
-        return Interactive(
-            (Series(view.lens, view.lens, _main_cells(view)),), (), view.weight_kind, view.is_soft, (), start
-        )
-    main = _main_views(source, lens)
-    room = max_bytes
-    lenses: list[Series] = []
-    for view in main:
-        lenses.append(_series(view.lens, view, source))
-        room -= _size(lenses[-1])
-    groups, missed = _groups(source, lens, room) if len(main) == 1 else ((), "")
-    room -= sum(map(_size, groups))
-    classes, unseen = _classes(source, room)
-    first = main[0]
+    views = [view for view in views_of(source, lens) if isinstance(view, View)][:MAX_CLASSES]
+    if not views:
+        raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
+    groups, groups_left_out = _groups(source, lens) if len(views) == 1 else ((), "")
+    classes, classes_left_out = _classes(source)
     return Interactive(
-        (*lenses, *classes),
+        (*(_series(view.lens, view, source) for view in views), *classes),
         groups,
-        first.weight_kind,
-        first.is_soft,
-        tuple(sentence for sentence in (unseen, missed) if sentence),
-        start,
+        views[0].weight_kind,
+        views[0].is_soft,
+        tuple(filter(None, (classes_left_out, groups_left_out))),
+        min(STOPS, key=lambda stop: (abs(stop - bins), stop)),
     )
 
 
@@ -180,18 +161,6 @@ def _on_edge(view: View, whole_rows: bool) -> tuple[tuple[int, float, float], ..
     )
 
 
-def _main_cells(view: View) -> CellSums:
-    return cell_sums(view, edges=view.lens == "top_label")
-
-
-def _main_views(source: Predictions, lens: str | Lens) -> list[View]:
-    """Return the views of the main lens: one, or those of the classes up to a limit."""
-    views = [view for view in views_of(source, lens) if isinstance(view, View)]
-    if not views:
-        raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
-    return views[:MAX_CLASSES]
-
-
 def _series(name: str, view: View, source: Predictions) -> Series:
     sure = None
     if view.lens == "binary":
@@ -200,62 +169,39 @@ def _series(name: str, view: View, source: Predictions) -> Series:
         sure = cell_sums(other, edges=True)
     if view.lens.startswith("class:"):
         return Series(name.removeprefix("class:"), "class", cell_sums(view))
-    return Series(name, view.lens, _main_cells(view), sure)
+    return Series(name, view.lens, cell_sums(view, edges=view.lens == "top_label"), sure)
 
 
-def _size(series: Series) -> int:
-    return len(json.dumps(series.to_dict(), separators=(",", ":")))
-
-
-def _kept(candidates: Iterable[tuple[int, Series]], room: int, most: int) -> tuple[Series, ...]:
-    """Return the series that fit, in their original order."""
-    kept: list[tuple[int, Series]] = []
-    for number, series in candidates:
-        room -= _size(series)
-        if room < 0 or len(kept) == most:
-            break
-        kept.append((number, series))
-    return tuple(series for _, series in sorted(kept, key=lambda pair: pair[0]))
-
-
-def _groups(source: Predictions, lens: str | Lens, room: int) -> tuple[tuple[Series, ...], str]:
-    """Return the cells of the groups, the largest first until the size limit."""
+def _groups(source: Predictions, lens: str | Lens) -> tuple[tuple[Series, ...], str]:
+    """The largest groups, in their own order, and a sentence that names the others."""
     if source.groups is None:
         return (), ""
-    found = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
-    mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in found])
+    parts = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
+    mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in parts])
     largest = [int(code) for code in np.argsort(-mass, kind="stable") if mass[code] > 0]
-
-    def each() -> Iterable[tuple[int, Series]]:
-        for code in largest:
-            name, rows = found[code]
-            part = source.take(rows)
-            (view,) = views_of(part, lens)
-            assert isinstance(view, View)
-            yield code, _series(name, view, part)
-
-    kept = _kept(each(), room, MAX_GROUPS)
-    names = [found[code][0] for code in largest[len(kept) :]]
-    return kept, named_left_out("group", names)
+    groups = []
+    for code in sorted(largest[:MAX_GROUPS]):
+        name, rows = parts[code]
+        part = source.take(rows)
+        (view,) = views_of(part, lens)
+        assert isinstance(view, View)
+        groups.append(_series(name, view, part))
+    return tuple(groups), named_left_out("group", [parts[code][0] for code in largest[MAX_GROUPS:]])
 
 
-def _classes(source: Predictions, room: int) -> tuple[tuple[Series, ...], str]:
-    """Return the cells of each class against the rest, the most frequent first; for more than two classes."""
+def _classes(source: Predictions) -> tuple[tuple[Series, ...], str]:
+    """The most frequent classes, in their own order, and a sentence that names the others."""
     if source.kind != "multiclass":
         return (), ""
     views = views_of(source, "classwise")
-    mass = _class_mass(source)
-    largest = [int(code) for code in np.argsort(-mass, kind="stable")]
-    names = [str(code if source.classes is None else source.classes[code]) for code in range(source.k)]
-
-    def each() -> Iterable[tuple[int, Series]]:
-        for code in largest:
-            view = views[code]
-            assert isinstance(view, View)
-            yield code, Series(names[code], "class", cell_sums(view))
-
-    kept = _kept(each(), room, MAX_CLASSES)
-    return kept, named_left_out("class", [names[code] for code in largest[len(kept) :]])
+    largest = np.argsort(-_class_mass(source), kind="stable").tolist()
+    names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
+    classes = []
+    for code in sorted(largest[:MAX_CLASSES]):
+        view = views[code]
+        assert isinstance(view, View)
+        classes.append(Series(names[code], "class", cell_sums(view)))
+    return tuple(classes), named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])
 
 
 def _class_mass(source: Predictions) -> NDArray[Any]:

@@ -117,23 +117,24 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
     return evaluation
 
 
-AUROC = (
-    "auroc",
-    "Area under the ROC curve",
-    "Probability that a random positive row has a higher score than a random negative row",
-    "Hanley and McNeil (1982): The meaning and use of the area under a receiver operating characteristic (ROC) curve",
-)
-PRECISION = (
-    "average_precision",
-    "Average precision",
-    "Area under the precision-recall curve; an uninformative model scores the prevalence",
-    "Davis and Goadrich (2006): The relationship between precision-recall and ROC curves",
+DISCRIMINATION = (
+    (
+        "auroc",
+        "Area under the ROC curve",
+        "Probability that a random positive row has a higher score than a random negative row",
+        "Hanley and McNeil (1982): The meaning and use of the area under a receiver operating characteristic (ROC) curve",
+    ),
+    (
+        "average_precision",
+        "Average precision",
+        "Area under the precision-recall curve; an uninformative model scores the prevalence",
+        "Davis and Goadrich (2006): The relationship between precision-recall and ROC curves",
+    ),
 )
 
 
 def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
-    """Return AUROC and average precision as rows of the table; several classes are averaged one against the rest."""
-    lens = "binary" if p.kind == "binary" else "classwise"
+    """Return the rows of AUROC and average precision, or why they have no value."""
     values: tuple[float | None, float | None] = (None, None)
     reason = ""
     try:
@@ -146,25 +147,24 @@ def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
             id=id,
             name=name,
             value=value,
-            low=None,
-            high=None,
-            pvalue=None,
             ideal=1.0,
-            direction="",
-            lens=lens,
+            lens="binary" if p.kind == "binary" else "classwise",
             meaning=f"{meaning}{mean}.",
             caution="a ranking measure: it does not depend on calibration",
             reference=paper,
-            link="",
             reason=reason,
             group="discrimination",
         )
-        for (id, name, meaning, paper), value in zip((AUROC, PRECISION), values, strict=True)
+        for (id, name, meaning, paper), value in zip(DISCRIMINATION, values, strict=True)
     )
 
 
 def _row(result: MetricResult) -> MetricRow:
     metric = catalogue[result.metric]
+    # A remedy names keywords of Python, which a reader of the page does not have.
+    reason, _, remedy = result.reason.rpartition("; ")
+    if not reason or "=" not in remedy:
+        reason = result.reason
     return MetricRow(
         id=metric.id,
         name=metric.name,
@@ -179,17 +179,11 @@ def _row(result: MetricResult) -> MetricRow:
         caution=metric.info.limits,
         reference=metric.reference,
         link=references()[metric.cite].url,
-        reason=_reason(result.reason),
+        reason=reason,
         note=result.note,
         group="proper score" if metric.proper == "strictly" else "calibration",
         by_chance=result.by_chance,
     )
-
-
-def _reason(text: str) -> str:
-    """Return why there is no value, without the remedy, which names keywords of Python."""
-    problem, _, remedy = text.rpartition("; ")
-    return problem if "=" in remedy and problem else text
 
 
 def _inferred(metric: Metric, result: MetricResult, p: Predictions, settings: Settings) -> MetricResult:

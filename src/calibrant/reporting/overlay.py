@@ -119,9 +119,9 @@ def report_sides(report: Report) -> Overlay:
     if changed is not None and changed.diagram is not None:
         before = () if changed.cells is None else changed.cells.lenses
         sides = [PageSide("Before", before, changed.diagram.bins), replace(all_rows, name="After")]
-    found = [PageSide(g.name, (g,), _bins_of(g.cells, report.diagram.binning), whole=False) for g in groups]
+    group_sides = [PageSide(g.name, (g,), _bins_of(g.cells, report.diagram.binning), whole=False) for g in groups]
     left_out = () if cells is None else cells.left_out
-    return overlay([*sides, *found], "Rows", len(sides) - 1, left_out, always=len(sides))
+    return overlay([*sides, *group_sides], "Rows", len(sides) - 1, left_out, always=len(sides))
 
 
 def compared_sides(reports: Sequence[Report], what: str, focus: int) -> Overlay:
@@ -162,31 +162,30 @@ def _fitted(sides: list[PageSide], focus: int, max_bytes: int) -> tuple[list[Pag
     for side in sides:
         if side.whole:
             keys = [key for key in keys if key in {_key(series) for series in side.series}]
-    sides = [_with_lenses(side, keys) for side in sides]
+    series = [{_key(each): each for each in side.series} for side in sides]
+    sides = [
+        replace(side, series=tuple(own[key] for key in keys if key in own))
+        for side, own in zip(sides, series, strict=True)
+    ]
     for step in (1, COARSER):
-        found = (
+        fitted = (
             sides if step == 1 else [replace(s, series=tuple(_coarser(each, step) for each in s.series)) for s in sides]
         )
-        room = max_bytes - sum(_size(series) for side in found for series in side.series[:1])
-        costs = [sum(_size(side.series[place]) for side in found if side.whole) for place in range(1, len(keys))]
+        room = max_bytes - sum(_size(series) for side in fitted for series in side.series[:1])
+        costs = [sum(_size(side.series[place]) for side in fitted if side.whole) for place in range(1, len(keys))]
         if sum(costs) <= room:
-            return found, CELLS // step, ""
+            return fitted, CELLS // step, ""
     # The most frequent classes first.
-    mass = [sum(series.cells.positives) for series in found[focus].series]
+    mass = [sum(series.cells.positives) for series in fitted[focus].series]
     held = {0}
     for place in sorted(range(1, len(keys)), key=lambda place: -mass[place]):
         room -= costs[place - 1]
         if room < 0:
             break
         held.add(place)
-    missed = [series.name for place, series in enumerate(found[focus].series) if place not in held]
-    kept = [replace(s, series=tuple(each for place, each in enumerate(s.series) if place in held)) for s in found]
+    missed = [series.name for place, series in enumerate(fitted[focus].series) if place not in held]
+    kept = [replace(s, series=tuple(each for place, each in enumerate(s.series) if place in held)) for s in fitted]
     return kept, CELLS // COARSER, named_left_out("class", missed)
-
-
-def _with_lenses(side: PageSide, keys: list[tuple[str, str]]) -> PageSide:
-    held = {_key(series): series for series in side.series}
-    return replace(side, series=tuple(held[key] for key in keys if key in held))
 
 
 def _size(series: Series) -> int:

@@ -6,13 +6,10 @@ import re
 from functools import cache
 from typing import Any
 
-from ..evaluation.result import shown_number as number
-from ..util.results import percent
 from .interactive import shown
 from .tables import Table
 from .templates import environment
 from .verdict import chance
-from .wording import lens_text, level_text, sentence
 
 # Characters that begin an element, an entity, emphasis, code, a link or a cell; "p < 0.001" is not affected.
 SPECIAL = re.compile(
@@ -74,21 +71,5 @@ def _environment() -> Any:
         autoescape=False,
         line=lambda text: Markup(line(text)),  # noqa: S704
         table=lambda table: Markup("\n".join(table_lines(table))),  # noqa: S704
-        number=number,
-        percent=percent,
-        level=level_text,
-        lens=lens_text,
         chance=chance,
-        shown=shown,
-        sentence=sentence,
-        parameter=parameter_text,
     )
-
-
-def parameter_text(value: object) -> str:
-    """Format the value of an option."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    return "none" if value is None else str(value)

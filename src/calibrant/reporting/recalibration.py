@@ -99,46 +99,43 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
-        found, held = recalibrated(part, folds=FOLDS, level=level, rng=seed)
+        chosen, held = recalibrated(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
-    before, after, pvalue = (None, None, None) if found.method == "none" or held is None else _left(held, part, seed)
+    before, after, pvalue = (None, None, None) if chosen.method == "none" or held is None else _left(held, part, seed)
     share = None if before is None or after is None or before <= 0 else 1 - after / before
     return replace(
-        calibrators_of(found, FOLDS, share),
+        calibrators_of(chosen, FOLDS, share),
         rows=row_count(part),
         of=row_count(p),
         before=before,
         after=after,
         pvalue_after=pvalue,
-        notes=tuple(_notes(found, part, p)),
+        notes=tuple(_notes(chosen, part, p)),
     )
 
 
-def calibrators_of(found: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
+def calibrators_of(chosen: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
     """Return the result of `recalibrate` as a section; `share` is the share of the calibration error that the chosen method removes."""
     return CalibratorTable(
-        method=found.method,
-        description=_description(found),
-        entries=tuple(_row(c, c.method == found.method, share) for c in found.candidates),
-        loss=found.loss,
+        method=chosen.method,
+        description=_description(chosen),
+        entries=tuple(_row(c, c.method == chosen.method, share) for c in chosen.candidates),
+        loss=chosen.loss,
         folds=folds,
-        level=found.level,
-        rows=found.n,
-        of=found.n,
-        notes=tuple(f"{c.method}: {c.note}." for c in found.candidates if c.note),
+        level=chosen.level,
+        rows=chosen.n,
+        of=chosen.n,
+        notes=tuple(f"{c.method}: {c.note}." for c in chosen.candidates if c.note),
     )
-
-
-def _weighed(p: Predictions) -> dict[str, Any]:
-    return {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
 
 
 def _left(held: Any, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
     """Return the held-out error before and after the chosen calibrator, given its held-out probabilities, and the p-value of the remaining error."""
     assert p.labels is not None
-    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
-    mapped = Predictions.derived(p.labels, held, **_weighed(p))
+    weights: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
+    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **weights)
+    mapped = Predictions.derived(p.labels, held, **weights)
     try:
         before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)
     except CalibrantError:
@@ -154,29 +151,31 @@ def no_calibrators(p: Predictions, level: float, reason: str) -> CalibratorTable
     return CalibratorTable("none", "", (), "nll", FOLDS, level, 0, row_count(p), reason=reason)
 
 
-def _row(found: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
-    if found.reason:
-        return CalibratorRow(found.method, False, None, None, None, None, None, None, found.reason)
+def _row(candidate: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
+    if candidate.reason:
+        return CalibratorRow(candidate.method, False, None, None, None, None, None, None, candidate.reason)
     own = share if chosen else None
-    return CalibratorRow(found.method, chosen, found.loss, found.gain, found.low, found.high, found.ece, own)
+    return CalibratorRow(
+        candidate.method, chosen, candidate.loss, candidate.gain, candidate.low, candidate.high, candidate.ece, own
+    )
 
 
-def _description(found: Recalibration) -> str:
+def _description(chosen: Recalibration) -> str:
     """Return the name of the method, with its temperature where it has one."""
-    own = METHODS.get(found.method)
-    known = TITLES.get(found.method) or (own.title if own else "") or found.method.replace("_", " ")
-    temperature = getattr(found.calibrator, "temperature_", None)
+    own = METHODS.get(chosen.method)
+    known = TITLES.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
+    temperature = getattr(chosen.calibrator, "temperature_", None)
     if temperature is None or not math.isfinite(temperature):
         return known
     return f"{known} (T = {temperature:.3g})"
 
 
-def _notes(found: Recalibration, part: Predictions, p: Predictions) -> list[str]:
+def _notes(chosen: Recalibration, part: Predictions, p: Predictions) -> list[str]:
     notes = []
     if part.n < p.n:
         notes.append(f"Compared on {row_count(part):,} of {row_count(p):,} rows, sampled at random with the seed.")
     if part.weight_kind == "counts":
         notes.append("Rows given with a count stay together in one fold.")
-    if found.note:
-        notes.append(found.note[0].upper() + found.note[1:] + ".")
-    return [*notes, SHARE] if found.method != "none" else notes
+    if chosen.note:
+        notes.append(chosen.note[0].upper() + chosen.note[1:] + ".")
+    return [*notes, SHARE] if chosen.method != "none" else notes

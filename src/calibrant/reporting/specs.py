@@ -283,11 +283,9 @@ def still(spec: Spec) -> str:
 
 def _without_legend(part: Spec) -> Spec:
     encoding = part["encoding"]
-    return (
-        {**part, "encoding": encoding | {"color": {**encoding["color"], "legend": None}}}
-        if "color" in encoding
-        else part
-    )
+    if "color" not in encoding:
+        return part
+    return {**part, "encoding": {**encoding, "color": {**encoding["color"], "legend": None}}}
 
 
 def image_of(spec: Spec) -> str:

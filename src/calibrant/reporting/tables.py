@@ -173,21 +173,21 @@ def judgement(found: bool | None, gap: float, lens: str) -> str:
     return "overestimates" if gap > 0 else "underestimates"
 
 
-def places_found(found: Weaknesses) -> str:
+def places_found(weaknesses: Weaknesses) -> str:
     """State how many subsets were tested, and how many have a significant gap."""
-    places = "1 subset was" if found.looked_at == 1 else f"{found.looked_at:,} subsets were"
-    count = f"{found.found:,}" if found.found else "none"
-    those = "them" if found.tested == found.looked_at else f"the {found.tested:,} that could be tested"
+    places = "1 subset was" if weaknesses.looked_at == 1 else f"{weaknesses.looked_at:,} subsets were"
+    count = f"{weaknesses.found:,}" if weaknesses.found else "none"
+    those = "them" if weaknesses.tested == weaknesses.looked_at else f"the {weaknesses.tested:,} that could be tested"
     return (
-        f"{places} examined; in {count} of {those} the gap is statistically significant (level {found.alpha:g}, p-values adjusted by "
-        f"{found.correction.capitalize()}'s method)."
+        f"{places} examined; in {count} of {those} the gap is statistically significant (level {weaknesses.alpha:g}, p-values adjusted by "
+        f"{weaknesses.correction.capitalize()}'s method)."
     )
 
 
-def subset_table(found: Weaknesses, outcome: str, entries: Sequence[Weakness]) -> Table:
+def subset_table(weaknesses: Weaknesses, outcome: str, entries: Sequence[Weakness]) -> Table:
     """Return subsets with their gaps; `entries` are those that are shown."""
-    lenses = {entry.lens for entry in found.entries}
-    mean = mean_name(found.entries[0].lens if found.entries else "")
+    lenses = {entry.lens for entry in weaknesses.entries}
+    mean = mean_name(weaknesses.entries[0].lens if weaknesses.entries else "")
     rate = rate_name(lenses.pop() if len(lenses) == 1 else "", outcome)
     columns = (
         text_column("kind name lens", "subset", place_name),
@@ -195,7 +195,7 @@ def subset_table(found: Weaknesses, outcome: str, entries: Sequence[Weakness]) -
         Column("mean_score", mean, percent),
         Column("rate", rate, percent),
         Column("gap", "gap", points),
-        interval_column("low high", found.level, points),
+        interval_column("low high", weaknesses.level, points),
         Column("weighted_gap", "weighted gap", lambda gap: number(100 * gap, 3)),
         Column("adjusted", "adjusted p-value", chance_cell),
         text_column("found gap lens", "result", judgement),
@@ -203,13 +203,13 @@ def subset_table(found: Weaknesses, outcome: str, entries: Sequence[Weakness]) -
     text = (
         f"The gap is {mean} minus {rate}, in percentage points. Sorted by weighted gap (gap times share of the rows)."
     )
-    hidden = found.looked_at - len(entries)
+    hidden = weaknesses.looked_at - len(entries)
     if hidden:
         text += f" {'1 smaller gap is' if hidden == 1 else f'{hidden:,} smaller gaps are'} not shown here."
     return Table("weak", columns, entries, text, "found")
 
 
-def calibrator_table(found: CalibratorTable) -> Table:
+def calibrator_table(calibrators: CalibratorTable) -> Table:
     """Return the calibration methods that were compared."""
 
     def remark(reason: str, chosen: bool) -> str:
@@ -217,34 +217,34 @@ def calibrator_table(found: CalibratorTable) -> Table:
 
     columns = (
         text_column("method", "calibration method", plain_id),
-        Column("loss", f"{found.loss} (lower is better)", number),
+        Column("loss", f"{calibrators.loss} (lower is better)", number),
         Column("gain", "gain", number),
-        interval_column("low high", found.level),
+        interval_column("low high", calibrators.level),
         Column("ece", "held-out ECE", number),
         Column("error_removed", "error removed", lambda share: percent(share, 0)),
         text_column("reason chosen", "remark", remark),
     )
     text = (
-        f"Cross-validation with {found.folds} folds on {found.rows:,} rows: each row is evaluated by a calibrator fitted on the other "
+        f"Cross-validation with {calibrators.folds} folds on {calibrators.rows:,} rows: each row is evaluated by a calibrator fitted on the other "
         "folds. Gain: loss without minus loss with the calibrator."
     )
-    return Table("calibrators", columns, found.entries, text, "chosen")
+    return Table("calibrators", columns, calibrators.entries, text, "chosen")
 
 
-def point_table(found: Threshold) -> Table:
+def point_table(threshold: Threshold) -> Table:
     """Return the operating points."""
     columns = (
         Column("threshold", "confidence \u2265", number),
         Column("coverage", "coverage", percent),
         Column("accuracy", "accuracy", percent),
-        interval_column("low high", found.level, percent),
+        interval_column("low high", threshold.level, percent),
         Column("accepted", "rows", amount),
         Column("errors", "errors", amount),
     )
-    return Table("points", columns, found.points)
+    return Table("points", columns, threshold.points)
 
 
-def changes_table(found: BeforeAfter) -> Table:
+def changes_table(changes: BeforeAfter) -> Table:
     """Return each metric before and after recalibration, with its intervals."""
 
     def interval(low: float | None, high: float | None) -> str:
@@ -257,7 +257,7 @@ def changes_table(found: BeforeAfter) -> Table:
         Column("after", "after", number),
         Column("after_low after_high", "interval", interval),
     )
-    return Table("changes", columns, found.values)
+    return Table("changes", columns, changes.values)
 
 
 def difference_table(metrics: Iterable[ComparedMetric], level: float) -> Table:
@@ -372,32 +372,32 @@ def subgroup_table(groups: Sequence[Subgroup]) -> Table:
     return Table("subgroups", columns, rows)
 
 
-def item_table(found: Tripod) -> Table:
+def item_table(tripod: Tripod) -> Table:
     """Return the items of TRIPOD+AI."""
     columns = (
         text_column("section", "group"),
         text_column("number", "item"),
         text_column("topic", "topic"),
         text_column("studies", "studies"),
-        text_column("filled", "text from the results", lambda text: text or found.empty),
+        text_column("filled", "text from the results", lambda text: text or tripod.empty),
         text_column("prompt", "question to the authors"),
     )
-    return Table("tripod", columns, found.items)
+    return Table("tripod", columns, tripod.items)
 
 
-def best_method(found: CalibratorTable) -> str:
+def best_method(calibrators: CalibratorTable) -> str:
     """State which calibration method is best on held-out data, and what it changes."""
-    chosen = next((each for each in found.entries if each.chosen), None)
-    if found.method == "none" or chosen is None:
+    chosen = next((each for each in calibrators.entries if each.chosen), None)
+    if calibrators.method == "none" or chosen is None:
         return "No calibration method tried improves on the original scores on held-out data."
     sure = "" if chosen.low is not None and chosen.low > 0 else " (improvement not significant)"
-    text = f"Best on held-out data: {found.description}{sure}."
-    if found.before is not None and found.after is not None:
+    text = f"Best on held-out data: {calibrators.description}{sure}."
+    if calibrators.before is not None and calibrators.after is not None:
         removed = chosen.error_removed is not None and chosen.error_removed > 0
         share = f" ({percent(chosen.error_removed, 0)} of the calibration error removed)" if removed else ""
-        text += f" The smECE changes from {number(found.before)} to {number(found.after)}{share}."
-    if found.pvalue_after is not None:
-        text += f" Test of the remaining error: {chance(found.pvalue_after)}."
+        text += f" The smECE changes from {number(calibrators.before)} to {number(calibrators.after)}{share}."
+    if calibrators.pvalue_after is not None:
+        text += f" Test of the remaining error: {chance(calibrators.pvalue_after)}."
     return text
 
 

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..evaluation.result import shown_number
+from ..util.results import percent
+from .interactive import shown
+from .wording import lens_text, level_text, parameter_text, sentence
+
+FILTERS = {
+    "number": shown_number,
+    "percent": percent,
+    "level": level_text,
+    "lens": lens_text,
+    "sentence": sentence,
+    "setting": parameter_text,
+    "shown": shown,
+}
+
 
 def environment(finalize: Any = None, *, autoescape: bool = True, **filters: Any) -> Any:
     """Return an environment: an undefined name is an error, and `finalize` is applied to everything that is printed."""
@@ -17,5 +32,5 @@ def environment(finalize: Any = None, *, autoescape: bool = True, **filters: Any
         lstrip_blocks=True,
         finalize=finalize,
     )
-    templates.filters.update(filters)
+    templates.filters.update(FILTERS | filters)
     return templates

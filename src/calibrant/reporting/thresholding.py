@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..decision.selective import OperatingPoint, RiskCoverage, risk_coverage
+from ..decision.selective import RiskCoverage, risk_coverage
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import CalibrantError, WeightsNotSupportedError
 from ..input.predictions import Predictions
@@ -61,7 +61,7 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
         reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
         reason = error.problem
-    found = replace(
+    known = replace(
         unknown,
         target=f"an accuracy of at least {accuracy:g}",
         points=tuple(_points(curve, level)),
@@ -70,11 +70,11 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
     )
-    return with_choice(found, choice, choice, p, reason, NOTES)
+    return with_choice(known, choice, choice, p, reason, NOTES)
 
 
 def with_choice(
-    found: Threshold,
+    threshold: Threshold,
     choice: ThresholdChoice | None,
     seen: ThresholdChoice | None,
     p: Predictions,
@@ -82,46 +82,34 @@ def with_choice(
     notes: tuple[str, ...],
 ) -> Threshold:
     """Return the section with this choice; `seen` is its performance on the data of the report, which may be other data."""
-    found = replace(found, reason=reason, threshold=None, notes=())
+    threshold = replace(threshold, reason=reason, threshold=None, notes=())
     if choice is None:
-        return found
-    found = replace(found, target=choice.target, statement=choice.statement, method=choice.method)
+        return threshold
+    threshold = replace(threshold, target=choice.target, statement=choice.statement, method=choice.method)
     if choice.threshold is None or seen is None:
-        return found
+        return threshold
+    least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
     return replace(
-        found,
+        threshold,
         threshold=choice.threshold,
         accuracy=1 - seen.risk if seen.accepted else None,
         coverage=seen.coverage,
         coverage_bound=choice.coverage_bound,
         accepted=seen.accepted,
         errors=seen.errors,
-        always=_accepts_all(choice, p),
+        always=choice.threshold <= least and choice.coverage == 1,
         notes=notes,
     )
-
-
-def _accepts_all(choice: ThresholdChoice, p: Predictions) -> bool:
-    """Whether every possible confidence reaches the threshold: the largest of k probabilities is at least 1/k."""
-    least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
-    return choice.threshold is not None and choice.threshold <= least and choice.coverage == 1
 
 
 def _points(curve: RiskCoverage, level: float) -> list[Point]:
     """Return, for each coverage, the largest threshold that reaches it."""
     places = np.searchsorted(curve.coverage, np.array(COVERAGES) - 1e-12)
     thresholds = dict.fromkeys(curve.threshold[np.minimum(places, len(curve) - 1)].tolist())
-    return [_point(curve.at(threshold, level=level)) for threshold in thresholds]
-
-
-def _point(found: OperatingPoint) -> Point:
-    low, high = found.accuracy_interval
-    return Point(
-        threshold=found.threshold,
-        coverage=found.coverage,
-        accuracy=found.selective_accuracy,
-        low=None if math.isnan(low) else low,
-        high=None if math.isnan(high) else high,
-        accepted=found.accepted,
-        errors=found.errors,
-    )
+    points = []
+    for threshold in thresholds:
+        point = curve.at(threshold, level=level)
+        low, high = (None if math.isnan(end) else end for end in point.accuracy_interval)
+        shown = (point.threshold, point.coverage, point.selective_accuracy, low, high, point.accepted, point.errors)
+        points.append(Point(*shown))
+    return points

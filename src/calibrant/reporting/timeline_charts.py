@@ -214,16 +214,16 @@ def _evidence_values(status: MonitorStatus) -> list[Evidence]:
     level = status.detector.run_length
     most = max(LARGEST, 1000 * level, 1000 / status.process.alpha)
     reached = {a.window for a in status.alarms if a.kind == "change" and a.group == status.group}
-    found, run = [], 0
+    evidence, run = [], 0
     for w in status.windows:
         if w.e_value is not None:
-            found.append(_drawn(_at(status, w), w.e_value, SINCE_START, 0, most))
+            evidence.append(_drawn(_at(status, w), w.e_value, SINCE_START, 0, most))
         if w.detector is not None:
-            found.append(_drawn(_at(status, w), w.detector, SINCE_ANY, run, most))
+            evidence.append(_drawn(_at(status, w), w.detector, SINCE_ANY, run, most))
         elif w.e_value is not None and w.window in reached:
-            found.append(Evidence(_at(status, w), level, SINCE_ANY, run, MORE))
+            evidence.append(Evidence(_at(status, w), level, SINCE_ANY, run, MORE))
             run += 1
-    return found
+    return evidence
 
 
 def _evidence(status: MonitorStatus) -> Part | None:

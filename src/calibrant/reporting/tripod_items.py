@@ -217,10 +217,13 @@ def _filled(
 ) -> dict[str, str]:
     """Return the text of each item that the results answer."""
     event, n, events = outcome or "the outcome", summary.n, summary.events
-    found = {
+    complete = "Every row of the analysis has an outcome and a predicted risk"
+    items = {
         "2": f"Draft of the results: {_results(summary, event)}",
         "10": f"{n:,} patients with {events:,.6g} events were available.",
-        "11": _missing(summary),
+        "11": f"{complete}; {summary.dropped}."
+        if summary.dropped
+        else f"{complete}: calibrant drops and imputes none.",
         "12e": _measures(summary),
         "12f": updated or "No updating is part of these results.",
         "18f": f"Analysis with calibrant {__version__}{f', {date}' if date else ''}.",
@@ -229,22 +232,17 @@ def _filled(
         "23a": _results(summary, event) + (f" Subgroups: {', '.join(groups)}." if groups else ""),
     }
     if model:
-        found["1"] = f"Evaluation of {model}{f' for {outcome}' if outcome else ''}."
+        items["1"] = f"Evaluation of {model}{f' for {outcome}' if outcome else ''}."
     if outcome:
-        found["8a"] = f"Outcome: {outcome}."
+        items["8a"] = f"Outcome: {outcome}."
     if summary.clusters:
-        found["12d"] = f"Intervals are from a bootstrap of {summary.clusters:,} clusters."
+        items["12d"] = f"Intervals are from a bootstrap of {summary.clusters:,} clusters."
     if updated:
-        found["24"] = updated
+        items["24"] = updated
     few = [note for note in summary.notes if note.startswith("only")]
     if few:
-        found["26"] = f"Sample size: {few[0]}."
-    return found
-
-
-def _missing(summary: ClinicalSummary) -> str:
-    complete = "Every row of the analysis has an outcome and a predicted risk"
-    return f"{complete}; {summary.dropped}." if summary.dropped else f"{complete}: calibrant drops and imputes none."
+        items["26"] = f"Sample size: {few[0]}."
+    return items
 
 
 def _with_interval(row: ClinicalRow, level: float) -> str:

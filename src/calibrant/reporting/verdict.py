@@ -153,16 +153,19 @@ def _tested(views: list[View], seed: int) -> Tested:
     try:
         # Simulated p-values are too coarse for a Bonferroni correction.
         method = "auto" if len(views) == 1 else DEFAULT_TESTS[TEST]
-        found = [assess(view, metric=TEST, method=method, alpha=ALPHA, rng=seed) for view in views]
+        results = [assess(view, metric=TEST, method=method, alpha=ALPHA, rng=seed) for view in views]
     except CalibrantError as error:
         return Tested(lens, reason=error.problem)
-    if len(found) == 1:
+    if len(results) == 1:
         return Tested(
-            lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_evaluated(lens)}; {found[0].null_distribution}"
+            lens,
+            results[0].statistic,
+            results[0].pvalue,
+            f"{TEST_NAME}, {_evaluated(lens)}; {results[0].null_distribution}",
         )
-    pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
-    null_distribution = f"{TEST_NAME}, for each of {len(found)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
-    return Tested(lens, max(each.statistic for each in found), pvalue, null_distribution)
+    pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
+    null_distribution = f"{TEST_NAME}, for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
+    return Tested(lens, max(each.statistic for each in results), pvalue, null_distribution)
 
 
 def _evaluated(lens: str) -> str:
@@ -215,10 +218,10 @@ def _detectable(views: list[View]) -> float | None:
     # The largest increase of the variance of the mean per unit of difference: s (1 - s) has the slope 1 - 2 s.
     shares = view.weights if view.weight_kind == "importance" else 1.0
     steepest = float(np.max(shares * np.abs(1 - 2 * view.score))) / view.total
-    found = 0.0
+    effect = 0.0
     for _ in range(20):
-        found = LIMIT * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + found * steepest)
-    return found if 0 < found < max(mean, 1 - mean) else None
+        effect = LIMIT * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + effect * steepest)
+    return effect if 0 < effect < max(mean, 1 - mean) else None
 
 
 def _sentences(
@@ -238,11 +241,11 @@ def _sentences(
         return [reason] if mean is None else [sentence(mean.means()), reason]
     assert tested.pvalue is not None
     if direction == "none":
-        found = [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
+        sentences = [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
         if places:
             where = "1 subset of the data deviates" if places == 1 else f"{places:,} subsets of the data deviate"
-            found.append(f'However, {where} significantly; see "Where does it fail?".')
-        return [*found, *_reach(reach, mean, tested)]
+            sentences.append(f'However, {where} significantly; see "Where does it fail?".')
+        return [*sentences, *_reach(reach, mean, tested)]
     if mean is None:
         start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
@@ -252,10 +255,10 @@ def _sentences(
             start = f"Miscalibrated; {known}{means}"
     else:
         start = mean.deviation()
-    found = [sentence(start), f"Statistically significant ({chance(tested.pvalue)})."]
+    sentences = [sentence(start), f"Statistically significant ({chance(tested.pvalue)})."]
     if other is not None and other.off:
-        found.append(f"Also {other.deviation()}.")
-    return [*found, *_recalibrated(recalibration)]
+        sentences.append(f"Also {other.deviation()}.")
+    return [*sentences, *_recalibrated(recalibration)]
 
 
 def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
@@ -282,12 +285,12 @@ def rounded_up(value: float) -> str:
     return f"{up:.{max(0, 1 - math.floor(math.log10(up)))}f}"
 
 
-def _recalibrated(found: CalibratorTable) -> list[str]:
+def _recalibrated(calibrators: CalibratorTable) -> list[str]:
     """State the effect of recalibration on held-out data."""
-    if found.reason or not found.entries:
+    if calibrators.reason or not calibrators.entries:
         return []
-    tried = sum(not entry.reason for entry in found.entries) - 1
-    if found.method == "none":
+    tried = sum(not entry.reason for entry in calibrators.entries) - 1
+    if calibrators.method == "none":
         if not tried:
             return []
         subject = (
@@ -295,15 +298,15 @@ def _recalibrated(found: CalibratorTable) -> list[str]:
             if tried == 1
             else f"None of the {tried} calibration methods tried improves"
         )
-        return [f"{subject} the held-out {found.loss}."]
-    name = found.description[:1].upper() + found.description[1:]
-    chosen = next(entry for entry in found.entries if entry.chosen)
+        return [f"{subject} the held-out {calibrators.loss}."]
+    name = calibrators.description[:1].upper() + calibrators.description[1:]
+    chosen = next(entry for entry in calibrators.entries if entry.chosen)
     if chosen.error_removed is None or chosen.error_removed <= 0:
-        return [f"{name} lowers the held-out {found.loss}, but not the smECE."]
+        return [f"{name} lowers the held-out {calibrators.loss}, but not the smECE."]
     sure = chosen.low is not None and chosen.low > 0
-    change = f"smECE {number(found.before, 2)} to {number(found.after, 2)}"
-    if found.pvalue_after is not None:
-        change += f"; the remaining error is {'' if found.pvalue_after <= ALPHA else 'not '}significant"
+    change = f"smECE {number(calibrators.before, 2)} to {number(calibrators.after, 2)}"
+    if calibrators.pvalue_after is not None:
+        change += f"; the remaining error is {'' if calibrators.pvalue_after <= ALPHA else 'not '}significant"
     improved = "" if sure else "; the improvement is not significant"
     return [
         f"{name} {'removes' if sure else 'may remove'} {percent(chosen.error_removed, 0)} of the calibration error on held-out data "

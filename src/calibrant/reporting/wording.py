@@ -98,3 +98,12 @@ def sentence(text: str) -> str:
     ('Not available.', '')
     """
     return text and text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def parameter_text(value: object) -> str:
+    """Format the value of an option."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)
