@@ -302,7 +302,7 @@ BAD = [
     ({"tolerance": -0.1}, r"tolerance: must be at least 0 and below 1; got -0\.1"),
     ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
     ({"shrinkage": "prior"}, "shrinkage: must be 'temperature' or 'uniform'; got 'prior'"),
-    ({"calibrator": "platt"}, "calibrator: must be an unfitted calibrator or None; got 'platt'"),
+    ({"calibrator": "platt"}, "calibrator: must be an unfitted calibrator; got 'platt'"),
     ({"calibrator": cal.MultiCalibration()}, "calibrator: MultiCalibration requires groups"),
     ({"calibrator": cal.HistogramBinning(bins=-1)}, "bins: "),
 ]

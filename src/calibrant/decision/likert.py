@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, NAMED, bin_table, is_default
+from ..binning.parse import BINS, NAMED, bin_table
 from ..binning.partition import KDTree, cells_of
 from ..binning.rules import LEVELS
 from ..errors import ArgumentError
@@ -192,10 +192,6 @@ def likert_error(
     view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     cuts, terms = _terms(edges, names)
     _check_within(within)
-    if not is_default(bins) and (
-        isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
-    ):
-        raise ArgumentError("bins", f"has no effect unless within is a binning; got {bins!r}", "drop bins")
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(

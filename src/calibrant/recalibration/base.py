@@ -450,19 +450,8 @@ class Calibrator:
         raise NotImplementedError
 
     def _input(self) -> Input:
-        try:
-            check_choice(self.input, "input", ("prob", "logit"))
-        except ArgumentError as error:
-            raise error.replaced(remedy=self._intended(self.input)) from None
+        check_choice(self.input, "input", ("prob", "logit"))
         return self.input
-
-    def _intended(self, value: Any) -> str:
-        """The parameter that a value passed by position was meant for: `input` is the first."""
-        for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
-            if name != "input" and isinstance(value, str) and value in choices:
-                return f"use {name}={value!r}"
-        others = [name for name in self._parameter_names() if name != "input"]
-        return f"input is the first parameter; pass others by keyword, such as {others[0]}" if others else ""
 
     def _check_params(self) -> None:
         """Raise if a parameter is invalid; subclasses add their own checks."""

@@ -20,8 +20,8 @@ from ..util.checks import check_whole
 from ..views.view import View
 from .base import Calibrator, Input
 from .scores import Array, Floats, Scores, TrainingData, named_as, names_array, normalised
+from .softmax_regression import by_newton
 
-STEPS, TOLERANCE, HALVINGS = 100, 1e-11, 40
 # Quantiles closer than this are one edge, as in scikit-learn's KBinsDiscretizer.
 NARROW = 1e-8
 
@@ -230,7 +230,7 @@ class PlattScalingWithFeatures(Calibrator):
             penalty = np.full(2 + design.shape[1], self.penalty)
             penalty[0], penalty[1] = 0.0, self.penalty * self.shrink_slope
             columns = np.column_stack([np.ones(data.n), odds, design])
-            found.append(_penalized(columns, outcome, effective, penalty))
+            found.append(ridge_logistic(columns, outcome, effective, penalty))
         self.coef_, self.intercept_ = np.array(found)[:, 1:], np.array(found)[:, 0]
 
     def _encode(self, given: Mapping[Any, Array], weight: Array | None, kind: WeightKind) -> None:
@@ -367,27 +367,15 @@ def _check_slope(odds: Floats, outcome: Floats, weight: Array | None, kind: Weig
         raise SeparatedError("y", problem, "pass shrink_slope=True to penalize it")
 
 
-def _penalized(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:
-    """The coefficients of least penalized loss, by Newton's method with halved steps."""
+def ridge_logistic(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:
+    """The coefficients of least weighted log loss with a ridge penalty, one number for each column."""
     from scipy.special import expit
 
-    beta = np.zeros(columns.shape[1])
-
-    def loss(beta: Floats) -> float:
+    def loss(beta: Floats) -> tuple[float, Floats, Floats]:
         eta = columns @ beta
-        return float(weight @ (np.logaddexp(0, eta) - outcome * eta) + penalty @ beta**2 / 2)
+        rate = expit(eta)
+        value = float(weight @ (np.logaddexp(0, eta) - outcome * eta) + penalty @ beta**2 / 2)
+        slope = columns.T @ (weight * (rate - outcome)) + penalty * beta
+        return value, slope, columns.T @ ((weight * rate * (1 - rate))[:, None] * columns) + np.diag(penalty)
 
-    for _ in range(STEPS):
-        rate = expit(columns @ beta)
-        gradient = columns.T @ (weight * (rate - outcome)) + penalty * beta
-        bend = columns.T @ ((weight * rate * (1 - rate))[:, None] * columns) + np.diag(penalty)
-        step = np.linalg.lstsq(bend, gradient, rcond=None)[0]
-        before = loss(beta)
-        for _ in range(HALVINGS):
-            if loss(beta - step) <= before + 1e-12 * (1 + abs(before)):
-                break
-            step = step / 2
-        beta = beta - step
-        if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(beta).max())):
-            return beta
-    raise UndefinedMetricError("scores", "the likelihood could not be maximized", "use a larger penalty, or more rows")
+    return by_newton(loss, np.zeros(columns.shape[1]))

@@ -218,7 +218,8 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     calibrator._check_params()
     calibrator.classes_ = _decode(content["classes"])
     calibrator.n_features_in_ = int(content["columns"])
-    if set(content["fitted"]) - {"scale_"} != set(calibrator.fitted):
+    optional = {"scale_"} if hasattr(type(calibrator), "scale_") else set()
+    if set(content["fitted"]) - optional != set(calibrator.fitted):
         raise ValueError("the fitted values do not match the type")
     for name, value in content["fitted"].items():
         setattr(calibrator, name, _decode(value))

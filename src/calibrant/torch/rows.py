@@ -189,7 +189,7 @@ class DeviceData(TrainingData):
     @cached_property
     def arrays(self) -> tuple[Any, Any, Any]:  # type: ignore[override]
         """Logits, labels and weights as tensors."""
-        logits, labels, weight = (torch.as_tensor(values, device=self.device) for values in super().arrays)
+        logits, labels, weight = (torch.tensor(values, device=self.device) for values in super().arrays)
         return logits, labels.long(), weight
 
 
