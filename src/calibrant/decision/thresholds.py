@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
-from ..util.checks import check_fraction
+from ..util.checks import check_fraction, check_number
 from ..util.results import Result, number
-from .rows import Judged, check_cost, finite_column, judging, lower_bound, upper_bound
+from .rows import Judged, finite_column, judging, lower_bound, upper_bound
 
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
@@ -356,7 +356,7 @@ def _costs(cost: Any) -> tuple[float, float]:
             f"must be the cost of an error and of a review; got {cost!r}",
             "for example {'error': 10, 'review': 1}",
         )
-    return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
+    return check_number(cost["error"], "cost"), check_number(cost["review"], "cost")
 
 
 def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floats:

@@ -447,35 +447,32 @@ def _held_out(
     calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], folds: int
 ) -> dict[str, Floats | str]:
     """Cross-validated probabilities of each calibrator, or the reason why it cannot be fitted."""
-    held: dict[str, Floats | str] = {name: np.empty((p.n, p.k)) for name in calibrators}
 
-    def of_fold(number_: int) -> dict[str, Floats | str]:
-        rows = fold == number_
+    def of_fold(fold_number: int) -> dict[str, Floats | str]:
+        rows = fold == fold_number
         data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
         read: dict[Any, Any] = {}
-        found: dict[str, Floats | str] = {}
+        parts: dict[str, Floats | str] = {}
         for name, calibrator in track(calibrators.items(), "fits"):
-            if isinstance(held[name], str):
-                continue
             try:
                 # Warnings of these fits are ignored; their consequences show in the held-out loss.
                 fitted, _ = _fitted(calibrator, data, read)
                 test.beside = beside_scores(calibrator, test._p)
-                found[name] = np.asarray(fitted.apply(test))
+                parts[name] = np.asarray(fitted.apply(test))
             except CalibrantError as error:
-                found[name] = error.problem
-                if isinstance(held[name], np.ndarray):
-                    held[name] = error.problem
-        return found
+                parts[name] = error.problem
+        return parts
 
-    tasks = [partial(of_fold, number_) for number_ in range(folds)]
-    for number_, found in enumerate(run_all(tasks, p.n * p.k / folds)):
-        for name, part in found.items():
-            out = held[name]
-            if isinstance(part, str):
-                held[name] = out if isinstance(out, str) else part
-            elif not isinstance(out, str):
-                out[fold == number_] = part
+    by_fold = run_all([partial(of_fold, number) for number in range(folds)], p.n * p.k / folds)
+    held: dict[str, Floats | str] = {}
+    for name in calibrators:
+        parts = [part[name] for part in by_fold]
+        reason = next((part for part in parts if isinstance(part, str)), None)
+        out = np.empty((p.n, p.k))
+        if reason is None:
+            for number, part in enumerate(parts):
+                out[fold == number] = part
+        held[name] = out if reason is None else reason
     return held
 
 

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, Unde
 from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
 from ..input.weights import WeightKind
-from ..util.checks import check_whole
+from ..util.checks import check_positive, check_whole
 from ..views.view import View
 from .base import Calibrator, Input
 from .scores import Array, Floats, Scores, TrainingData, named_as, names_array, normalised
@@ -103,6 +103,7 @@ class PlattScalingWithFeatures(Calibrator):
     needs = "features"
     fitted: ClassVar[tuple[str, ...]] = ("columns_", "levels_", "edges_", "spreads_", "coef_", "intercept_")
     derived: ClassVar[tuple[str, ...]] = ("feature_names_",)
+    checks = {"penalty": check_positive, "numeric_bins": lambda bins, name: bins is None or check_whole(bins, name, 2)}
     least_probability = CLIP
 
     input: Input = "prob"
@@ -113,12 +114,8 @@ class PlattScalingWithFeatures(Calibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (is_number(self.penalty) and 0 < self.penalty < math.inf):
-            raise ArgumentError("penalty", f"must be a positive finite number; got {self.penalty!r}")
         if not isinstance(self.shrink_slope, bool):
             raise ArgumentError("shrink_slope", f"must be True or False; got {self.shrink_slope!r}")
-        if self.numeric_bins is not None:
-            check_whole(self.numeric_bins, "numeric_bins", 2)
         if isinstance(self.categorical, str) or not isinstance(self.categorical, (Sequence, np.ndarray)):
             raise ArgumentError("categorical", f"must be a list of columns; got {self.categorical!r}")
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from ..errors import CalibrantError, GroupError, warn_caller
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups
 from ..sketches.group_names import finder
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
 from .base import Calibrator, CountingCalibrator, Input, fit_copy
 from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content
@@ -256,6 +256,12 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
 
     methods = ()
     fitted = ("groups_", "steps_", "shifts_")
+    checks = {
+        "levels": check_whole,
+        "max_rounds": partial(check_whole, low=0),
+        "min_size": check_whole,
+        "alpha": check_fraction,
+    }
 
     input: Input = "prob"
     levels: int = 10
@@ -266,14 +272,8 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_whole(self.levels, "levels")
-        check_whole(self.max_rounds, "max_rounds", 0)
-        if self.min_size is not None:
-            check_whole(self.min_size, "min_size")
-        for name, low in (("alpha", math.ulp(0)), ("held_out", 0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and low <= value < 1):
-                raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
+        if self.held_out != 0:
+            check_fraction(self.held_out, "held_out", 0.4)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
         """Fit the corrections on held-out data and its groups.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -217,13 +218,10 @@ class CrossVennAbers(VennAbers):
     """
 
     methods = (Method("cross_venn_abers", "cross Venn-Abers calibration"),)
+    checks = {"folds": partial(check_whole, low=2)}
 
     folds: int = 5
     calibrate_on: Literal["fold", "others"] = "fold"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_whole(self.folds, "folds", 2)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, fold: Any = None, *, counts: Any = None) -> Self:
         """Fit one inductive predictor per fold.
