@@ -223,6 +223,11 @@ def as_threshold(value: Any, argument: str) -> float:
     return float(value)
 
 
+def records(kind: Callable[..., T], *columns: Floats) -> list[T]:
+    """One record for each row of these columns."""
+    return [kind(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+
+
 def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
     """One-sided Clopper-Pearson upper bound: the rate exceeds it with probability at most `delta`."""
     from scipy.special import betaincinv

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, logit, quantiles, separating_side
+from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, quantiles, separating_side
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
@@ -206,28 +206,23 @@ class PlattScalingWithFeatures(Calibrator):
         if absent:
             problem = f"{absent}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, "fit on rows of every class")
-        kept = data._p.kept  # rows without weight are dropped
-        given = _columns(data.beside, data.n if kept is None else len(kept))
+        given = _columns(data.beside, data.rows_given)
         unknown = [name for name in self.categorical if name not in given]
         if unknown:
             raise ArgumentError("categorical", f"{unknown[0]!r} is not a column; the columns are {list(given)}")
-        if kept is not None:
-            given = {name: values[kept] for name, values in given.items()}
+        given = {name: data.kept(values) for name, values in given.items()}
         weight, kind = data.given_weight
         self._encode(given, weight, kind)
         design = self._design(given)
-        effective = data.weight
-        if kind == "importance":
-            effective = effective * (effective.sum() / np.square(effective).sum())  # adds up to the effective size
         found = []
         for c in [1] if data.k == 2 else range(data.k):
-            odds, outcome = _log_odds(data, c), (data.labels == c).astype(np.float64)
+            odds, outcome = data.odds_of(c), (data.labels == c).astype(np.float64)
             if not self.shrink_slope:
                 _check_slope(odds, outcome, weight, kind)
             penalty = np.full(2 + design.shape[1], self.penalty)
             penalty[0], penalty[1] = 0.0, self.penalty * self.shrink_slope
             columns = np.column_stack([np.ones(data.n), odds, design])
-            found.append(ridge_logistic(columns, outcome, effective, penalty))
+            found.append(ridge_logistic(columns, outcome, data.effective_weight, penalty))
         self.coef_, self.intercept_ = np.array(found)[:, 1:], np.array(found)[:, 0]
 
     def _encode(self, given: Mapping[Any, Array], weight: Array | None, kind: WeightKind) -> None:
@@ -277,7 +272,7 @@ class PlattScalingWithFeatures(Calibrator):
             raise ShapeError("features", f"lack the column {lacking[0]!r}; the calibrator was fitted with {known}")
         design = self._design(given)
         rates = [
-            expit(intercept + coef[0] * _log_odds(data, c) + design @ coef[1:])
+            expit(intercept + coef[0] * data.odds_of(c) + design @ coef[1:])
             for c, coef, intercept in zip(
                 [1] if data.k == 2 else range(data.k), self.coef_, self.intercept_, strict=True
             )
@@ -285,10 +280,6 @@ class PlattScalingWithFeatures(Calibrator):
         if data.k == 2:
             return np.column_stack([1 - rates[0], rates[0]])
         return normalised(np.column_stack(rates), data.probs)
-
-
-def _log_odds(data: Scores, c: int) -> Floats:
-    return data.log_odds if data.k == 2 else logit(data.probs[:, c])
 
 
 def _columns(features: Any, rows: int) -> dict[Any, Array]:
