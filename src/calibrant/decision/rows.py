@@ -223,7 +223,7 @@ def as_threshold(value: Any, argument: str) -> float:
     return float(value)
 
 
-def records(kind: Callable[..., T], *columns: Floats) -> list[T]:
+def records(kind: Callable[..., T], *columns: NDArray[Any]) -> list[T]:
     """One record for each row of these columns."""
     return [kind(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
 

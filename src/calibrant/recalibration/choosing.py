@@ -289,12 +289,10 @@ def recalibrate(
     # The others are then candidates for comparison only: they show what safety costs.
     selectable = [c for c in candidates if safe is None or c.method.startswith(SAFE)]
     best, chosen, told = _chosen(selectable, calibrators, TrainingData(p))
-    if target is not None:
-        chosen = (
-            carried_over(target, chosen, whole, names, owner)
-            if best.method != "none"
-            else _fitted(calibrators["none"], whole, {})[0]
-        )
+    if target is not None and best.method != "none":
+        chosen = carried_over(target, chosen, whole, names, owner)
+    elif target is not None:
+        chosen = _fitted(calibrators["none"], whole, {})[0]
     if names is not None:
         chosen.classes_ = names_array(names)
     safety = _safety(chosen, safe, best, candidates, p.weight_kind == "importance")

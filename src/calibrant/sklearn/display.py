@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, LabelError
+from ..errors import ArgumentError, LabelError, UnknownArgumentError
 from ..figures.base import plain
 from ..figures.reliability_diagrams import ReliabilityDiagram
 from ..figures.styling import SHORT
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
-from ..views.keywords import documents_keywords, unknown_keyword
-from .responses import check_classifier, label_names, scores_of
+from ..views.keywords import DATA_KEYWORDS, documents_keywords, unknown_keyword
+from .responses import FROM_ESTIMATOR, check_classifier, label_names, scores_of
 
 # Keywords of the curve, and of its drawing.
 CURVE = tuple(inspect.signature(calibration_curve).parameters)[2:]
@@ -148,6 +148,11 @@ class ReliabilityDisplay:
         UnknownArgumentError
             If a keyword is unknown; for keywords of scikit-learn, such as ``n_bins``, it names the one to use.
         """
+        for keyword in keywords:
+            if keyword in DATA_KEYWORDS and keyword not in (*CURVE, *DRAWING):
+                raise UnknownArgumentError(
+                    keyword, "unexpected keyword of ReliabilityDisplay.from_estimator", FROM_ESTIMATOR
+                )
         drawing = _drawing_keywords("from_estimator", keywords)
         check_classifier(estimator)
         classes = np.asarray(estimator.classes_)

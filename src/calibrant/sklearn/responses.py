@@ -12,6 +12,8 @@ from ..input.convert import column
 from ..input.labels import class_names, encode_labels
 
 Kind = Literal["prob", "logit"]
+# Remedy for keywords that describe the data.
+FROM_ESTIMATOR = "the estimator and its data determine how predictions are read"
 
 
 def scores_of(model: Any, X: Any, wanted: str | None = None, positive: int = 1) -> tuple[Any, Kind]:

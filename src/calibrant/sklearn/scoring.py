@@ -13,8 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..errors import ArgumentError, UnknownArgumentError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..views.keywords import unknown_keyword
-from .responses import label_names, scores_of
+from ..views.keywords import DATA_KEYWORDS, unknown_keyword
+from .responses import FROM_ESTIMATOR, label_names, scores_of
 
 PRECISION = float(np.finfo(np.float64).eps)
 
@@ -145,6 +145,8 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
         raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
     known = (*found.options, "lens", "where")
     for keyword, value in options.items():
+        if keyword in DATA_KEYWORDS:
+            raise UnknownArgumentError(keyword, "unexpected keyword of scorer", FROM_ESTIMATOR)
         if keyword not in known:
             raise unknown_keyword("scorer", keyword, value, known)
     found._split(options)  # the values of options are checked now, not after the first fold
