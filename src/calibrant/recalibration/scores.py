@@ -125,7 +125,18 @@ class Scores:
         return np.asarray(self.logits[:, 1] - self.logits[:, 0])
 
     def odds_of(self, c: int) -> Floats:
-        """Log-odds of one class against the others; of two classes, those of the second."""
+        """Compute the log-odds of one class against the others.
+
+        Parameters
+        ----------
+        c : int
+            Index of the class. Of two classes, the log-odds are those of the second.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Log-odds of each row.
+        """
         return self.log_odds if self.k == 2 else logit(self.probs[:, c])
 
     @property
@@ -178,7 +189,18 @@ class TrainingData(Scores):
         return self.n if self._p.kept is None else len(self._p.kept)
 
     def kept(self, values: Array) -> Array:
-        """The entries of the rows that were not dropped, of one for each row that was passed."""
+        """Select the entries of the rows that were not dropped.
+
+        Parameters
+        ----------
+        values : ndarray
+            One entry for each row that was passed to `fit`.
+
+        Returns
+        -------
+        ndarray
+            One entry for each row that has a weight.
+        """
         return values if self._p.kept is None else values[self._p.kept]
 
     @property
