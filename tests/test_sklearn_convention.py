@@ -243,8 +243,6 @@ def test_folds_that_do_not_suit_are_errors() -> None:
         pytest.raises(cal.errors.ArgumentError, match="cv: the test rows of fold 1 do not suffice for a calibrator"),
     ):
         CalibratedModel(GaussianNB(), cv=KFold(3), ensemble=True).fit(X[order], y[order])
-    with pytest.raises(cal.errors.ArgumentError, match="groups: has no effect with cv='prefit'"):
-        CalibratedModel(GaussianNB().fit(X, y), cv="prefit").fit(X, y, groups=y)
     with pytest.raises(cal.errors.ArgumentError, match=r"estimator: .* is not a classifier: it has no classes_"):
         CalibratedModel(LinearRegression(), "platt").fit(X, y)
     for weight, text in (
@@ -352,16 +350,6 @@ def test_containers_copies_and_threads() -> None:
     model.set_params(ensemble=False).fit(X, labels)
     assert model.estimator_ is model.calibrated_classifiers_[0].estimator
     assert not hasattr(model.set_params(ensemble=True).fit(X, labels), "estimator_")
-
-
-def test_a_model_pickled_by_an_earlier_version_still_predicts() -> None:
-    X, y = rows(3)
-    model = CalibratedModel(GaussianNB(), "platt", 3).fit(X, y)
-    later = ("ensemble", "n_jobs", "convention", "calibrated_classifiers_")
-    old = CalibratedModel.__new__(CalibratedModel)
-    old.__setstate__({name: value for name, value in vars(model).items() if name not in later})
-    assert np.array_equal(old.predict_proba(X), model.predict_proba(X))
-    assert old.get_params()["ensemble"] == "auto"
 
 
 def test_a_frozen_classifier_is_not_fitted_again() -> None:

@@ -257,10 +257,6 @@ def test_words_by_the_cells_of_the_paper() -> None:
         assert found.error >= likert_error(y, p, within="one").error - 1e-12
     finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
     assert finer >= likert_error(y, p, within=cal.KDTree(gamma=0.5)).error
-    with pytest.raises(
-        cal.errors.ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"
-    ):
-        likert_error(y, p, within=cal.KDTree(), bins=7)
     for bad in ("kdtree", cal.KDTree):
         with pytest.raises(cal.errors.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
             likert_error(y, p, within=bad)

@@ -56,7 +56,7 @@ class CalibratedClassifierCV(CalibratedModel):  # type: ignore[misc]
 def _calibrators(pair: Any) -> list[Any]:
     found = pair.calibrator
     if isinstance(found, Calibrator):
-        found.beta_ = 1 / (found.temperature_ * pair.divisor * (2 if len(pair.classes) == 2 else 1))
+        found.beta_ = 1 / (found.temperature_ * (2 if len(pair.classes) == 2 else 1))
         return [found]
     return list(found.curves_)
 

@@ -416,3 +416,21 @@ def test_what_is_not_looked_at_is_refused() -> None:
         match=r"y_true: the labels are fractions and the probabilities are only 0 and 1: they look swapped; pass \(y_true, y_prob\): labels first, probabilities second",
     ):
         cal.recalibrate(p, y)
+
+
+def test_groups_and_features_of_predictions_reach_calibrators_that_need_them() -> None:
+    rng = np.random.default_rng(0)
+    p, group = rng.random(600), rng.integers(0, 2, 600)
+    y = (rng.random(600) < np.where(group == 1, p, p**3)).astype(int)
+    by_group = cal.Predictions(y, p, groups=np.array(["a", "b"])[group])
+    found = cal.recalibrate(by_group, method=cal.GroupCalibration(cal.BetaCalibration()))
+    assert found.method == "GroupCalibration"
+    known = cal.GroupCalibration(cal.BetaCalibration()).fit(p, y, groups=np.array(["a", "b"])[group])
+    new = np.array([0.3, 0.3])
+    assert found.predict_proba(new, groups=["a", "b"]).tolist() == known.predict_proba(new, ["a", "b"]).tolist()
+    features = cal.Predictions(y, p, features=group)
+    found = cal.recalibrate(features, method=cal.recalibration.PlattScalingWithFeatures(categorical=[0]))
+    assert found.method == "PlattScalingWithFeatures"
+    assert found.gain > cal.recalibrate(features, method="platt").gain
+    with pytest.raises(cal.errors.ArgumentError, match="method: GroupCalibration requires groups; pass Predictions"):
+        cal.recalibrate(features, method=cal.GroupCalibration(cal.BetaCalibration()))

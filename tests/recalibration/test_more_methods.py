@@ -439,7 +439,7 @@ def test_classes_never_predicted_and_classes_always_right() -> None:
     whole = cal.PlattScaling().fit(p.max(axis=1), (p.argmax(axis=1) == y).astype(int))
     assert at(calibrator, [[0.1, 0.7, 0.1, 0.1]])[0, 1] == pytest.approx(at(whole, [0.7])[0, 1])
     for inner, problem_text in (
-        ("platt", "calibrator: must be an unfitted calibrator or None; got 'platt'"),
+        ("platt", "calibrator: must be an unfitted calibrator; got 'platt'"),
         (cal.GroupCalibration(cal.PlattScaling()), "calibrator: GroupCalibration requires groups"),
         (cal.TemperatureScaling(input="logit"), "calibrator: .* expects logits, and receives the confidence"),
     ):

@@ -215,12 +215,6 @@ def test_the_words_of_other_packages_are_translated() -> None:
         (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
         (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
         (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
-        (lambda: cal.BetaCalibration("abm").fit(p, y), cal.errors.ArgumentError, "got 'abm'; use parameters='abm'"),
-        (
-            lambda: cal.HistogramBinning(9).fit(p, y),
-            cal.errors.ArgumentError,
-            "got 9; .* pass others by keyword, such as bins",
-        ),
         (
             lambda: cal.evaluate(y, p, calibrator=named),
             cal.errors.ArgumentError,

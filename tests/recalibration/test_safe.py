@@ -299,10 +299,10 @@ def test_calibrated_scores_remain_safe_candidates_even_if_all_warn() -> None:
 BAD = [
     ({"alpha": 0}, "alpha: must lie between 0 and 1; got 0"),
     ({"held_out": 1}, "held_out: must lie between 0 and 1; got 1"),
-    ({"tolerance": -0.1}, r"tolerance: must be at least 0 and below 1; got -0\.1"),
+    ({"tolerance": -0.1}, r"tolerance: must be a number of at least 0, at most 1; got -0\.1"),
     ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
     ({"shrinkage": "prior"}, "shrinkage: must be 'temperature' or 'uniform'; got 'prior'"),
-    ({"calibrator": "platt"}, "calibrator: must be an unfitted calibrator or None; got 'platt'"),
+    ({"calibrator": "platt"}, "calibrator: must be an unfitted calibrator; got 'platt'"),
     ({"calibrator": cal.MultiCalibration()}, "calibrator: MultiCalibration requires groups"),
     ({"calibrator": cal.HistogramBinning(bins=-1)}, "bins: "),
 ]

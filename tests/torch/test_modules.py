@@ -276,6 +276,7 @@ def test_temperature_by_hand() -> None:
     assert level.temperature == pytest.approx(1)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 @pytest.mark.parametrize(("sign", "bound"), [(1, 1e-3), (-1, 1e3)])
 def test_labels_that_the_logits_separate_do_not_run_away(sign: int, bound: float) -> None:
     logits, _ = drawn(n=100)

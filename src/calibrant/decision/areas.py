@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import Replicates
 from ..util.checks import check_choice
-from .rows import Judged, Steps, judging
+from .rows import Judged, Order, Steps, judging
 
 Floats = NDArray[np.float64]
 AreaRule = Literal["expected", "integral", "trapezoid", "torch_uncertainty"]
@@ -232,9 +232,9 @@ def _area(area: str, steps: Steps, best: Steps | None) -> float:
 def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:
     """The area of `count` bootstrap replicates; rows are sorted once for all."""
     area_of(judged, area)
-    orders = [_Order(judged, judged.confidence)]
+    orders = [Order(judged.confidence, judged.loss)]
     if area.startswith("e_"):
-        orders.append(_Order(judged, -judged.loss))
+        orders.append(Order(-judged.loss, judged.loss))
     weighted = judged.weight_kind == "importance"
 
     def value(counts: Floats) -> float:
@@ -245,23 +245,6 @@ def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats
 
     rows = judged.weight if judged.weight_kind == "counts" else len(judged.weight)
     return Replicates(rows, count, seed).values(value)
-
-
-class _Order:
-    """Rows in decreasing order of a score, to be summed under many weights."""
-
-    def __init__(self, judged: Judged, score: Floats) -> None:
-        self.rows = np.argsort(-score, kind="stable")
-        falling = score[self.rows]
-        self.ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
-        self.threshold = falling[self.ends]
-        self.loss = judged.loss[self.rows]
-
-    def steps(self, weight: Floats, square: Floats) -> Steps:
-        weight, square = weight[self.rows], square[self.rows]
-        accepted, lost, squares = (np.cumsum(values)[self.ends] for values in (weight, weight * self.loss, square))
-        held = np.diff(accepted, prepend=0.0) > 0
-        return Steps(self.threshold[held], accepted[held], lost[held], squares[held])
 
 
 def _groups(steps: Steps) -> tuple[Floats, Floats, Floats, Floats]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, ShapeError
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_number, check_whole
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import Block, VectorView
-from .rows import INPUT, check_cost, finite_column, one_view, read_distributions, several_classes
+from .rows import INPUT, finite_column, one_view, read_distributions, several_classes
 
 Floats = NDArray[np.float64]
 
@@ -152,7 +152,7 @@ def cost_decision(
     """
     view = _whole_rows(read_distributions("cost_decision", y_prob, input))
     matrix = _matrix(cost, view.k)
-    action, claimed = _cheapest(view, matrix, None if reject is None else check_cost(reject, "reject"))
+    action, claimed = _cheapest(view, matrix, None if reject is None else check_number(reject, "reject"))
     return CostDecision(action, claimed, _binary_threshold(matrix) if reject is None else None)
 
 
@@ -209,7 +209,7 @@ def expected_cost(
         raise ArgumentError("where", "cannot be combined with policy", "select the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
     matrix = _matrix(cost, view.k)
-    reject = None if reject is None else check_cost(reject, "reject")
+    reject = None if reject is None else check_number(reject, "reject")
     action, claimed = _cheapest(view, matrix, reject)
     table = matrix if reject is None else np.column_stack([matrix, np.full(view.k, reject)])
     realised = _realised(view, table, action)

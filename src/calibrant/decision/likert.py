@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, NAMED, binning_rule, is_default
+from ..binning.parse import BINS, NAMED, binning_rule
 from ..binning.partition import KDTree, cells_of
 from ..binning.rules import LEVELS, BinningRule
 from ..errors import ArgumentError
@@ -192,10 +192,6 @@ def likert_error(
     view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     cuts, terms = _terms(edges, names)
     _check_within(within)
-    if not is_default(bins) and (
-        isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
-    ):
-        raise ArgumentError("bins", f"has no effect unless within is a binning; got {bins!r}", "drop bins")
     rule: KDTree | BinningRule | None
     if isinstance(within, str) and within in ("one", "kd_tree"):
         rule = KDTree() if within == "kd_tree" else None

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..util.cached import cached_property
+from ..util.checks import check_number
 from ..util.results import Result, number
-from .rows import Judged, as_threshold, check_cost, check_share, judging, lower_bound, upper_bound
+from .rows import Judged, as_threshold, judging, lower_bound, upper_bound
 
 Floats = NDArray[np.float64]
 
@@ -180,14 +181,17 @@ def review_routing(
     >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
-    rates = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
+    rates = (
+        check_number(reviewer_error, "reviewer_error", high=1),
+        check_number(fallback_error, "fallback_error", high=1),
+    )
     costs = (
-        check_cost(error_cost, "error_cost"),
-        check_cost(review_cost, "review_cost"),
-        check_cost(fallback_cost, "fallback_cost"),
+        check_number(error_cost, "error_cost"),
+        check_number(review_cost, "review_cost"),
+        check_number(fallback_cost, "fallback_cost"),
     )
     low = -math.inf if review is None else as_threshold(review, "review")
-    system = _System(judged, low, check_cost(volume, "volume"), *rates, *costs)
+    system = _System(judged, low, check_number(volume, "volume"), *rates, *costs)
     if accept is not None and capacity is not None:
         raise ArgumentError("capacity", "cannot be combined with accept", "give one of them")
     grid = np.concatenate([[np.inf], judged.steps.threshold])
@@ -199,7 +203,7 @@ def review_routing(
         if chosen < low:
             raise ArgumentError("accept", f"must not be below the threshold of review; got {accept!r} and {review!r}")
     elif capacity is not None:
-        most = check_cost(capacity, "capacity") + 1e-9 * volume
+        most = check_number(capacity, "capacity") + 1e-9 * volume
         chosen = float(grid[int(np.argmax(table["workload"] <= most))])
     else:
         chosen = best

@@ -61,6 +61,23 @@ class Steps:
         return accepted, lost, square
 
 
+class Order:
+    """Rows in decreasing order of a score, whose losses are summed under one or many weights."""
+
+    def __init__(self, score: Floats, loss: Floats) -> None:
+        self.rows = np.argsort(-score, kind="stable")
+        falling = score[self.rows]
+        self.ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
+        self.threshold, self.loss = falling[self.ends], loss[self.rows]
+
+    def steps(self, weight: Floats, square: Floats) -> Steps:
+        """The sums at each distinct score that has weight."""
+        weight, square = weight[self.rows], square[self.rows]
+        accepted, lost, squares = (np.cumsum(values)[self.ends] for values in (weight, weight * self.loss, square))
+        held = np.diff(accepted, prepend=0.0) > 0
+        return Steps(self.threshold[held], accepted[held], lost[held], squares[held])
+
+
 @dataclass(frozen=True)
 class Judged:
     """Confidence and loss of each row; the loss is 1 for an error and 0 otherwise unless losses were given."""
@@ -88,12 +105,8 @@ class Judged:
 
     def steps_by(self, confidence: Floats) -> Steps:
         """Sums over the rows at least as confident as each distinct value; ties enter together."""
-        order = np.argsort(-confidence, kind="stable")
-        falling, weight = confidence[order], self.weight[order]
-        ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
-        square = weight**2 if self.weight_kind == "importance" else weight
-        sums = (np.cumsum(values)[ends] for values in (weight, weight * self.loss[order], square))
-        return Steps(falling[ends], *sums)
+        square = self.weight**2 if self.weight_kind == "importance" else self.weight
+        return Order(confidence, self.loss).steps(self.weight, square)
 
     def refuse_importance(self, who: str) -> None:
         """Raise for importance weights, for which exact binomial bounds are not valid."""
@@ -210,18 +223,9 @@ def as_threshold(value: Any, argument: str) -> float:
     return float(value)
 
 
-def check_share(value: Any, argument: str) -> float:
-    """Return a number from 0 to 1."""
-    if not (is_number(value) and 0 <= value <= 1):
-        raise ArgumentError(argument, f"must be a number from 0 to 1; got {value!r}")
-    return float(value)
-
-
-def check_cost(value: Any, argument: str) -> float:
-    """Return a finite non-negative number."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise ArgumentError(argument, f"must be a finite non-negative number; got {value!r}")
-    return float(value)
+def records(kind: Callable[..., T], *columns: NDArray[Any]) -> list[T]:
+    """One record for each row of these columns."""
+    return [kind(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
 
 
 def upper_bound(events: Any, rows: Any, delta: float) -> Floats:

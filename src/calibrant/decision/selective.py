@@ -16,7 +16,7 @@ from ..util.cached import cached_property
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from .areas import Area, area_of, resampled_areas
-from .rows import Judged, as_threshold, judging
+from .rows import Judged, as_threshold, judging, records
 
 Floats = NDArray[np.float64]
 
@@ -313,8 +313,8 @@ def _points(judged: Judged, thresholds: Floats, level: float | None, method: str
         low, high = _bounds(accepted, lost, square, level, method)
     with np.errstate(invalid="ignore"):
         risk = lost / accepted
-    columns = (thresholds, accepted / judged.total, risk, lost / judged.total, accepted, lost, low, high)
-    return [OperatingPoint(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+    shares = accepted / judged.total, risk, lost / judged.total
+    return records(OperatingPoint, thresholds, *shares, accepted, lost, low, high)
 
 
 def operating_point(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
-from ..util.checks import check_fraction
+from ..util.checks import check_fraction, check_number
 from ..util.results import Result, number
-from .rows import Judged, check_cost, finite_column, judging, lower_bound, upper_bound
+from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
@@ -356,7 +356,7 @@ def _costs(cost: Any) -> tuple[float, float]:
             f"must be the cost of an error and of a review; got {cost!r}",
             "for example {'error': 10, 'review': 1}",
         )
-    return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
+    return check_number(cost["error"], "cost"), check_number(cost["review"], "cost")
 
 
 def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floats:
@@ -404,8 +404,7 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
         # A given grid is tested as one sequence, from the first threshold with enough rows to pass a test.
         enough = np.flatnonzero(rows >= fewest(risk, delta))[:1].tolist()
         done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if default else enough, delta)
-    columns = (grid[done.looked], rows[done.looked], lost[done.looked], pvalue[done.looked], done.passed)
-    tests = [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+    tests = records(ThresholdTest, *(values[done.looked] for values in (grid, rows, lost, pvalue)), done.passed)
     return _Found(None if done.last is None else float(grid[done.last]), risk, f"{guarantee} {risk:.4g}", tests)
 
 
@@ -427,8 +426,7 @@ def _tests(
 ) -> list[ThresholdTest]:
     """The last thousand of the first `most` thresholds."""
     part = slice(max(0, most - 1000), most)
-    columns = (grid[part], rows[part], lost[part], value[part], fits[part])
-    return [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
+    return records(ThresholdTest, *(values[part] for values in (grid, rows, lost, value, fits)))
 
 
 def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Found:
@@ -501,6 +499,10 @@ def _choice(
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
+    each_level: list[ThresholdLevel] = []
+    if levels is not None:
+        rows, lost, _ = judged.steps.at(levels)
+        each_level = records(ThresholdLevel, levels, rows / judged.total, lost / rows, rows, lost)
     return ThresholdChoice(
         threshold=None if found.threshold is None else max(found.threshold, judged.least),
         statement=statement,
@@ -515,14 +517,8 @@ def _choice(
         errors=errors,
         guarantee=1 - delta,
         tests=tuple(found.tests),
-        levels=() if levels is None else _levels(judged, levels),
+        levels=tuple(each_level),
     )
-
-
-def _levels(judged: Judged, levels: Floats) -> tuple[ThresholdLevel, ...]:
-    rows, lost, _ = judged.steps.at(levels)
-    columns = (levels, rows / judged.total, lost / rows, rows, lost)
-    return tuple(ThresholdLevel(*row) for row in zip(*(values.tolist() for values in columns), strict=True))
 
 
 def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:

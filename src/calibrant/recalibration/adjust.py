@@ -69,12 +69,17 @@ class UnlabelledCalibrator(Calibrator):
         raise NotImplementedError
 
 
+def _as_floats(values: Any) -> Floats:
+    """Numbers as an array; empty for what cannot be read as numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+
+
 def as_prior(prior: Any, classes: int, argument: str) -> Floats:
     """Prevalence of each class; a single number is that of the second of two classes."""
-    try:
-        values = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
+    values = _as_floats(prior)
     if values.ndim == 0 and classes == 2:
         values = np.array([1 - values, values])
     fine = values.shape == (classes,) and bool((values >= 0).all()) and abs(float(values.sum()) - 1) <= 1e-6
@@ -363,7 +368,11 @@ class OffsetAdjustment(LinearLogits, UnlabelledCalibrator):
 
     def _fit(self, data: TrainingData) -> None:
         if self.offset is not None:
-            self.offset_ = _given_offset(self.offset, data.k)
+            values = _as_floats(self.offset)
+            self.offset_ = np.array([0.0, float(values)]) if values.ndim == 0 and data.k == 2 else values
+            if self.offset_.shape != (data.k,) or not np.isfinite(self.offset_).all():
+                problem = f"must be {data.k} finite numbers, or one for two classes; got {self.offset!r}"
+                raise ArgumentError("offset", problem)
             return
         seen = np.bincount(data.labels, data.weight, data.k)
         target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
@@ -457,18 +466,6 @@ class ProbabilityAdjustment(LinearCurves, ScoreCalibrator):
                 f"{rate:.4g}; use OffsetAdjustment, which shifts the log-odds"
             )
         return line
-
-
-def _given_offset(offset: Any, classes: int) -> Floats:
-    try:
-        values = np.asarray(offset, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.ndim == 0 and classes == 2:
-        values = np.array([0.0, float(values)])
-    if values.shape != (classes,) or not np.isfinite(values).all():
-        raise ArgumentError("offset", f"must be {classes} finite numbers, or one for two classes; got {offset!r}")
-    return values
 
 
 def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
@@ -148,6 +148,8 @@ class Calibrator:
         Names of the attributes that `fit` sets, in the order in which they are saved.
     derived : tuple of str
         Names of the attributes that are computed from these: coefficients, edges and knots, under the same names for every method.
+    checks : mapping of str to callable
+        Function that checks the value of a parameter, called with value and name.
     classes_
     fit_record_
 
@@ -196,6 +198,7 @@ class Calibrator:
     needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
 
     def __getattr__(self, name: str) -> Any:
         problem = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -450,25 +453,17 @@ class Calibrator:
         raise NotImplementedError
 
     def _input(self) -> Input:
-        try:
-            check_choice(self.input, "input", ("prob", "logit"))
-        except ArgumentError as error:
-            raise error.replaced(remedy=self._intended(self.input)) from None
+        check_choice(self.input, "input", ("prob", "logit"))
         return self.input
-
-    def _intended(self, value: Any) -> str:
-        """The parameter that a value passed by position was meant for: `input` is the first."""
-        for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
-            if name != "input" and isinstance(value, str) and value in choices:
-                return f"use {name}={value!r}"
-        others = [name for name in self._parameter_names() if name != "input"]
-        return f"input is the first parameter; pass others by keyword, such as {others[0]}" if others else ""
 
     def _check_params(self) -> None:
         """Raise if a parameter is invalid; subclasses add their own checks."""
         self._input()
         for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
             check_choice(getattr(self, name), name, choices)
+        for name, check in self.checks.items():
+            if getattr(self, name) is not None or getattr(type(self), name) is not None:  # None only as default
+                check(getattr(self, name), name)
 
     # The protocol of scikit-learn's estimators.
 

@@ -96,20 +96,15 @@ class ScoreCalibrator(CountingCalibrator):
             return [_view(probs.ravel(), target, None if weight is None else np.repeat(weight, data.k), kind)]
         if self.multiclass == "top_versus_all":
             return [_view(probs.max(axis=1), probs.argmax(axis=1) == labels, weight, kind)]
-        return [
-            _view(_against(probs[rows], a, b), labels[rows] == a, None if weight is None else weight[rows], kind)
-            for a, b in _pairs(data.k)
-            for rows in [self._rows_of(labels, a, b, partial)]
-        ]
-
-    @staticmethod
-    def _rows_of(labels: Array, a: int, b: int, partial: bool) -> Array:
-        rows = np.flatnonzero((labels == a) | (labels == b))
-        if not (len(rows) or partial):
-            raise ArgumentError(
-                "y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest' or multiclass='pooled'"
-            )
-        return rows
+        views = []
+        for a, b in _pairs(data.k):
+            rows = np.flatnonzero((labels == a) | (labels == b))
+            if not (len(rows) or partial):
+                remedy = "use multiclass='one_vs_rest' or multiclass='pooled'"
+                raise ArgumentError("y", f"has no row of class {a} or {b}", remedy)
+            own = None if weight is None else weight[rows]
+            views.append(_view(_against(probs[rows], a, b), labels[rows] == a, own, kind))
+        return views
 
     def _predict(self, data: Scores) -> Floats:
         if data.k == 2:

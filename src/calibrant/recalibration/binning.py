@@ -25,8 +25,7 @@ from ..binning.searches import Searched
 from ..binning.table import BinTable, Closed
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, groups_of, logit
-from ..errors import ArgumentError
-from ..util.checks import check_whole
+from ..util.checks import check_number, check_positive, check_whole
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator, plain_logistic, with_top
@@ -123,6 +122,7 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
         Method("histogram"),
         Method("histogram_levels", "one rate per level", options={"bins": "levels", "shrink": 0.5}),
     )
+    checks = {"shrink": check_number}
     input: Input = "prob"
     bins: Bins = 15
     binning: Binning = "equal_mass"
@@ -132,8 +132,6 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
-            raise ArgumentError("shrink", f"must be a non-negative number; got {self.shrink!r}")
         if are_edges(self.bins):
             Edges(tuple(edge_values(self.bins).tolist()))
         if isinstance(self.binning, str):
@@ -247,13 +245,10 @@ class TopLabelHistogramBinning(StepCurves, CountingCalibrator):
     keeps_argmax = True
     treats_classes_alike = True
     fitted = ("curves_",)
+    checks = {"points_per_bin": check_whole}
 
     input: Input = "prob"
     points_per_bin: int = 50
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_whole(self.points_per_bin, "points_per_bin")
 
     def _fit(self, data: TrainingData) -> None:
         weight, kind = data.given_weight
@@ -332,14 +327,10 @@ class BayesianBinning(StepCurves, ScoreCalibrator):
     """
 
     methods = (Method("bayesian_binning"),)
+    checks = {"strength": check_positive}
     input: Input = "prob"
     strength: float = 2.0
     multiclass: Multiclass = "one_vs_rest"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if not (isinstance(self.strength, (int, float)) and 0 < self.strength < math.inf):
-            raise ArgumentError("strength", f"must be a positive finite number; got {self.strength!r}")
 
     def _curve(self, view: View) -> Curve:
         groups = groups_of(view)
@@ -548,15 +539,12 @@ class ScalingBinning(StepCurves, ScoreCalibrator):
     """
 
     methods = (Method("scaling_binning"),)
+    checks = {"bins": lambda bins, _: check_bins(bins)}
     least_probability = CLIP
 
     input: Input = "prob"
     bins: int = 10
     multiclass: Multiclass = "one_vs_rest"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_bins(self.bins)
 
     def _curve(self, view: View) -> Curve:
         line = plain_logistic(view)

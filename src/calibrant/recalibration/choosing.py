@@ -109,6 +109,8 @@ class Recalibration(Result):
         Warnings of the fit of the selected calibrator, which `note` includes; empty if there were none.
     lens : str
         Event that was calibrated and on which the methods were compared; empty for all classes.
+    held_out : ndarray of shape (N, K)
+        Probabilities of the selected method, each from a fit without the fold of its row.
     """
 
     method: str
@@ -120,6 +122,7 @@ class Recalibration(Result):
     note: str = ""
     warned: str = ""
     lens: str = ""
+    held_out: Any = None
 
     def predict_proba(self, scores: Any, **beside: Any) -> Floats:
         """Predict calibrated probabilities with the selected calibrator.
@@ -261,30 +264,7 @@ def recalibrate(
     >>> found.predict_proba([0.95]).round(3)
     array([[0.167, 0.833]])
     """
-    return recalibrated(
-        as_predictions(y_true, y_prob, sample_weight, pos_label),
-        method=method,
-        loss=loss,
-        folds=folds,
-        level=level,
-        safe=safe,
-        rng=rng,
-        lens=lens,
-    )[0]
-
-
-def recalibrated(
-    predictions: Predictions,
-    *,
-    method: str | Calibrator | Iterable[str] = "auto",
-    loss: Loss = "nll",
-    folds: int,
-    level: float,
-    safe: float | None = None,
-    rng: Any,
-    lens: Any = None,
-) -> tuple[Recalibration, Floats | None]:
-    """The result of `recalibrate`, and the cross-validated probabilities of the selected calibrator."""
+    predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
     check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
     check_fraction(level, "level")
@@ -302,31 +282,34 @@ def recalibrated(
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     if safe is not None:
-        _refuse_safe(calibrators)
-        calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
+        calibrators |= _safe_counterparts(calibrators, kind, safe)
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = _held_out(calibrators, p, fold, folds)
     candidates = _compared(held, p, loss, level)
     # The others are then candidates for comparison only: they show what safety costs.
     selectable = [c for c in candidates if safe is None or c.method.startswith(SAFE)]
     best, chosen, told = _chosen(selectable, calibrators, TrainingData(p))
-    if target is not None:
-        chosen = (
-            carried_over(target, chosen, whole, names, owner)
-            if best.method != "none"
-            else _fitted(calibrators["none"], whole, {})[0]
-        )
+    if target is not None and best.method != "none":
+        chosen = carried_over(target, chosen, whole, names, owner)
+    elif target is not None:
+        chosen = _fitted(calibrators["none"], whole, {})[0]
     if names is not None:
         chosen.classes_ = names_array(names)
     safety = _safety(chosen, safe, best, candidates, p.weight_kind == "importance")
     note = "; ".join(filter(None, (_whole_note(best, candidates, told), safety)))
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
-    event = "" if target is None else target.name
-    found = Recalibration(
-        best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""), event
+    return Recalibration(
+        method=best.method,
+        calibrator=chosen,
+        candidates=tuple(noted),
+        loss=loss,
+        level=level,
+        n=_rows(p),
+        note=note,
+        warned=told.get(best.method, ""),
+        lens="" if target is None else target.name,
+        held_out=held[best.method],
     )
-    own = held[best.method]
-    return found, None if isinstance(own, str) else own
 
 
 def _one_class_per_row(p: Predictions, folds: int) -> Predictions:
@@ -385,16 +368,12 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     return {name: find_method(name)(input=input) for name in names if name != "none"}
 
 
-def _refuse_safe(calibrators: Mapping[str, Calibrator]) -> None:
-    """Raise for a calibrator with a level of its own, which would be selected in place of one with the level `safe`."""
-    for name, calibrator in calibrators.items():
-        if isinstance(calibrator, SafeCalibration):
-            problem = "has a level of its own and cannot be combined with safe"
-            raise ArgumentError("method", f"{name} {problem}", "name the method that is to be made safe or drop safe")
-
-
-def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:
+def _safe_counterparts(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:
     """Safe counterparts, each at its share of the level, so that the level holds for any of them that is selected."""
+    for name, calibrator in calibrators.items():
+        if isinstance(calibrator, SafeCalibration):  # with a level of its own
+            problem = f"{name} has a level of its own and cannot be combined with safe"
+            raise ArgumentError("method", problem, "name the method that is to be made safe or drop safe")
     each = alpha / len(calibrators)
     return {f"{SAFE}{name}": SafeCalibration(inner, input=input, alpha=each) for name, inner in calibrators.items()}
 
@@ -466,35 +445,32 @@ def _held_out(
     calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], folds: int
 ) -> dict[str, Floats | str]:
     """Cross-validated probabilities of each calibrator, or the reason why it cannot be fitted."""
-    held: dict[str, Floats | str] = {name: np.empty((p.n, p.k)) for name in calibrators}
 
-    def of_fold(number_: int) -> dict[str, Floats | str]:
-        rows = fold == number_
+    def of_fold(fold_number: int) -> dict[str, Floats | str]:
+        rows = fold == fold_number
         data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
         read: dict[Any, Any] = {}
-        found: dict[str, Floats | str] = {}
+        parts: dict[str, Floats | str] = {}
         for name, calibrator in track(calibrators.items(), "fits"):
-            if isinstance(held[name], str):
-                continue
             try:
                 # Warnings of these fits are ignored; their consequences show in the held-out loss.
                 fitted, _ = _fitted(calibrator, data, read)
                 test.beside = beside_scores(calibrator, test._p)
-                found[name] = np.asarray(fitted.apply(test))
+                parts[name] = np.asarray(fitted.apply(test))
             except CalibrantError as error:
-                found[name] = error.problem
-                if isinstance(held[name], np.ndarray):
-                    held[name] = error.problem
-        return found
+                parts[name] = error.problem
+        return parts
 
-    tasks = [partial(of_fold, number_) for number_ in range(folds)]
-    for number_, found in enumerate(run_all(tasks, p.n * p.k / folds)):
-        for name, part in found.items():
-            out = held[name]
-            if isinstance(part, str):
-                held[name] = out if isinstance(out, str) else part
-            elif not isinstance(out, str):
-                out[fold == number_] = part
+    by_fold = run_all([partial(of_fold, number) for number in range(folds)], p.n * p.k / folds)
+    held: dict[str, Floats | str] = {}
+    for name in calibrators:
+        parts = [part[name] for part in by_fold]
+        reason = next((part for part in parts if isinstance(part, str)), None)
+        out = np.empty((p.n, p.k))
+        if reason is None:
+            for number, part in enumerate(parts):
+                out[fold == number] = part
+        held[name] = out if reason is None else reason
     return held
 
 

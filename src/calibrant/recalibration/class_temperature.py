@@ -89,12 +89,22 @@ class MiscalibrationAwareTemperature(Calibrator):
         z, labels, weight = self._features(data), data.labels.astype(np.intp), data.weight
         errors = _top_label_errors(z, labels, weight, np.tile(TEMPERATURES[:, None], data.k))
         start = float(TEMPERATURES[_first_least(errors)])
-        gap = _normalised(_winsorised(_class_gaps(z / start, labels, weight)), self.normalise)
+        gap = self._normalised(_class_gaps(z / start, labels, weight))
         columns = start * (1 + FACTORS[:, None] * gap)
         usable = np.flatnonzero((columns > 0).all(axis=1))
         best = usable[_first_least(_top_label_errors(z, labels, weight, columns[usable]))]
         self.factor_, self.miscalibration_ = float(FACTORS[best]), gap
         self.temperature_ = columns[best]
+
+    def _normalised(self, gap: Floats) -> Floats:
+        """The gaps, with outliers drawn in to the fences of a box plot, on the scale of the option `normalise`."""
+        low, high = np.quantile(gap, [0.25, 0.75], method="midpoint")
+        gap = np.clip(gap, low - 1.5 * (high - low), high + 1.5 * (high - low))
+        if self.normalise == "max" and gap.any():
+            return np.asarray(gap / np.abs(gap).max())
+        if self.normalise == "min_max" and np.ptp(gap) > 0:
+            return np.asarray((gap - gap.min()) / np.ptp(gap))
+        return gap
 
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) / self.temperature_)
@@ -142,16 +152,3 @@ def _class_gaps(z: Floats, labels: Any, weight: Floats) -> Floats:
     gap = weight * (probs.max(axis=1) - (probs.argmax(axis=1) == labels))
     mass = np.bincount(labels, weight, z.shape[1])
     return np.divide(np.bincount(labels, gap, z.shape[1]), mass, out=np.zeros(z.shape[1]), where=mass > 0)
-
-
-def _winsorised(values: Floats) -> Floats:
-    low, high = np.quantile(values, [0.25, 0.75], method="midpoint")
-    return np.clip(values, low - 1.5 * (high - low), high + 1.5 * (high - low))
-
-
-def _normalised(values: Floats, how: str) -> Floats:
-    if how == "max" and values.any():
-        return np.asarray(values / np.abs(values).max())
-    if how == "min_max" and np.ptp(values) > 0:
-        return np.asarray((values - values.min()) / np.ptp(values))
-    return values

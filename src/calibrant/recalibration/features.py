@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, logit, quantiles, separating_side
+from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, quantiles, separating_side
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError
 from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
 from ..input.weights import WeightKind
-from ..util.checks import check_whole
+from ..util.checks import check_positive, check_whole
 from ..views.view import View
 from .base import Calibrator, Input
 from .scores import Array, Floats, Scores, TrainingData, named_as, names_array, normalised
+from .softmax_regression import by_newton
 
-STEPS, TOLERANCE, HALVINGS = 100, 1e-11, 40
 # Quantiles closer than this are one edge, as in scikit-learn's KBinsDiscretizer.
 NARROW = 1e-8
 
@@ -103,6 +103,7 @@ class PlattScalingWithFeatures(Calibrator):
     needs = "features"
     fitted: ClassVar[tuple[str, ...]] = ("columns_", "levels_", "edges_", "spreads_", "coef_", "intercept_")
     derived: ClassVar[tuple[str, ...]] = ("feature_names_",)
+    checks = {"penalty": check_positive, "numeric_bins": lambda bins, name: bins is None or check_whole(bins, name, 2)}
     least_probability = CLIP
 
     input: Input = "prob"
@@ -113,12 +114,8 @@ class PlattScalingWithFeatures(Calibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not (is_number(self.penalty) and 0 < self.penalty < math.inf):
-            raise ArgumentError("penalty", f"must be a positive finite number; got {self.penalty!r}")
         if not isinstance(self.shrink_slope, bool):
             raise ArgumentError("shrink_slope", f"must be True or False; got {self.shrink_slope!r}")
-        if self.numeric_bins is not None:
-            check_whole(self.numeric_bins, "numeric_bins", 2)
         if isinstance(self.categorical, str) or not isinstance(self.categorical, (Sequence, np.ndarray)):
             raise ArgumentError("categorical", f"must be a list of columns; got {self.categorical!r}")
 
@@ -209,28 +206,23 @@ class PlattScalingWithFeatures(Calibrator):
         if absent:
             problem = f"{absent}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, "fit on rows of every class")
-        kept = data._p.kept  # rows without weight are dropped
-        given = _columns(data.beside, data.n if kept is None else len(kept))
+        given = _columns(data.beside, data.rows_given)
         unknown = [name for name in self.categorical if name not in given]
         if unknown:
             raise ArgumentError("categorical", f"{unknown[0]!r} is not a column; the columns are {list(given)}")
-        if kept is not None:
-            given = {name: values[kept] for name, values in given.items()}
+        given = {name: data.kept(values) for name, values in given.items()}
         weight, kind = data.given_weight
         self._encode(given, weight, kind)
         design = self._design(given)
-        effective = data.weight
-        if kind == "importance":
-            effective = effective * (effective.sum() / np.square(effective).sum())  # adds up to the effective size
         found = []
         for c in [1] if data.k == 2 else range(data.k):
-            odds, outcome = _log_odds(data, c), (data.labels == c).astype(np.float64)
+            odds, outcome = data.odds_of(c), (data.labels == c).astype(np.float64)
             if not self.shrink_slope:
                 _check_slope(odds, outcome, weight, kind)
             penalty = np.full(2 + design.shape[1], self.penalty)
             penalty[0], penalty[1] = 0.0, self.penalty * self.shrink_slope
             columns = np.column_stack([np.ones(data.n), odds, design])
-            found.append(_penalized(columns, outcome, effective, penalty))
+            found.append(ridge_logistic(columns, outcome, data.effective_weight, penalty))
         self.coef_, self.intercept_ = np.array(found)[:, 1:], np.array(found)[:, 0]
 
     def _encode(self, given: Mapping[Any, Array], weight: Array | None, kind: WeightKind) -> None:
@@ -280,7 +272,7 @@ class PlattScalingWithFeatures(Calibrator):
             raise ShapeError("features", f"lack the column {lacking[0]!r}; the calibrator was fitted with {known}")
         design = self._design(given)
         rates = [
-            expit(intercept + coef[0] * _log_odds(data, c) + design @ coef[1:])
+            expit(intercept + coef[0] * data.odds_of(c) + design @ coef[1:])
             for c, coef, intercept in zip(
                 [1] if data.k == 2 else range(data.k), self.coef_, self.intercept_, strict=True
             )
@@ -288,10 +280,6 @@ class PlattScalingWithFeatures(Calibrator):
         if data.k == 2:
             return np.column_stack([1 - rates[0], rates[0]])
         return normalised(np.column_stack(rates), data.probs)
-
-
-def _log_odds(data: Scores, c: int) -> Floats:
-    return data.log_odds if data.k == 2 else logit(data.probs[:, c])
 
 
 def _columns(features: Any, rows: int) -> dict[Any, Array]:
@@ -367,27 +355,15 @@ def _check_slope(odds: Floats, outcome: Floats, weight: Array | None, kind: Weig
         raise SeparatedError("y", problem, "pass shrink_slope=True to penalize it")
 
 
-def _penalized(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:
-    """The coefficients of least penalized loss, by Newton's method with halved steps."""
+def ridge_logistic(columns: Floats, outcome: Floats, weight: Floats, penalty: Floats) -> Floats:
+    """The coefficients of least weighted log loss with a ridge penalty, one number for each column."""
     from scipy.special import expit
 
-    beta = np.zeros(columns.shape[1])
-
-    def loss(beta: Floats) -> float:
+    def loss(beta: Floats) -> tuple[float, Floats, Floats]:
         eta = columns @ beta
-        return float(weight @ (np.logaddexp(0, eta) - outcome * eta) + penalty @ beta**2 / 2)
+        rate = expit(eta)
+        value = float(weight @ (np.logaddexp(0, eta) - outcome * eta) + penalty @ beta**2 / 2)
+        slope = columns.T @ (weight * (rate - outcome)) + penalty * beta
+        return value, slope, columns.T @ ((weight * rate * (1 - rate))[:, None] * columns) + np.diag(penalty)
 
-    for _ in range(STEPS):
-        rate = expit(columns @ beta)
-        gradient = columns.T @ (weight * (rate - outcome)) + penalty * beta
-        bend = columns.T @ ((weight * rate * (1 - rate))[:, None] * columns) + np.diag(penalty)
-        step = np.linalg.lstsq(bend, gradient, rcond=None)[0]
-        before = loss(beta)
-        for _ in range(HALVINGS):
-            if loss(beta - step) <= before + 1e-12 * (1 + abs(before)):
-                break
-            step = step / 2
-        beta = beta - step
-        if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(beta).max())):
-            return beta
-    raise UndefinedMetricError("scores", "the likelihood could not be maximized", "use a larger penalty, or more rows")
+    return by_newton(loss, np.zeros(columns.shape[1]))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from ..errors import CalibrantError, GroupError, warn_caller
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups
 from ..sketches.group_names import finder
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.progress import track
 from .base import Calibrator, CountingCalibrator, Input, fit_copy
 from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content
@@ -161,9 +160,8 @@ class GroupCalibration(GroupedCalibrator):
         return self._fit_beside(groups, scores, y, sample_weight, counts)
 
     def _fit(self, data: TrainingData) -> None:
-        kept = data._p.kept  # rows without weight are dropped
-        places, self.groups_ = learnt_groups(data.beside, data.n if kept is None else len(kept))
-        places = places if kept is None else places[kept]
+        places, self.groups_ = learnt_groups(data.beside, data.rows_given)
+        places = data.kept(places)
         self.together_ = fit_copy(self.calibrator, data._p)
         self.together_.classes_ = self.classes_
         calibrators = []
@@ -256,6 +254,12 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
 
     methods = ()
     fitted = ("groups_", "steps_", "shifts_")
+    checks = {
+        "levels": check_whole,
+        "max_rounds": partial(check_whole, low=0),
+        "min_size": check_whole,
+        "alpha": check_fraction,
+    }
 
     input: Input = "prob"
     levels: int = 10
@@ -266,14 +270,8 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_whole(self.levels, "levels")
-        check_whole(self.max_rounds, "max_rounds", 0)
-        if self.min_size is not None:
-            check_whole(self.min_size, "min_size")
-        for name, low in (("alpha", math.ulp(0)), ("held_out", 0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and low <= value < 1):
-                raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
+        if self.held_out != 0:
+            check_fraction(self.held_out, "held_out", 0.4)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
         """Fit the corrections on held-out data and its groups.
@@ -305,13 +303,9 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        given, kind = data.given_weight
-        weight = data.weight if given is None else given.astype(np.float64)
-        if kind == "importance":
-            weight = weight * (weight.sum() / np.square(weight).sum())  # adds up to the effective size
-        kept = data._p.kept  # rows without weight are dropped
-        masks, self.groups_ = _masks_of(data.beside, None, data.n if kept is None else len(kept))
-        masks = np.column_stack([np.ones(data.n, bool), masks if kept is None else masks[kept]])
+        weight, (_, kind) = data.effective_weight, data.given_weight
+        masks, self.groups_ = _masks_of(data.beside, None, data.rows_given)
+        masks = np.column_stack([np.ones(data.n, bool), data.kept(masks)])
         audit = np.zeros(data.n)
         if self.held_out > 0:
             order = order_of_content(data, beside=np.packbits(masks, axis=1))
@@ -320,7 +314,7 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         shifts: list[float] = []
         for c in [1] if data.k == 2 else range(data.k):
             event = (data.labels == c).astype(np.float64)
-            boost = _Boost(self, _log_odds_of(data, c), event, weight, masks, weight * audit, kind == "importance")
+            boost = _Boost(self, data.odds_of(c), event, weight, masks, weight * audit, kind == "importance")
             for group, level, shift in boost.run():
                 steps.append((c, group, level))
                 shifts.append(shift)
@@ -334,7 +328,7 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         masks = np.column_stack([np.ones(data.n, bool), masks])
         rates = []
         for c in [1] if data.k == 2 else range(data.k):
-            odds = _log_odds_of(data, c).copy()
+            odds = data.odds_of(c).copy()
             for (of, group, level), shift in zip(self.steps_, self.shifts_, strict=True):
                 if of == c:
                     odds[_cell(odds, masks, group, level, self.levels)] += shift
@@ -342,10 +336,6 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         if data.k == 2:
             return np.column_stack([1 - rates[0], rates[0]])
         return normalised(np.column_stack(rates), data.probs)
-
-
-def _log_odds_of(data: Scores, c: int) -> Floats:
-    return data.log_odds if data.k == 2 else logit(data.probs[:, c])
 
 
 def _level(odds: Floats, levels: int) -> NDArray[np.intp]:
@@ -385,24 +375,22 @@ def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks
 PATIENCE = 5
 
 
+@dataclass(eq=False)
 class _Boost:
     """The rounds of one yes-or-no question."""
 
-    def __init__(
-        self,
-        calibrator: MultiCalibration,
-        odds: Floats,
-        event: Floats,
-        weight: Floats,
-        masks: Masks,
-        audit: Floats,
-        importance: bool,
-    ) -> None:
-        self.calibrator, self.event, self.masks, self.audit_weight = calibrator, event, masks, audit
-        self.odds, self.importance = odds.copy(), importance
-        self.weight = weight - audit
-        rows = self.weight.sum()
-        self.least = max(50.0, 0.001 * rows) if calibrator.min_size is None else float(calibrator.min_size)
+    calibrator: MultiCalibration
+    odds: Floats
+    event: Floats
+    weight: Floats
+    masks: Masks
+    audit_weight: Floats
+    importance: bool
+
+    def __post_init__(self) -> None:
+        self.odds, self.weight = self.odds.copy(), self.weight - self.audit_weight
+        least = self.calibrator.min_size
+        self.least = max(50.0, 0.001 * self.weight.sum()) if least is None else float(least)
 
     def run(self) -> list[tuple[int, int, float]]:
         """Corrections in order, up to the round that was best on the rows held out."""

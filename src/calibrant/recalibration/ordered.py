@@ -94,13 +94,10 @@ class IntraOrderPreserving(CountingCalibrator):
     keeps_argmax = True
     treats_classes_alike = True
     fitted = ("knots_", "heights_")
+    checks = {"pieces": check_whole}
 
     input: Input = "prob"
     pieces: int = 5
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_whole(self.pieces, "pieces")
 
     def _fit(self, data: TrainingData) -> None:
         weight, kind = data.given_weight
@@ -189,15 +186,11 @@ class ConsistencyCalibration(Calibrator):
     keeps_argmax = True
     treats_classes_alike = True
     fitted = ("strength_",)
+    checks = {"strength": check_positive}
 
     input: Input = "prob"
     noise: Noise = "gaussian"
     strength: float | None = None
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.strength is not None:
-            check_positive(self.strength, "strength")
 
     def _fit(self, data: TrainingData) -> None:
         self.strength_ = float(self.strength) if self.strength is not None else self._best_strength(data)

@@ -84,6 +84,11 @@ def save(
     ...     cal.load(path).temperature_ == calibrator.temperature_
     True
     """
+    return write_atomic(path, to_text(calibrator, preprocessing).encode())
+
+
+def to_text(calibrator: Calibrator | Recalibration, preprocessing: str | None = None) -> str:
+    """The text that `save` writes."""
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
         remedy = getattr(calibrator, "_how_to_save", "")
@@ -94,7 +99,7 @@ def save(
     if preprocessing is not None:
         content["fit"]["preprocessing"] = str(preprocessing)
     document = {"calibrant_map": SCHEMA, "calibrant": __version__, "content": content, "checksum": _checksum(content)}
-    return write_atomic(path, (json.dumps(document, indent=1, allow_nan=False, ensure_ascii=True) + "\n").encode())
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
 
 
 def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Calibrator:
@@ -132,14 +137,7 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
     ...     type(cal.load(path)).__name__
     'PlattScaling'
     """
-    document = _document(path)
-    try:
-        sealed = document.get("checksum") == _checksum(document["content"])
-        calibrator = _from_state(document["content"]) if sealed else None
-    except INVALID as error:
-        raise FileError(str(path), f"is not a valid calibrator ({error})", "save it again") from error
-    if calibrator is None:
-        raise FileError(str(path), "is corrupt: the checksum does not match", "save it again")
+    calibrator = from_text(read_limited(path, MOST_BYTES), str(path))
     known = calibrator.fit_record_.preprocessing
     if preprocessing is not None and known is not None and preprocessing != known:
         remedy = "prepare the scores in the same way, or fit again"
@@ -147,23 +145,30 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
     return calibrator
 
 
-def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    raw = read_limited(path, MOST_BYTES)
+def from_text(text: bytes, source: str) -> Calibrator:
+    """The calibrator that `save` wrote; `source` is named in messages."""
+    document = _document(text, source)
     try:
-        document = json.loads(raw.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
+        sealed = document.get("checksum") == _checksum(document["content"])
+        calibrator = _from_state(document["content"]) if sealed else None
+    except INVALID as error:
+        raise FileError(source, f"is not a valid calibrator ({error})", "save it again") from error
+    if calibrator is None:
+        raise FileError(source, "is corrupt: the checksum does not match", "save it again")
+    return calibrator
+
+
+def _document(text: bytes, source: str) -> dict[str, Any]:
+    remedy = "give a file that `calibrant fit` or the function save wrote"
+    try:
+        document = json.loads(text.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise FileError(
-            str(path), f"is not valid JSON ({error})", "give a file that `calibrant fit` or the function save wrote"
-        ) from None
+        raise FileError(source, f"is not valid JSON ({error})", remedy) from None
     if not isinstance(document, dict) or "calibrant_map" not in document or "content" not in document:
-        raise FileError(
-            str(path), "is not a calibrant calibrator", "give a file that `calibrant fit` or the function save wrote"
-        )
+        raise FileError(source, "is not a calibrant calibrator", remedy)
     if document["calibrant_map"] != SCHEMA:
-        version = document["calibrant_map"]
-        raise FileError(
-            str(path), f"has format {version!r}; this version of calibrant reads {SCHEMA}", "update calibrant"
-        )
+        problem = f"has format {document['calibrant_map']!r}; this version of calibrant reads {SCHEMA}"
+        raise FileError(source, problem, "update calibrant")
     return document
 
 
@@ -218,7 +223,8 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     calibrator._check_params()
     calibrator.classes_ = _decode(content["classes"])
     calibrator.n_features_in_ = int(content["columns"])
-    if set(content["fitted"]) - {"scale_"} != set(calibrator.fitted):
+    optional = {"scale_"} if hasattr(type(calibrator), "scale_") else set()
+    if set(content["fitted"]) - optional != set(calibrator.fitted):
         raise ValueError("the fitted values do not match the type")
     for name, value in content["fitted"].items():
         setattr(calibrator, name, _decode(value))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError, warn_caller
-from ..input.convert import is_number
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_number, check_whole
 from ..util.sums import accurate_sum
 from .base import Calibrator, Input, Method, fit_copy
 from .scaling import TemperatureScaling
@@ -126,6 +126,12 @@ class SafeCalibration(Calibrator):
 
     methods = (Method("safe_temperature", "safe temperature scaling"),)
     fitted = ("calibrator_", "strength_", "overconfidence_", "bound_", "cost_nll_", "cost_brier_")
+    checks = {
+        "bins": check_whole,
+        "alpha": check_fraction,
+        "held_out": check_fraction,
+        "tolerance": partial(check_number, high=1),
+    }
 
     calibrator: Calibrator | None = None
     input: Input = "prob"
@@ -166,12 +172,6 @@ class SafeCalibration(Calibrator):
             problem = f"{self.calibrator!r} has input={self._inner.input!r}, and SafeCalibration has {self.input!r}"
             raise ArgumentError("calibrator", problem, "use the same input for both")
         self._inner._check_params()
-        check_whole(self.bins, "bins")
-        for name in ("alpha", "held_out"):
-            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < 1):
-                raise ArgumentError(name, f"must lie between 0 and 1; got {getattr(self, name)!r}")
-        if not (is_number(self.tolerance) and 0 <= self.tolerance < 1):
-            raise ArgumentError("tolerance", f"must be at least 0 and below 1; got {self.tolerance!r}")
 
     def _fit(self, data: TrainingData) -> None:
         shares = np.array([1 - self.held_out, self.held_out])

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..input.convert import is_number
+from ..util.checks import check_number
 from ..util.namespaces import namespace
 from .base import Calibrator, Input, Method
 from .coefficients import LinearLogits
@@ -306,19 +305,13 @@ class MatrixScaling(LinearLogits, Calibrator):
 
     methods = (Method("matrix"),)
     fitted = ("matrix_", "bias_", "penalty_")
+    checks = {"off_diagonal": check_number, "intercept": check_number}
 
     least_probability = SMALLEST
 
     input: Input = "prob"
     off_diagonal: float | None = None
     intercept: float | None = None
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("off_diagonal", "intercept"):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and 0 <= value < math.inf):
-                raise ArgumentError(name, f"must be None or a non-negative number; got {value!r}")
 
     def _features(self, logits: Any) -> Any:
         """What the matrix is applied to."""

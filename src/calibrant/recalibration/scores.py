@@ -124,6 +124,21 @@ class Scores:
             return np.where(np.isinf(given), np.copysign(-math.log(SMALLEST), given), given)
         return np.asarray(self.logits[:, 1] - self.logits[:, 0])
 
+    def odds_of(self, c: int) -> Floats:
+        """Compute the log-odds of one class against the others.
+
+        Parameters
+        ----------
+        c : int
+            Index of the class. Of two classes, the log-odds are those of the second.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Log-odds of each row.
+        """
+        return self.log_odds if self.k == 2 else logit(self.probs[:, c])
+
     @property
     def least(self) -> float:
         """The smallest probability of any class."""
@@ -167,6 +182,33 @@ class TrainingData(Scores):
         assert predictions.labels is not None
         self.labels: Array = predictions.labels
         self.weight = np.ones(self.n) if predictions.weight is None else predictions.weight.astype(np.float64)
+
+    @property
+    def rows_given(self) -> int:
+        """Number of rows that were passed to `fit`; those without weight have been dropped."""
+        return self.n if self._p.kept is None else len(self._p.kept)
+
+    def kept(self, values: Array) -> Array:
+        """Select the entries of the rows that were not dropped.
+
+        Parameters
+        ----------
+        values : ndarray
+            One entry for each row that was passed to `fit`.
+
+        Returns
+        -------
+        ndarray
+            One entry for each row that has a weight.
+        """
+        return values if self._p.kept is None else values[self._p.kept]
+
+    @property
+    def effective_weight(self) -> Floats:
+        """Counts, or importance weights scaled to add up to the effective sample size."""
+        if self._p.weight_kind != "importance":
+            return self.weight
+        return self.weight * (self.weight.sum() / np.square(self.weight).sum())
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:

@@ -57,13 +57,13 @@ class LinearSoftmax:
         return [self.xp.asarray(values, dtype=self.z.dtype, device=self.z.device) for values in parameters]
 
     def __call__(self, matrix: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
-        """The loss and its gradients with respect to the matrix and the bias; a vector is a diagonal matrix."""
-        xp, full = self.xp, matrix.ndim == 2
+        """The loss and its gradients with respect to the matrix and the bias."""
+        xp = self.xp
         factor, shift = self._moved(matrix, bias)
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
             z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
-            logits = (z @ factor.T if full else z * factor) + shift
+            logits = z @ factor.T + shift
             logits -= xp.amax(logits, axis=1, keepdims=True)
             rows = xp.arange(len(z), device=z.device)
             own = logits[rows, labels]
@@ -73,8 +73,7 @@ class LinearSoftmax:
             loss = float(weight @ (xp.log(total) - own))
             logits *= (weight / total)[:, None]
             logits[rows, labels] -= weight
-            slope = logits.T @ z if full else xp.einsum("ij,ij->j", logits, z)
-            return loss, to_numpy(slope), to_numpy(logits.sum(axis=0))
+            return loss, to_numpy(logits.T @ z), to_numpy(logits.sum(axis=0))
 
         parts = map_blocks(work, self.n, self._step(self.k), columns=self.k)
         return (

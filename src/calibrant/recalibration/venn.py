@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -136,22 +137,17 @@ class VennAbers(ScoreCalibrator):
         data = self._read(scores)
         if data.k == 2:
             score = on_scale(data, self.scale_).score
-            return self._lower(self.low_[0], score), self._upper(self.high_[0], score)
+            return _values(self.low_[0], score).min(axis=0), _values(self.high_[0], score).max(axis=0)
         if self.multiclass != "one_vs_rest":
             raise ArgumentError("multiclass", "must be 'one_vs_rest' for intervals of several classes")
-        low, high = (
-            np.column_stack([of(end, p) for end, p in zip(ends, data.probs.T, strict=True)])
-            for of, ends in ((self._lower, self.low_), (self._upper, self.high_))
-        )
-        return low, high
+        low = [_values(end, p).min(axis=0) for end, p in zip(self.low_, data.probs.T, strict=True)]
+        high = [_values(end, p).max(axis=0) for end, p in zip(self.high_, data.probs.T, strict=True)]
+        return np.column_stack(low), np.column_stack(high)
 
-    @staticmethod
-    def _lower(low: Any, score: Floats) -> Floats:
-        return np.asarray(low(score))
 
-    @staticmethod
-    def _upper(high: Any, score: Floats) -> Floats:
-        return np.asarray(high(score))
+def _values(ends: Any, score: Floats) -> Floats:
+    """The values of a curve, or of the curves of all folds, as rows."""
+    return np.array([curve(score) for curve in (ends if isinstance(ends, tuple) else (ends,))])
 
 
 @dataclass(eq=False, repr=False)
@@ -217,13 +213,10 @@ class CrossVennAbers(VennAbers):
     """
 
     methods = (Method("cross_venn_abers", "cross Venn-Abers calibration"),)
+    checks = {"folds": partial(check_whole, low=2)}
 
     folds: int = 5
     calibrate_on: Literal["fold", "others"] = "fold"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_whole(self.folds, "folds", 2)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, fold: Any = None, *, counts: Any = None) -> Self:
         """Fit one inductive predictor per fold.
@@ -271,7 +264,7 @@ class CrossVennAbers(VennAbers):
     def _parts(self, data: TrainingData) -> list[Floats]:
         """The weights of the rows in each fold that has rows, or in the others."""
         if data.beside is not None:
-            fold = data.beside if data._p.kept is None else data.beside[data._p.kept]
+            fold = data.kept(data.beside)
             parts = np.array([np.where(fold == code, data.weight, 0) for code in np.unique(fold)])
         else:
             order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
@@ -288,21 +281,13 @@ class CrossVennAbers(VennAbers):
 
     def _merged(self, low: Any, high: Any) -> Curve:
         def curve(scores: Any) -> Floats:
-            no, yes = (np.array([end(scores) for end in ends]) for ends in (low, high))
+            no, yes = _values(low, scores), _values(high, scores)
             if self.rule == "brier":
                 return np.asarray((yes + no * no / 2 - yes * yes / 2).mean(axis=0))
             event, other = (np.exp(np.log(rate).mean(axis=0)) for rate in (yes, 1 - no))
             return np.asarray(event / (other + event))
 
         return curve
-
-    @staticmethod
-    def _lower(low: Any, score: Floats) -> Floats:
-        return np.min([end(score) for end in low], axis=0)
-
-    @staticmethod
-    def _upper(high: Any, score: Floats) -> Floats:
-        return np.max([end(score) for end in high], axis=0)
 
 
 def fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from ..metrics.registry import catalogue
 from ..recalibration.choosing import (
     Candidate,
     Recalibration,
-    recalibrated,
+    recalibrate,
     rows_summing_to_one,
 )
 from ..recalibration.methods import METHODS
@@ -99,10 +99,10 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
-        chosen, held = recalibrated(part, folds=FOLDS, level=level, rng=seed)
+        chosen = recalibrate(part, folds=FOLDS, level=level, rng=seed)
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
-    before, after, pvalue = (None, None, None) if chosen.method == "none" or held is None else _left(held, part, seed)
+    before, after, pvalue = (None, None, None) if chosen.method == "none" else _left(chosen.held_out, part, seed)
     share = None if before is None or after is None or before <= 0 else 1 - after / before
     return replace(
         calibrators_of(chosen, FOLDS, share),

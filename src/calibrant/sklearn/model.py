@@ -68,8 +68,6 @@ class CalibratedPair:
         Class labels of the whole model; classes that the classifier does not know have probability 0.
     wanted : str
         Scores that the calibrator reads: ``"prob"``, ``"logit"``, or ``"raw"`` as in scikit-learn.
-    divisor : float, default 1.0
-        Number by which decision values are divided first.
 
     See Also
     --------
@@ -90,7 +88,6 @@ class CalibratedPair:
     calibrator: Any
     classes: Array = field(repr=False)
     wanted: str = field(repr=False)
-    divisor: float = field(default=1.0, repr=False)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated probabilities.
@@ -107,7 +104,7 @@ class CalibratedPair:
         """
         values, kind = scores_of(self.estimator, X, self.wanted)
         if self.wanted == "raw" and isinstance(self.calibrator, Calibrator):
-            values = _their_logits(values, kind) / self.divisor  # 1, except in models pickled by earlier versions
+            values = _their_logits(values, kind)
         known = class_codes(self.classes, self.estimator.classes_)
         if isinstance(self.calibrator, ScoreCurves):
             return self.calibrator.predict_proba(values, known, len(self.classes))
@@ -351,11 +348,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
             return dict(routed.estimator.fit), dict(routed.splitter.split)
         given = {word: value for word, value in fit_params.items() if word != "groups"}
-        if fixed and fit_params and isinstance(self.cv, str):
-            word = next(iter(fit_params))
-            raise ArgumentError(
-                word, "has no effect with cv='prefit': the classifier is already fitted", f"drop {word}"
-            )
         splitting = {"groups": fit_params["groups"]} if "groups" in fit_params else {}
         return given if fixed else given | _weight_keywords(estimator, sample_weight), splitting
 
@@ -423,13 +415,6 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             .add(estimator=self._estimator(), method_mapping=fitting)
             .add(splitter=self.cv, method_mapping=splitting)
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Models pickled by earlier versions have one classifier and none of the later parameters.
-        super().__setstate__({"ensemble": "auto", "n_jobs": None, "convention": "calibrant", **state})
-        if "calibrator_" in state and "calibrated_classifiers_" not in state:
-            pair = CalibratedPair(self.estimator_, self.calibrator_, np.asarray(self.classes_), self.calibrator_.input)
-            self.calibrated_classifiers_ = [pair]
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags

@@ -23,10 +23,10 @@ from ..input.labels import class_names
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
 from ..recalibration.grouped import GroupedCalibrator
-from ..recalibration.persistence import load
+from ..recalibration.persistence import load, to_text
 from ..sketches.collection import Sketches
 from ..util.version import __version__
-from .executors import Columns, Partial, added, calibrator_text
+from .executors import Columns, Partial, added
 
 # Number of tasks that merge the sketches of the partitions, and thus the largest number of rows that reach the driver.
 MERGERS = 16
@@ -189,7 +189,7 @@ def apply(
     """
     _check_frame(df)
     fitted = _fitted(calibrator)
-    text = calibrator_text(fitted)  # raises if it is not fitted
+    text = to_text(fitted)  # raises if it is not fitted
     columns = _columns_of(df, None, prob, by, None)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
     _check_calibrator(fitted, columns)

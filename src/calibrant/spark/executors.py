@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +20,8 @@ from ..errors import (
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.grouped import GroupedCalibrator
-from ..recalibration.persistence import MOST_BYTES, load, save
+from ..recalibration.persistence import from_text
 from ..sketches.collection import Sketches
-from ..util.files import read_limited, write_atomic
-from ..util.temporary import temporary_folder
 
 Array = NDArray[Any]
 
@@ -157,7 +154,7 @@ def calibrate(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     columns, partition, before = Columns(**plan["columns"]), _partition(), 0
-    calibrator, width = _calibrator_of(plan["calibrator"]), plan["width"]
+    calibrator, width = from_text(plan["calibrator"].encode(), "calibrator"), plan["width"]
     for batch in batches:
         try:
             new = _calibrated(calibrator, columns, [batch.column(place) for place in plan["places"]])
@@ -272,14 +269,3 @@ def located(error: CalibrantError, columns: Columns, partition: int, before: int
         count=None,
         source=f"partition {partition}",
     )
-
-
-def calibrator_text(calibrator: Calibrator) -> str:
-    """A fitted calibrator as the text that `save` writes."""
-    with temporary_folder() as folder:
-        return read_limited(save(calibrator, Path(folder) / "calibrator.json"), MOST_BYTES).decode()
-
-
-def _calibrator_of(text: str) -> Calibrator:
-    with temporary_folder() as folder:
-        return load(write_atomic(Path(folder) / "calibrator.json", text.encode()))

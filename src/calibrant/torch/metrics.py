@@ -173,7 +173,14 @@ class _BinnedError(CalibrationMetric):
     plot_upper_bound = 1.0
 
     def __init__(
-        self, n_bins: int, norm: Norm, edges: Arithmetic, num_labels: int | None = None, **keywords: Any
+        self,
+        n_bins: int = 15,
+        norm: Norm = "l1",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        *,
+        edges: Arithmetic = "exact",
+        **keywords: Any,
     ) -> None:
         check_choice(norm, "norm", ("l1", "l2", "max"))
         check_choice(edges, "edges", ("exact", "linspace", "torch", "torch64"))
@@ -181,11 +188,12 @@ class _BinnedError(CalibrationMetric):
         if edges in ("torch", "torch64") and n_bins > MOST_TORCH_BINS:
             raise ArgumentError("n_bins", f"must be at most {MOST_TORCH_BINS:,} with edges={edges!r}; got {n_bins:,}")
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
-        apart = edges != "exact" or num_labels is not None or keywords.get("num_groups") is not None
+        apart = edges != "exact" or any(keywords.get(name) is not None for name in ("num_labels", "num_groups"))
         cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
         options: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
         options |= {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
-        super().__init__("mce" if norm == "max" else "ece", num_labels=num_labels, cells=cells, **options, **keywords)
+        options |= {"ignore_index": ignore_index, "validate_args": validate_args}
+        super().__init__("mce" if norm == "max" else "ece", cells=cells, **options, **keywords)
         self.n_bins, self.norm, self.edges = n_bins, norm, edges
 
     def _value(self) -> Tensor:
@@ -279,18 +287,6 @@ class BinaryCalibrationError(_BinnedError):
     0.29
     """
 
-    def __init__(
-        self,
-        n_bins: int = 15,
-        norm: Norm = "l1",
-        ignore_index: int | None = None,
-        validate_args: bool = True,
-        *,
-        edges: Arithmetic = "exact",
-        **keywords: Any,
-    ) -> None:
-        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
-
 
 @documents_metric
 class MulticlassCalibrationError(_BinnedError):
@@ -340,7 +336,7 @@ class MulticlassCalibrationError(_BinnedError):
         **keywords: Any,
     ) -> None:
         keywords |= {"num_classes": check_whole(num_classes, "num_classes", 2), "lens": "top_label"}
-        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
+        super().__init__(n_bins, norm, ignore_index, validate_args, edges=edges, **keywords)
 
 
 @documents_metric
@@ -392,7 +388,7 @@ class MultilabelCalibrationError(_BinnedError):
         **keywords: Any,
     ) -> None:
         keywords |= {"num_labels": check_whole(num_labels, "num_labels")}
-        super().__init__(n_bins, norm, edges, ignore_index=ignore_index, validate_args=validate_args, **keywords)
+        super().__init__(n_bins, norm, ignore_index, validate_args, edges=edges, **keywords)
 
 
 @documents_metric

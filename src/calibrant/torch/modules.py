@@ -1,7 +1,7 @@
 """Calibrators as modules: ``forward(logits)`` returns calibrated logits, whose softmax is the calibrated probability.
 
-Each module is the counterpart of a calibrator for arrays: it is fitted on the device of the logits, to the same
-optimum, and converted with `from_calibrator` and `to_calibrator`. `CalibratedModule` combines a model with one.
+Each module is the counterpart of a calibrator for arrays: it is fitted by it, on CUDA with the rows on their
+device, and converted with `from_calibrator` and `to_calibrator`. `CalibratedModule` combines a model with one.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class CalibratorModule(nn.Module):
         return softmax_of_classes(self(logits))
 
     def fit(self, logits: Tensor, labels: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
-        """Fit to the logits and labels of held-out data, on the device of the logits.
+        """Fit to the logits and labels of held-out data, as the calibrator for arrays is fitted.
 
         Parameters
         ----------

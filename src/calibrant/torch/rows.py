@@ -187,9 +187,9 @@ class DeviceData(TrainingData):
         self.device = device
 
     @cached_property
-    def arrays(self) -> tuple[Any, Any, Any]:  # type: ignore[override]
+    def arrays(self) -> tuple[Any, Any, Any]:
         """Logits, labels and weights as tensors."""
-        logits, labels, weight = (torch.as_tensor(values, device=self.device) for values in super().arrays)
+        logits, labels, weight = (torch.tensor(values, device=self.device) for values in super().arrays)
         return logits, labels.long(), weight
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,16 @@ def check_positive(value: Any, argument: str) -> float:
     ):
         raise ArgumentError(argument, f"must be a positive finite number; got {value!r}")
     return float(value)
+
+
+def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
+    """Return a finite number from `low`, or above it, to `high`, or raise."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (low <= number <= high and number < math.inf) or (above and number == low):
+        bound = f"above {low:g}" if above else f"of at least {low:g}"
+        most = "" if math.isinf(high) else f", at most {high:g}"
+        raise ArgumentError(argument, f"must be a number {bound}{most}; got {value!r}")
+    return number
 
 
 def check_fraction(value: Any, argument: str, example: float = 0.95) -> float:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-
-Table = Mapping[str, tuple[str, str]]
+from typing import Any
 
 
 @cache
-def parameter_texts(package: str) -> Mapping[str, Table]:
-    """Type and text of shared parameters by name, in the tables of ``parameters.toml`` of a package."""
+def parameter_texts(package: str) -> dict[str, dict[str, Any]]:
+    """The tables of ``parameters.toml`` of a package: type and text of shared parameters, or the text of whole sections, by name."""
     tables = tomllib.loads((files(package) / "parameters.toml").read_text(encoding="utf-8"))
-    return {
-        kind: {name: (entry["type"], entry["text"]) for name, entry in table.items()} for kind, table in tables.items()
-    }
+    for table in tables.values():
+        for name, entry in table.items():
+            if isinstance(entry, dict):
+                table[name] = (entry["type"], entry["text"])
+    return tables

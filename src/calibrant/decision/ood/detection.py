@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.means import two_sided_quantile
 from ...inference.seeds import generator, seed_of
+from ...recalibration.features import ridge_logistic
 from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
 from ..rows import finite_column, lower_bound, upper_bound
@@ -196,21 +197,16 @@ def evaluate(
 
 def delong(high: Floats, low: Floats) -> tuple[float, float]:
     """AUROC of separating `high` from `low`, and DeLong's variance (1988) by midranks (Sun and Xu 2014); NaN for a single row."""
+    from scipy.stats import rankdata
+
     m, n = len(high), len(low)
-    pooled = _midranks(np.concatenate([high, low]))
-    above = (pooled[:m] - _midranks(high)) / n
-    below = 1 - (pooled[m:] - _midranks(low)) / m
+    pooled = rankdata(np.concatenate([high, low]))
+    above = (pooled[:m] - rankdata(high)) / n
+    below = 1 - (pooled[m:] - rankdata(low)) / m
     auroc = float(above.mean())
     if m < 2 or n < 2:
         return auroc, math.nan
     return auroc, float(above.var(ddof=1)) / m + float(below.var(ddof=1)) / n
-
-
-def _midranks(values: Floats) -> Floats:
-    """Ranks from 1; ties share their mean rank."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[place])
 
 
 def _auroc_interval(auroc: float, variance: float, pairs: int, level: float, scale: str) -> tuple[float, float]:
@@ -449,31 +445,12 @@ class _Logistic:
         self.penalty = penalty
 
     def fit(self, x: Floats, y: Floats) -> Self:
-        from scipy.special import expit
-
         self.mean, spread = x.mean(axis=0), x.std(axis=0)
         self.spread = np.where(spread > 0, spread, 1.0)
         z = np.column_stack([np.ones(len(x)), (x - self.mean) / self.spread])
         ridge = np.full(z.shape[1], self.penalty)
         ridge[0] = 1e-9  # keeps the intercept finite without a noticeable effect
-        beta = np.zeros(z.shape[1])
-
-        def loss(b: Floats) -> float:
-            eta = z @ b
-            return float((np.logaddexp(0, eta) - y * eta).sum() + (ridge * b * b).sum() / 2)
-
-        now = loss(beta)
-        for _ in range(100):  # Newton's steps, halved while they overshoot
-            p = expit(z @ beta)
-            slope = z.T @ (p - y) + ridge * beta
-            curve = (z * (p * (1 - p))[:, None]).T @ z + np.diag(ridge)
-            step = np.linalg.solve(curve, slope)
-            while (after := loss(beta - step)) > now + 1e-12 * abs(now) and np.abs(step).max() > 1e-12:
-                step = step / 2
-            beta, now = beta - step, after
-            if np.abs(step).max() < 1e-9:
-                break
-        self.beta = beta
+        self.beta = ridge_logistic(z, y, np.ones(len(y)), ridge)
         return self
 
     def log_odds(self, x: Floats) -> Floats:

@@ -348,7 +348,7 @@ class OodMahalanobis:
         if labels.ndim != 1 or len(labels) != len(f):
             raise ShapeError("y", f"expected one class for each of {len(f)} rows")
         xp = namespace(f)
-        self.classes_, place = xp.unique(labels, return_inverse=True)
+        self.classes_, place = xp.unique(xp.asarray(labels, device=f.device), return_inverse=True)
         sums = xp.stack([xp.bincount(place, values) for values in f.T], axis=1)
         self.means_ = sums / xp.bincount(place)[:, None]
         self.factor_ = _factor(f - self.means_[place], self.shrinkage)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -28,42 +27,22 @@ from ...util.texts import parameter_texts
 from ...views.keywords import documents_keywords, parameter_lines
 
 LEAST_LOG = -1e4
-# Parameters of the losses, for their docstrings; terms that compare means over the batch have no value for a single row.
-PARAMETERS = parameter_texts("calibrant.torch")["losses"]
-BATCH_PARAMETERS = {**PARAMETERS, **parameter_texts("calibrant.torch")["batch_losses"]}
-SECTIONS = {
-    "Returns": """torch.Tensor
-    The loss, a scalar, or with ``reduction="none"`` one value per row; at least in single precision.""",
-    "Raises": """InputTypeError
-    If `input` or `target` is not a tensor of the right type.
-ShapeError
-    If the shapes of `input` and `target` do not match.
-LabelError
-    If a class index is out of range.
-ProbabilityError
-    If a soft target is not a probability distribution.
-WeightError
-    If `weight` is not one non-negative number per class.
-ArgumentError
-    If an option is out of range.""",
-}
-BATCH_SECTIONS = {
-    **SECTIONS,
-    "Returns": """torch.Tensor
-    The loss, a scalar, at least in single precision.""",
-}
+# Parameters and sections of docstrings; terms that compare means over the batch have no value for a single row.
+TEXTS = parameter_texts("calibrant.torch")
+PARAMETERS, SECTIONS = TEXTS["losses"], TEXTS["loss_sections"]
+BATCH_PARAMETERS, BATCH_SECTIONS = PARAMETERS | TEXTS["batch_losses"], SECTIONS | TEXTS["batch_loss_sections"]
 # Bits of the result of one synchronizing read of the values.
 WRONG_TARGET, WRONG_WEIGHT, LEFT_OUT = 1, 2, 4
 # Tolerance of the sums of soft targets, by their precision.
 SLACK = {torch.float64: 1e-6, torch.float32: 1e-4}
 HALF_SLACK = 1e-2
 
-documents_loss = documents_keywords(taken=(), table=PARAMETERS, sections=SECTIONS)
-documents_batch_loss = documents_keywords(taken=(), table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
+documents_loss = documents_keywords(table=PARAMETERS, sections=SECTIONS)
+documents_batch_loss = documents_keywords(table=BATCH_PARAMETERS, sections=BATCH_SECTIONS)
 
 
-def _once(compute: Callable[[Rows], Tensor]) -> Callable[[Rows], Tensor]:
-    """Cache the result on the rows; unlike functools.cached_property, torch.compile can trace it."""
+def _once(compute: Callable[[Any], Tensor]) -> Any:
+    """A property that is computed once; unlike functools.cached_property, torch.compile can trace it."""
     name = compute.__name__
 
     @wraps(compute)
@@ -72,7 +51,7 @@ def _once(compute: Callable[[Rows], Tensor]) -> Callable[[Rows], Tensor]:
             rows.cache[name] = compute(rows)
         return rows.cache[name]
 
-    return cached
+    return property(cached)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,23 +80,19 @@ class Rows:
     input_dtype: torch.dtype
     cache: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
-    @property
     @_once
     def shut(self) -> Tensor:
         """(M, K): masked classes, those with a logit at the lower clip; they get no smoothing and no penalty."""
         return self.logits <= lowest(self.logits)
 
-    @property
     @_once
     def log_probs(self) -> Tensor:
         return F.log_softmax(self.logits, 1).clamp(min=LEAST_LOG)
 
-    @property
     @_once
     def probs(self) -> Tensor:
         return F.softmax(self.logits, 1)
 
-    @property
     @_once
     def targets(self) -> Tensor:
         """(M, K): one-hot rows, or soft targets."""
@@ -126,7 +101,6 @@ class Rows:
         assert self.labels is not None
         return self._marked(self.labels).to(self.logits.dtype)
 
-    @property
     @_once
     def row_weight(self) -> Tensor:
         if self.class_weight is None:
@@ -135,29 +109,24 @@ class Rows:
             weight = self.targets @ self.class_weight
         return weight if self.counted is None else weight * self.counted
 
-    @property
     @_once
     def number(self) -> Tensor:
         """Number of rows that are used."""
         return self.logits.new_tensor(len(self.logits)) if self.counted is None else self.counted.sum()
 
-    @property
     @_once
     def total(self) -> Tensor:
         return self.row_weight.sum()
 
-    @property
     @_once
     def share(self) -> Tensor:
         """Weight of each row, normalized to sum 1; 0 where no row has weight."""
         return self.row_weight / torch.where(self.total > 0, self.total, 1.0)
 
-    @property
     @_once
     def entropy(self) -> Tensor:
         return -(self.probs * self.log_probs).sum(1)
 
-    @property
     @_once
     def log_others(self) -> Tensor:
         """(M, K): ln(1 - p), accurate also where p is close to 1: for the largest class by summing the others."""
@@ -441,17 +410,6 @@ def check_weight(weight: Tensor | None, classes: int) -> Tensor | None:
         got = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
         raise WeightError("weight", f"must be a tensor with one number for each of {classes} classes; got {got}")
     return weight
-
-
-def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
-    """Check a finite number in [low, high], or in (low, high] with `above`."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not (low <= number <= high and number < math.inf) or (above and number == low):
-        bound = f"above {low:g}" if above else f"of at least {low:g}"
-        raise ArgumentError(
-            argument, f"must be a number {bound}{'' if math.isinf(high) else f', at most {high:g}'}; got {value!r}"
-        )
-    return number
 
 
 def _sums(target: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ...util.checks import check_choice, check_whole
-from .base import LossModule, Rows, check_number, loss, safe_power
+from ...util.checks import check_choice, check_number, check_whole
+from .base import LossModule, Rows, loss, safe_power
 
 # Bins with less mass than this are treated as empty.
 EMPTY = 1e-20

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .base import LossModule, Rows, check_number, loss, lowest
+from ...util.checks import check_number
+from .base import LossModule, Rows, loss, lowest
 
 # Added to the denominator, so that the value is finite for every batch.
 COUNT = 1e-10

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .base import LossModule, Rows, check_number, loss
+from ...util.checks import check_number
+from .base import LossModule, Rows, loss
 
 # FLSD-53: the cut, and the exponents below it and from it on.
 CUT, LOW, HIGH = 0.2, 5.0, 3.0

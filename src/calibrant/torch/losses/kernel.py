@@ -12,8 +12,8 @@ from torch.utils.checkpoint import checkpoint
 from ...errors import LensError
 from ...metrics.kernel.bandwidths import SAME_SCORE
 from ...metrics.kernel.densities import JUDGED, SURE, WIDTHS
-from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, loss, safe_power
+from ...util.checks import check_choice, check_number
+from .base import LossModule, Rows, loss, safe_power
 
 # Entries of a kernel matrix kept in memory; larger ones are computed in tiles, and again in the backward pass.
 TILE = 1 << 22

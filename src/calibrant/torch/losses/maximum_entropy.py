@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, loss
+from ...util.checks import check_choice, check_number
+from .base import LossModule, Rows, loss
 from .focal import _focal
 
 STEPS, HALVINGS, EXACT = 100, 40, 1e-12

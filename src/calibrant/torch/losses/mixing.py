@@ -13,9 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...errors import ShapeError
-from ...util.checks import check_whole
+from ...util.checks import check_number, check_whole
 from ..ensembles import read_seed
-from .base import check_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ...util.checks import check_choice
-from .base import LossModule, Rows, check_number, loss
+from ...util.checks import check_choice, check_number
+from .base import LossModule, Rows, loss
 
 
 @loss()
