@@ -14,8 +14,8 @@ from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
+from ..forms import Path, paths_of
 from ..registry import metric
-from ..sum_forms import Path, paths_of
 
 Floats = NDArray[np.float64]
 
@@ -85,8 +85,10 @@ def ece_widths(view: View, *, widths: Sequence[float] = WIDTHS) -> float:
     range=(0, 1),
     ideal=0,
     cite="rossellini2025",
-    sum_form=lambda view: Path(lambda score, mass: np.ptp(paths_of(score, mass), axis=1)),
 )
-def cce(view: View) -> float:
+def cce(view: View) -> Path:
     """Largest absolute difference between the sums of scores and of outcomes over any interval of scores, divided by the number of rows."""
-    return float(np.ptp(view.prefix.excess)) / view.total
+    return Path(
+        lambda: float(np.ptp(view.prefix.excess)) / view.total,
+        lambda score, mass: np.ptp(paths_of(score, mass), axis=1),
+    )

@@ -14,8 +14,8 @@ from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
 from ..bin.variation import ranked
+from ..forms import Path, paths_of
 from ..registry import metric, preset
-from ..sum_forms import Path, paths_of
 from .distributions import bridge_survival
 
 Floats = NDArray[np.float64]
@@ -44,11 +44,10 @@ def _largest(path: Floats) -> Floats:
     range=(0, 1),
     ideal=0,
     cite="arrieta2022",
-    sum_form=lambda view: Path(lambda score, mass: _largest(paths_of(score, mass))),
 )
-def ecce_mad(view: View) -> float:
+def ecce_mad(view: View) -> Path:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
-    return float(_largest(path_of(view)))
+    return Path(lambda: float(_largest(path_of(view))), lambda score, mass: _largest(paths_of(score, mass)))
 
 
 ecce_r = preset(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...views.view import View
+from ..forms import Path
 from ..registry import metric
-from ..sum_forms import Path
 from .lipschitz import largest_lipschitz_sum
 from .spectral import NARROWEST, self_consistent_widths, smoothed_error
 
@@ -52,35 +52,36 @@ def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kerne
     return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
 
 
-def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) -> None:
-    """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
-    if bandwidth is None:
-        masses = [_residual_masses(view, kernel) for view in views]
-        widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
-        for view, width in zip(views, widths, strict=True):
-            view.tables["smece", kernel] = width
-
-
 @metric(
     "Smooth expected calibration error",
     range=(0, 1),
     ideal=0,
-    fill=_fill_widths,
-    sum_form=lambda view, **options: Path(partial(_errors_of_lines, **options)),
     cite="blasiok2024",
 )
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
-) -> float:
+) -> Path:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
-    if bandwidth is None:
-        if ("smece", kernel) not in view.tables:
-            _fill_widths([view], None, kernel)
-        return float(view.tables["smece", kernel])
-    position, mass, scale = _residual_masses(view, kernel)
-    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
-        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
-    return smoothed_error(position, mass, bandwidth * scale)
+
+    def fill(views: Sequence[View]) -> None:
+        """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+        if bandwidth is None:
+            masses = [_residual_masses(view, kernel) for view in views]
+            widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
+            for view, width in zip(views, widths, strict=True):
+                view.tables["smece", kernel] = width
+
+    def value() -> float:
+        if bandwidth is None:
+            if ("smece", kernel) not in view.tables:
+                fill([view])
+            return float(view.tables["smece", kernel])
+        position, mass, scale = _residual_masses(view, kernel)
+        if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
+            raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
+        return smoothed_error(position, mass, bandwidth * scale)
+
+    return Path(value, partial(_errors_of_lines, bandwidth=bandwidth, kernel=kernel), fill)
 
 
 def _log_odds(score: Floats) -> Floats:
