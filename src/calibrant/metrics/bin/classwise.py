@@ -94,14 +94,7 @@ def tace(
     return mean_absolute(table.excess, table.total)
 
 
-@metric(
-    "Top-k expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="gupta2021",
-)
+@metric("Top-k expected calibration error", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="gupta2021")
 def topk_ece(
     view: VectorView,
     *,
@@ -133,13 +126,7 @@ multiclass_ce = preset(
     bins=10,
     cite="vaicenavicius2019",
 )
-ece_ea = preset(
-    ece,
-    "ece_ea",
-    "Expected calibration error, equal area",
-    binning="equal_area",
-    cite="roechner2024",
-)
+ece_ea = preset(ece, "ece_ea", "Expected calibration error, equal area", binning="equal_area", cite="roechner2024")
 ece_sweep = preset(
     ece,
     "ece_sweep",

@@ -183,14 +183,7 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
     return cells_of(view, partition_rule(bins, binning))
 
 
-@metric(
-    "T-Cal's debiased plug-in estimator",
-    range=(-1, 2),
-    ideal=0,
-    soft=False,
-    sketch=False,
-    cite="lee2023",
-)
+@metric("T-Cal's debiased plug-in estimator", range=(-1, 2), ideal=0, soft=False, sketch=False, cite="lee2023")
 def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
     """Mean over bins of products of residuals of different rows, an estimate of the squared calibration error without self-pairs."""
     cell, count = debiased_cells(view, bins, smoothness)
@@ -254,12 +247,7 @@ def l2ce_bounds(view: View, bins: Bins, level: float = 0.95, unbiased: bool = Fa
     return max(0.0, value - half), max(0.0, value + half)
 
 
-l2ce_interval = preset(
-    t_cal,
-    "l2ce_interval",
-    "l2 calibration error with an interval",
-    cite="sun2024",
-)
+l2ce_interval = preset(t_cal, "l2ce_interval", "l2 calibration error with an interval", cite="sun2024")
 
 
 @metric(

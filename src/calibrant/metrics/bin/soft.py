@@ -54,13 +54,7 @@ def _softmax(logits: Floats) -> Floats:
     return share
 
 
-@metric(
-    "Soft-binned expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="karandikar2021",
-    finish=norm_root,
-)
+@metric("Soft-binned expected calibration error", range=(0, 1), ideal=0, cite="karandikar2021", finish=norm_root)
 def sbece(
     view: View,
     *,
@@ -149,14 +143,7 @@ def dece(
     return Linear(value, numbers, factors, mean_absolute)
 
 
-@metric(
-    "LogSumExp expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="wang2023",
-)
+@metric("LogSumExp expected calibration error", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="wang2023")
 def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -> Binned:
     """Top-label expected calibration error with a smooth maximum as the confidence."""
     width = check_positive(temperature, "temperature")
@@ -171,12 +158,7 @@ def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -
     return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), rule)
 
 
-@metric(
-    "Fuzzy calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="bihani2023",
-)
+@metric("Fuzzy calibration error", range=(0, 1), ideal=0, cite="bihani2023")
 def fce(view: View, *, bins: int | Sequence[float] = 15) -> float:
     """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""
     edges = _soft_edges(bins)

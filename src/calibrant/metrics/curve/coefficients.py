@@ -125,13 +125,7 @@ def _moved(curve: Beta, score: Floats) -> tuple[Floats, Floats]:
 Covariance = Literal["null", "HC0", "HAC", "ols"]
 
 
-@metric(
-    "Parabolic Wald statistic",
-    range=(0, math.inf),
-    ideal=0,
-    soft=False,
-    cite="galbraith2011",
-)
+@metric("Parabolic Wald statistic", range=(0, math.inf), ideal=0, soft=False, cite="galbraith2011")
 def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
     """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():

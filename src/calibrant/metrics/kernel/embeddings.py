@@ -216,12 +216,7 @@ def _is_sorted(values: Any) -> bool:
 
 
 @metric(
-    "Unnormalised calibration mean embedding",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="widmann2021",
+    "Unnormalised calibration mean embedding", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="widmann2021"
 )
 def ucme(
     view: VectorView,

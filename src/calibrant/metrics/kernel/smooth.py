@@ -52,12 +52,7 @@ def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kerne
     return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
 
 
-@metric(
-    "Smooth expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2024",
-)
+@metric("Smooth expected calibration error", range=(0, 1), ideal=0, cite="blasiok2024")
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
 ) -> Path:
@@ -89,24 +84,14 @@ def _log_odds(score: Floats) -> Floats:
         return np.asarray(np.log(score) - np.log1p(-score))
 
 
-@metric(
-    "Smooth calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2023",
-)
+@metric("Smooth calibration error", range=(0, 1), ideal=0, cite="blasiok2023")
 def smce(view: View) -> float:
     """Largest mean of the residuals times a weight function with values in [-1, 1] and Lipschitz constant 1."""
     ties = view.ties
     return largest_lipschitz_sum(ties.score, ties.excess / view.total)
 
 
-@metric(
-    "Lower distance to calibration",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2023",
-)
+@metric("Lower distance to calibration", range=(0, 1), ideal=0, cite="blasiok2023")
 def dce_lower(view: View, *, grid: int = 100) -> float:
     """Smallest mean distance that scores must be moved, in parts of rows if necessary, to become calibrated."""
     steps = check_whole(grid, "grid")

@@ -23,26 +23,13 @@ Floats = NDArray[np.float64]
 PAIRS = 1 << 15
 
 
-@metric(
-    "Global squared bias",
-    range=(0, 2),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="galbraith2011",
-)
+@metric("Global squared bias", range=(0, 2), ideal=0, lens="canonical", sketch=False, cite="galbraith2011")
 def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     """Squared difference between mean predicted probabilities and observed class frequencies."""
     return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
 
 
-@metric(
-    "Expected over observed",
-    range=(0, math.inf),
-    ideal=1,
-    alternative="two-sided",
-    cite="survey",
-)
+@metric("Expected over observed", range=(0, math.inf), ideal=1, alternative="two-sided", cite="survey")
 def expected_observed_ratio(
     view: View, *, form: Literal["expected_observed", "observed_expected"] = "expected_observed"
 ) -> float:
