@@ -63,17 +63,13 @@ def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep"
     return _squared(table, single)
 
 
-def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
-    return math.sqrt(max(value, 0.0))
-
-
 @metric(
     "Debiased root mean squared calibration error",
     range=(0, 1),
     ideal=0,
     soft=False,
     cite="petersen2023",
-    finish=_clipped_root,
+    finish=lambda value, options: math.sqrt(max(value, 0.0)),
     binning="equal_mass",
 )
 def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> float:

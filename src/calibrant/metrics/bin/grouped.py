@@ -41,12 +41,6 @@ def _groups(view: View) -> Cells:
     return view.rows.groups
 
 
-def _features(view: View) -> Floats:
-    assert view.rows is not None
-    assert view.rows.features is not None
-    return view.rows.features
-
-
 @metric("Partitioned calibration error", range=(0, 1), ideal=0, needs=("groups",), sketch=False, cite="yang2023")
 def pce(
     view: View,
@@ -134,7 +128,9 @@ def piece(
 ) -> float:
     """Expected calibration error over cells of the score and of the proximity to other rows in feature space."""
     if proximity is None:
-        near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
+        assert view.rows is not None
+        assert view.rows.features is not None
+        near = _proximity(view.rows.features, check_whole(neighbours, "neighbours"))
     else:
         near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
         if near.shape != (view.n,) or not np.isfinite(near).all():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -40,16 +39,10 @@ def _places(score: Floats, kernel: str) -> tuple[Floats, float]:
     """Return places of scores on [0, 1], and the unit of a bandwidth."""
     if kernel != "logit":
         return score, 1.0
-    log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(score) - np.log1p(-score)
+    log_odds = np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
     return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
-
-
-def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
-    """Compute the error of each line of masses at the same scores."""
-    position, scale = _places(score, kernel)
-    if bandwidth is None:
-        return np.array(self_consistent_widths([(position, line) for line in mass], scale))
-    return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
 
 
 @metric("Smooth expected calibration error", range=(0, 1), ideal=0, cite="blasiok2024")
@@ -76,12 +69,14 @@ def smece(
             raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
         return smoothed_error(position, mass, bandwidth * scale)
 
-    return Path(value, partial(_errors_of_lines, bandwidth=bandwidth, kernel=kernel), fill)
+    def values(score: Floats, mass: Floats) -> Floats:
+        """Compute the error of each line of masses at the same scores."""
+        position, scale = _places(score, kernel)
+        if bandwidth is None:
+            return np.array(self_consistent_widths([(position, line) for line in mass], scale))
+        return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
 
-
-def _log_odds(score: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(score) - np.log1p(-score))
+    return Path(value, values, fill)
 
 
 @metric("Smooth calibration error", range=(0, 1), ideal=0, cite="blasiok2023")
