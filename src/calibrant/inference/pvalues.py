@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
-from .cells import one_view
 from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome
 
@@ -73,10 +72,14 @@ def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -
 
 def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all outcomes for which the metric is defined."""
-    options = dict(asked.options)
-    outcomes = [
-        (one_view(drawn).value(asked.metric, options), chance) for drawn, chance in every_outcome(view) if chance
-    ]
+
+    def value(drawn: AnyView) -> float:
+        try:
+            return asked.metric.of_arguments([drawn], asked.options)
+        except UndefinedMetricError:
+            return math.nan
+
+    outcomes = [(value(drawn), chance) for drawn, chance in every_outcome(view) if chance]
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())

@@ -479,6 +479,23 @@ class Metric:
         how = combination(lens)
         return lambda views: self._value(views, options, **how)
 
+    def of_arguments(self, views: list[AnyView], options: Mapping[str, Any]) -> float:
+        """Compute the value for given views from arguments of the formula.
+
+        Parameters
+        ----------
+        views : list of View or VectorView
+            One view, or one view per class.
+        options : mapping
+            Arguments of the formula, as `arguments` returns them.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
+        return self._value(views, options)
+
     def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
         """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.
 
