@@ -228,5 +228,9 @@ def test_small_bins_are_merged_wherever_a_metric_bins(metric: Metric) -> None:
     merged, plain = (
         cal.interval(DATA, metric=metric, level=0.5, n_resamples=20, binning=rule, **beside) for rule in rules
     )
+    if metric.lens != "classwise":
+        tiny = cal.Predictions([0, 1, 1, 0, 1, 0], np.arange(1, 7) / 8, groups=[0, 1] * 3, features=np.eye(6)[:, :2])
+        tested = cal.assess(tiny, metric=metric, method="enumeration", binning=cal.EqualWidth(3, min_rows=2), **beside)
+        assert 0 <= tested.pvalue <= 1
     assert same(merged.low, plain.low)
     assert same(merged.high, plain.high)

@@ -18,7 +18,7 @@ from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
 COUNT = 16
-OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric.sum_form is not None]
+OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric._returns_form]
 
 
 def bootstrap_draws(

@@ -224,29 +224,6 @@ def are_edges(bins: Any) -> bool:
     return not isinstance(bins, (int, np.integer, str)) and np.ndim(bins) == 1
 
 
-def check_written(bins: Any, binning: Any) -> None:
-    """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and is compatible with ``binning=``."""
-    binning = written_rule(binning)
-    if isinstance(bins, str) and bins == LEVELS:
-        if (
-            binning is not None
-            and not isinstance(binning, Levels)
-            and not (isinstance(binning, str) and binning == LEVELS)
-        ):
-            raise _own_bins_beside("one bin per level", binning)
-        return
-    if isinstance(bins, str):
-        check_search(bins)
-    elif not are_edges(bins):
-        check_bins(bins)
-    elif several_bins(bins) is None:
-        Edges(tuple(edge_values(bins).tolist()))
-        if binning is not None:
-            raise _own_bins_beside("edges", binning)
-    if isinstance(binning, BinTable) or hasattr(binning, "cells"):
-        refuse_two_numbers(binning, bins)
-
-
 def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
     shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
     return ArgumentError(

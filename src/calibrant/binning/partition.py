@@ -418,7 +418,8 @@ class KDTree:
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
                 w = view.weights[part]
-                values = _matrix(view, part)[:, :columns]
+                probs = view.raw_probs[part].astype(np.float64, copy=False)
+                values = (np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs)[:, :columns]
                 if moment == 1:
                     mean += w @ values / weight
                 else:
@@ -569,11 +570,6 @@ def _classes_of(view: VectorView) -> tuple[Any, ...] | None:
 
 def _listed(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "")
-
-
-def _matrix(view: VectorView, rows: Array) -> Floats:
-    probs = view.raw_probs[rows].astype(np.float64, copy=False)
-    return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
 
 
 def _coordinate(view: VectorView, rows: Array, axis: int) -> Floats:

@@ -225,14 +225,10 @@ def cross_validated(view: View, rule: Any) -> int:
         part = View(score[kept], outcome[kept], None if weight is None else train[kept], view.weight_kind)
         for position in range(MOST_FOLD_BINS):
             table = rule.with_bins(position + 1).table(part)
-            loss[position] += math.fsum(test * np.square(_roof(table, score) - outcome))
+            # The tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin.
+            place = np.clip(np.searchsorted(table.right, score, side="left"), 0, len(table) - 1)
+            loss[position] += math.fsum(test * np.square(score - table.gap[place] - outcome))
     return int(np.argmin(np.round(loss / math.fsum(w), 12))) + 1
-
-
-def _roof(table: BinTable, score: Floats) -> Floats:
-    """Evaluate the tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin."""
-    place = np.clip(np.searchsorted(table.right, score, side="left"), 0, len(table) - 1)
-    return score - table.gap[place]
 
 
 def dyadic(view: View, cuts: Cuts) -> int:

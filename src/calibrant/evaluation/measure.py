@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, check_written
+from ..binning.parse import EQUAL_WIDTH, as_default, binning_rule, several_bins
 from ..binning.rules import LEVELS, few_levels
 from ..errors import (
     ROWS_INSTEAD,
@@ -223,8 +223,9 @@ def _read_options(
     """Return the options of the metrics, checked."""
     if bins is None and isinstance(binning, str) and binning == LEVELS:
         bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
-    if bins is not None:
-        check_written(bins, binning)
+    if bins is not None and not (isinstance(binning, str) and binning in OWN_BINNINGS):
+        numbers = several_bins(bins)
+        binning_rule(bins if numbers is None else numbers[0], EQUAL_WIDTH if binning is None else binning)
     if given["distance"] is not None:
         check_choice(given["distance"], "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
@@ -236,6 +237,8 @@ def _read_options(
     return given
 
 
+# Names of bins that only some metrics know.
+OWN_BINNINGS = ("auto", "simplex_grid", "pava")
 # How bins for few levels are asked for, which the command line writes as an option.
 LEVELS_KEYWORD = 'bins="levels"'
 

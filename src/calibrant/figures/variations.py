@@ -24,7 +24,7 @@ from ..metrics.bin.variation import (
     uce,
     vce,
 )
-from ..metrics.sum_forms import sums_by_bin
+from ..metrics.forms import sums_by_bin
 from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords

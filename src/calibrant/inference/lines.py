@@ -18,8 +18,8 @@ from ..binning.searches import Searched, search_together
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..input.weights import WeightKind
+from ..metrics.forms import Path
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Path
 from ..util.cached import cached_property
 from ..views.view import View
 from .cells import CellSampler, Draws, Same, shared
@@ -55,7 +55,7 @@ class Lines:
         """Values of the metric, NaN where it is undefined; None where it is evaluated on one resample after the other."""
         if self.metric.takes != "View" or len(self.sampler.score) > MOST_SCORES:
             return None
-        form = None if self.metric.sum_form is None else self.metric.sum_form(None, **self.keywords)
+        form = self.metric.form(None, self.keywords)
         if isinstance(form, Path):
             return np.concatenate([form.values(self.score, self._mass(*sums)) for sums in self.sums()])
         tables = self._tables()

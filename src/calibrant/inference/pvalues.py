@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
-from .cells import one_view, value_of_resample
 from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome
 
@@ -72,10 +71,16 @@ def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -
     return math.inf if above[0] > alpha else float(ranked[int(np.argmax(above > alpha))])
 
 
-def compared_with_every_outcome(asked: TestInput, view: AnyView, options: dict[str, Any]) -> tuple[TestOutcome, Floats]:
+def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
     """The probability of all outcomes at least as extreme, and the values of all outcomes for which the metric is defined."""
-    value = value_of_resample(asked.metric, options)
-    outcomes = [(value(one_view(drawn)), chance) for drawn, chance in every_outcome(view) if chance]
+
+    def value(drawn: AnyView) -> float:
+        try:
+            return asked.metric.of_arguments([drawn], asked.options)
+        except UndefinedMetricError:
+            return math.nan
+
+    outcomes = [(value(drawn), chance) for drawn, chance in every_outcome(view) if chance]
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())

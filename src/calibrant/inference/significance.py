@@ -421,7 +421,7 @@ def _enumerated(asked: TestInput, options: dict[str, Any]) -> SignificanceResult
     rows = _rows_of(asked)
     if rows > MOST_ENUMERATED_ROWS:
         raise ArgumentError("method", f"'enumeration' of 2^{rows} outcomes is too slow", "use 'consistency'")
-    found, null = compared_with_every_outcome(asked, asked.view, options)
+    found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
 
 

@@ -1,6 +1,6 @@
 """Values of a metric on all resamples at once, where sums over rows are linear in how often a row is drawn, or in its label.
 
-A metric states its sums (`metrics.sum_forms`). What depends on the predictions alone, such as the bin of a row or the loss of each label, is
+A metric states its sums (`metrics.forms`). What depends on the predictions alone, such as the bin of a row or the loss of each label, is
 computed once and not for each resample. The resamples are the same as one by one, and the values equal up to the order of additions.
 """
 
@@ -17,9 +17,9 @@ from ..binning.parse import bin_table
 from ..binning.rules import Rule
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
+from ..metrics.forms import Binned, Linear, Sums
 from ..metrics.kernel.embeddings import skce_uq
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Binned, Linear, Sums
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
@@ -67,10 +67,6 @@ class Task:
     @property
     def predictions(self) -> Predictions:
         return self.sampler.predictions
-
-    def form(self, view: AnyView) -> Any:
-        """The statement of the sums; None where the metric is not a function of sums with these options."""
-        return None if self.metric.sum_form is None else self.metric.sum_form(view, **self.keywords)
 
     def views(self, predictions: Predictions) -> list[AnyView]:
         return self.metric.views(predictions, **view_keywords(self.metric, self.options))
@@ -161,7 +157,7 @@ def _vector_draws(task: Task) -> Floats | None:
         return None
     if task.draws == "outcomes" and (view.lens != "canonical" or view.weight is not None):
         return None
-    form = task.form(view)
+    form = task.metric.form(view, task.keywords)
     if isinstance(form, Binned):
         return _binned_draws(task, form)
     return _linear_draws(task, form, view) if isinstance(form, Linear) else None

@@ -248,8 +248,7 @@ def signature_of(metric: Metric) -> list[str]:
     """The call with all defaults, as in the docstrings of NumPy's ufuncs."""
     parameters = list(build_signature(metric).parameters.values())
     shown = [
-        each.name if each.default is inspect.Parameter.empty else f"{each.name}={_default(each.default)}"
-        for each in parameters
+        each.name if each.default is inspect.Parameter.empty else f"{each.name}={each.default!r}" for each in parameters
     ]
     shown.insert(2, "*")
     start = f"{metric.id}("
@@ -263,14 +262,6 @@ def signature_of(metric: Metric) -> list[str]:
         break_on_hyphens=False,
     )
     return [line.replace("\0", " ") for line in lines]
-
-
-def _default(value: Any) -> str:
-    return repr(value)
-
-
-def _quoted(values: tuple[Any, ...]) -> str:
-    return "{" + ", ".join(repr(value) for value in values if value is not None) + "}"
 
 
 @cache
@@ -287,7 +278,8 @@ def _type(metric: Metric, option: str) -> str:
     if bare in TYPES:
         kind = TYPES[bare]
     elif literals:
-        kind = " or ".join(_quoted(get_args(each)) for each in literals)
+        choices = [[repr(value) for value in get_args(each) if value is not None] for each in literals]
+        kind = " or ".join("{" + ", ".join(each) + "}" for each in choices)
         kind += " or callable" if any(get_origin(each) is Callable for each in get_args(hint)) else ""
     elif bare in ("Any", "float | str") and option in TYPES_BY_NAME:
         kind = TYPES_BY_NAME[option]
@@ -436,11 +428,6 @@ def _notes(metric: Metric) -> list[str]:
     return lines
 
 
-def _references(metric: Metric) -> list[str]:
-    # On one line: the reference is searched for and copied as it is.
-    return ["References", "----------", f".. [1] {metric.reference}", ""]
-
-
 def _examples(metric: Metric) -> list[str]:
     example = example_of(metric)
     if not example.value:
@@ -458,5 +445,7 @@ def build_doc(metric: Metric, catalogue: Mapping[str, Metric]) -> str:
     lines = [*signature_of(metric), "", metric.summary, ""]
     lines += _paragraphs(use) if use else []
     lines += [*_parameters(metric), *_returns(metric), *_raises(metric), *_warns(metric)]
-    lines += [*_see_also(metric, catalogue), *_notes(metric), *_references(metric), *_examples(metric)]
+    lines += [*_see_also(metric, catalogue), *_notes(metric)]
+    # On one line: the reference is searched for and copied as it is.
+    lines += ["References", "----------", f".. [1] {metric.reference}", "", *_examples(metric)]
     return "\n".join(lines).rstrip("\n")

@@ -40,10 +40,6 @@ class Property(NamedTuple):
     hagopian: str = ""
 
 
-def _bins(metric: Metric) -> bool:
-    return bool({"bins", "width", "widths", "levels"} & set(metric.options)) or metric.info.subfamily == "windows"
-
-
 def _no_tuning(metric: Metric) -> bool:
     numbers = {
         word
@@ -63,7 +59,10 @@ PROPERTIES = {
         "the value shows the direction: over- or underconfidence, over- or underestimation",
         lambda m: m.sides is not None or m.info.one_sided,
     ),
-    "bins": Property("rows are grouped into bins", _bins),
+    "bins": Property(
+        "rows are grouped into bins",
+        lambda m: bool({"bins", "width", "widths", "levels"} & set(m.options)) or m.info.subfamily == "windows",
+    ),
     "full_vector": Property(
         "shows errors of the whole predicted distribution where the top label and every class are calibrated",
         lambda m: m.info.full_vector,

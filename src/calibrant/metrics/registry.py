@@ -36,6 +36,7 @@ from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
 from ..views.lenses import Combine, Lens, combination, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
+from .forms import FORMS, Form, Path
 from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
@@ -207,7 +208,8 @@ class Metric:
     ----------
     formula : callable
         Function of a `BinTable`, a `View`, a `VectorView` or a `Block`, with the options of the metric as keyword-only arguments. A
-        `BinTable`, or an argument `rule`, gives the metric the options `bins`, `binning` and `min_rows`.
+        `BinTable`, or an argument `rule`, gives the metric the options `bins`, `binning` and `min_rows`. It returns a number or, if it is
+        a function of sums over rows, a form of ``metrics/forms.py``, by which resamples are evaluated together.
     id : str
         Identifier, the name of the metric in Python and on the command line.
     name : str
@@ -247,11 +249,6 @@ class Metric:
         Function of the value and the options that is applied after classes are combined, such as a root.
     row_form : callable, optional
         For a formula over a View that is a mean over rows: the function that returns the contribution of each row.
-    sum_form : callable, optional
-        For a formula that is a function of sums over rows: the function, of the view and the options, that returns what is summed and the
-        value of the sums, such as a `Binned` of ``metrics/sum_forms.py``; resamples are then evaluated together.
-    fill : callable, optional
-        Function of several views with counts and the options that computes together what the formula then reads from their tables.
     defaults : mapping, optional
         Defaults of options that differ from those of the formula.
     base : str, optional
@@ -300,8 +297,6 @@ class Metric:
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
-    sum_form: Callable[..., Any] | None = None
-    fill: Callable[..., None] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     base: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -484,6 +479,23 @@ class Metric:
         how = combination(lens)
         return lambda views: self._value(views, options, **how)
 
+    def of_arguments(self, views: list[AnyView], options: Mapping[str, Any]) -> float:
+        """Compute the value for given views from arguments of the formula.
+
+        Parameters
+        ----------
+        views : list of View or VectorView
+            One view, or one view per class.
+        options : mapping
+            Arguments of the formula, as `arguments` returns them.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
+        return self._value(views, options)
+
     def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
         """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.
 
@@ -496,8 +508,34 @@ class Metric:
         """
         if "rule" in options:
             fill_tables(views, options["rule"])
-        if self.fill is not None:
-            self.fill(views, **options)
+        form = self.form(views[0], options) if self.takes == "View" else None
+        if isinstance(form, Path) and form.fill is not None:
+            form.fill(views)
+
+    def form(self, view: AnyView | None, options: Mapping[str, Any]) -> Form | None:
+        """Return the sums of which the metric is a function, and the function; None if the formula computes the value itself.
+
+        Parameters
+        ----------
+        view : View, VectorView or None
+            Scores, outcomes and weights; None for a function of paths, which resamples share.
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        Form or None
+            What the formula returns, unless it is a number.
+        """
+        if not self._returns_form:
+            return None
+        form = self.formula(view, **options)
+        return form if isinstance(form, FORMS) else None
+
+    @cached_property
+    def _returns_form(self) -> bool:
+        annotation = str(self.formula.__annotations__.get("return"))
+        return any(form.__name__ in annotation for form in FORMS)
 
     def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
         """Return the views of the predictions that this metric evaluates.
@@ -768,12 +806,11 @@ class Metric:
         try:
             if self.reads_table:
                 value = self.value_of_table(bin_table(cast(View, view), options["rule"]), options)
-            elif self.takes == "View":
-                value = float(self.formula(view, **options))
             elif self.takes == "Block":
                 value = _as_vector(view).mean_of(lambda block: self.formula(block, **options))
             else:
-                value = float(self.formula(_as_vector(view), **options))
+                found = self.formula(view if self.takes == "View" else _as_vector(view), **options)
+                value = float(found.result() if isinstance(found, FORMS) else found)
             if not keep and isinstance(view, View):
                 view.clear_cache()
             return value
@@ -890,7 +927,7 @@ class Metric:
         dict
             Facts of the metric by name.
         """
-        callables = {"formula", "reads_log_odds", "finish", "row_form", "sum_form", "fill", "defaults", "facts", "cite"}
+        callables = {"formula", "reads_log_odds", "finish", "row_form", "defaults", "facts", "cite"}
         own = [each.name for each in fields(self) if each.name not in callables]
         further = ["tests", "use_cases", "certain", "reference", "summary"]
         return {**asdict(self.info), **{name: getattr(self, name) for name in own + further}}

@@ -10,19 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import (
-    NAMED,
     Binning,
     Bins,
-    are_edges,
     as_default,
     binning_rule,
-    check_written,
-    is_default,
-    unknown_binning,
 )
-from ..binning.rules import LEVELS, Edges, EqualMass, Levels, check_bins, edge_values, equal_mass_cuts
+from ..binning.rules import BinningRule, EqualMass, Levels, check_bins, equal_mass_cuts
 from ..binning.searches import Searched
-from ..binning.table import BinTable, Closed
+from ..binning.table import Closed
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, groups_of, logit
 from ..util.checks import check_number, check_positive, check_whole
@@ -132,28 +127,19 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if are_edges(self.bins):
-            Edges(tuple(edge_values(self.bins).tolist()))
-        if isinstance(self.binning, str):
-            if self.binning.partition(":")[0] not in (*NAMED, LEVELS):
-                raise unknown_binning(self.binning)
-        elif isinstance(self.binning, type) or not (
-            isinstance(self.binning, BinTable) or hasattr(self.binning, "cells")
-        ):
-            raise unknown_binning(self.binning)
-        bins, binning = self._given()
-        check_written(bins, None if is_default(binning) else binning)
+        self._rule()
 
-    def _given(self) -> tuple[Any, Any]:
-        """Bins and binning, marked where they are the defaults, which edges and a rule with bins of its own override."""
+    def _rule(self) -> BinningRule:
+        """The rule of the bins; edges, and a rule with bins of its own, override the defaults."""
         bins, binning = self.bins, self.binning
         if isinstance(bins, int) and bins == type(self).bins:
             bins = as_default(bins)
-        return bins, as_default(binning) if isinstance(binning, str) and binning == type(self).binning else binning
+        if isinstance(binning, str) and binning == type(self).binning:
+            binning = as_default(binning)
+        return binning_rule(bins, binning)
 
     def _curve(self, view: View) -> Curve:
-        bins, binning = self._given()
-        rule = binning_rule(bins, binning)
+        rule = self._rule()
         rule = rule.at(view) if isinstance(rule, Searched) else rule
         merges = getattr(rule, "min_rows", None) is not None
         if isinstance(rule, Levels) and not merges:

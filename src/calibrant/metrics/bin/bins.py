@@ -22,13 +22,7 @@ def mean_absolute(sums: Iterable[float], total: float) -> float:
     return math.fsum(map(abs, sums)) / total
 
 
-@metric(
-    "Expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="naeini2015",
-    finish=norm_root,
-)
+@metric("Expected calibration error", range=(0, 1), ideal=0, cite="naeini2015", finish=norm_root)
 def ece(table: BinTable, *, norm: float = 1) -> float:
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     if norm == 1:
@@ -36,43 +30,13 @@ def ece(table: BinTable, *, norm: float = 1) -> float:
     return weighted_power(table.gap, table.share, norm)
 
 
-rmsce = preset(
-    ece,
-    "rmsce",
-    "Root mean squared calibration error",
-    norm=2,
-    cite="kumar2019",
-)
-ece_em = preset(
-    ece,
-    "ece_em",
-    "Expected calibration error, equal mass",
-    binning="equal_mass",
-    cite="roelofs2022",
-)
-cwce = preset(
-    ece,
-    "cwce",
-    "Class-wise calibration error",
-    lens="classwise",
-    cite="kull2019",
-)
-ace = preset(
-    ece,
-    "ace",
-    "Adaptive calibration error",
-    lens="classwise",
-    binning="equal_mass",
-    cite="nixon2019",
-)
+rmsce = preset(ece, "rmsce", "Root mean squared calibration error", norm=2, cite="kumar2019")
+ece_em = preset(ece, "ece_em", "Expected calibration error, equal mass", binning="equal_mass", cite="roelofs2022")
+cwce = preset(ece, "cwce", "Class-wise calibration error", lens="classwise", cite="kull2019")
+ace = preset(ece, "ace", "Adaptive calibration error", lens="classwise", binning="equal_mass", cite="nixon2019")
 
 
-@metric(
-    "Proportional expected calibration error",
-    range=(0, math.inf),
-    ideal=0,
-    cite="tax2026",
-)
+@metric("Proportional expected calibration error", range=(0, math.inf), ideal=0, cite="tax2026")
 def proportional_ece(table: BinTable) -> float:
     """Mean over bins of the absolute difference between mean score and outcome rate divided by the mean score."""
     excess = np.abs(table.excess)
@@ -83,13 +47,7 @@ def proportional_ece(table: BinTable) -> float:
     return math.fsum(terms) / table.total
 
 
-@metric(
-    "Maximum calibration error",
-    range=(0, 1),
-    ideal=0,
-    combine="max",
-    cite="naeini2015",
-)
+@metric("Maximum calibration error", range=(0, 1), ideal=0, combine="max", cite="naeini2015")
 def mce(table: BinTable, *, min_count: float = 0) -> float:
     """Largest absolute difference between mean score and outcome rate over non-empty bins."""
     return float(gaps_of_full_bins(table, min_count).max())
@@ -107,13 +65,7 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     return np.abs(table.gap[kept])
 
 
-@metric(
-    "Expected signed calibration error",
-    range=(-1, 1),
-    ideal=0,
-    alternative="two-sided",
-    cite="ao2023",
-)
+@metric("Expected signed calibration error", range=(-1, 1), ideal=0, alternative="two-sided", cite="ao2023")
 def esce(table: BinTable, *, representative: Literal["mean", "midpoint"] = "mean") -> float:
     """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
     if representative == "midpoint":
@@ -122,23 +74,13 @@ def esce(table: BinTable, *, representative: Literal["mean", "midpoint"] = "mean
     return math.fsum(table.excess) / table.total
 
 
-@metric(
-    "Area between curves, above the diagonal",
-    range=(0, 1),
-    ideal=0,
-    cite="hagopian2023",
-)
+@metric("Area between curves, above the diagonal", range=(0, 1), ideal=0, cite="hagopian2023")
 def abc_above(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
     """Part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     return _area(table, -1, measure)
 
 
-@metric(
-    "Area between curves, below the diagonal",
-    range=(0, 1),
-    ideal=0,
-    cite="hagopian2023",
-)
+@metric("Area between curves, below the diagonal", range=(0, 1), ideal=0, cite="hagopian2023")
 def abc_below(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
     """Part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     return _area(table, 1, measure)

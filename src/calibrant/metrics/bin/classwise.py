@@ -17,8 +17,8 @@ from ...errors import ArgumentError, LensError
 from ...util.checks import check_whole
 from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
+from ..forms import Binned, Places, Sums, predicted
 from ..registry import metric, norm_root, preset
-from ..sum_forms import Binned, Places, Sums, predicted
 from .bins import ece, mean_absolute
 from .joint import gece
 from .variation import ranking
@@ -26,7 +26,27 @@ from .variation import ranking
 Floats = NDArray[np.float64]
 
 
-def _by_predicted_class(view: VectorView, *, rule: BinningRule, norm: float, average: str) -> Binned:
+@metric(
+    "Top-label calibration error by predicted class",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cite="gupta2022",
+    finish=norm_root,
+)
+def tl_ece(
+    view: VectorView,
+    *,
+    rule: BinningRule,
+    norm: float = 1,
+    average: Literal["weighted", "macro"] = "weighted",
+) -> Binned:
+    """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
+    if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
+        problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
+        raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
+
     def scored(block: Block) -> tuple[Floats, Places]:
         return block.probs.max(axis=1)[:, None], predicted(block)
 
@@ -38,30 +58,6 @@ def _by_predicted_class(view: VectorView, *, rule: BinningRule, norm: float, ave
         return math.fsum(map(mul, values, shares)) / math.fsum(shares)
 
     return Binned(view, scored, value, rule, by_class=True, lens="top_label")
-
-
-@metric(
-    "Top-label calibration error by predicted class",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="gupta2022",
-    finish=norm_root,
-    sum_form=_by_predicted_class,
-)
-def tl_ece(
-    view: VectorView,
-    *,
-    rule: BinningRule,
-    norm: float = 1,
-    average: Literal["weighted", "macro"] = "weighted",
-) -> float:
-    """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
-    if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
-        problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
-        raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
-    return _by_predicted_class(view, rule=rule, norm=norm, average=average).result()
 
 
 @metric(
@@ -98,7 +94,15 @@ def tace(
     return mean_absolute(table.excess, table.total)
 
 
-def _by_rank(view: VectorView, *, k: int | None, rule: BinningRule, reading: str) -> Binned:
+@metric("Top-k expected calibration error", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="gupta2021")
+def topk_ece(
+    view: VectorView,
+    *,
+    k: int | None = None,
+    rule: BinningRule,
+    reading: Literal["rank", "cumulative"] = "rank",
+) -> Binned:
+    """Expected calibration error of the probabilities of the k most probable classes of each row."""
     ranks = min(5, view.k) if k is None else check_whole(k, "k")
     if ranks > view.k:
         raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
@@ -114,26 +118,6 @@ def _by_rank(view: VectorView, *, k: int | None, rule: BinningRule, reading: str
     return Binned(view, scored, value, rule)
 
 
-@metric(
-    "Top-k expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    sum_form=_by_rank,
-    cite="gupta2021",
-)
-def topk_ece(
-    view: VectorView,
-    *,
-    k: int | None = None,
-    rule: BinningRule,
-    reading: Literal["rank", "cumulative"] = "rank",
-) -> float:
-    """Expected calibration error of the probabilities of the k most probable classes of each row."""
-    return _by_rank(view, k=k, rule=rule, reading=reading).result()
-
-
 multiclass_ce = preset(
     gece,
     "multiclass_ce",
@@ -142,13 +126,7 @@ multiclass_ce = preset(
     bins=10,
     cite="vaicenavicius2019",
 )
-ece_ea = preset(
-    ece,
-    "ece_ea",
-    "Expected calibration error, equal area",
-    binning="equal_area",
-    cite="roechner2024",
-)
+ece_ea = preset(ece, "ece_ea", "Expected calibration error, equal area", binning="equal_area", cite="roechner2024")
 ece_sweep = preset(
     ece,
     "ece_sweep",

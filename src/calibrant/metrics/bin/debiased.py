@@ -63,17 +63,13 @@ def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep"
     return _squared(table, single)
 
 
-def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
-    return math.sqrt(max(value, 0.0))
-
-
 @metric(
     "Debiased root mean squared calibration error",
     range=(0, 1),
     ideal=0,
     soft=False,
     cite="petersen2023",
-    finish=_clipped_root,
+    finish=lambda value, options: math.sqrt(max(value, 0.0)),
     binning="equal_mass",
 )
 def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> float:
@@ -183,14 +179,7 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
     return cells_of(view, partition_rule(bins, binning))
 
 
-@metric(
-    "T-Cal's debiased plug-in estimator",
-    range=(-1, 2),
-    ideal=0,
-    soft=False,
-    sketch=False,
-    cite="lee2023",
-)
+@metric("T-Cal's debiased plug-in estimator", range=(-1, 2), ideal=0, soft=False, sketch=False, cite="lee2023")
 def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
     """Mean over bins of products of residuals of different rows, an estimate of the squared calibration error without self-pairs."""
     cell, count = debiased_cells(view, bins, smoothness)
@@ -254,12 +243,7 @@ def l2ce_bounds(view: View, bins: Bins, level: float = 0.95, unbiased: bool = Fa
     return max(0.0, value - half), max(0.0, value + half)
 
 
-l2ce_interval = preset(
-    t_cal,
-    "l2ce_interval",
-    "l2 calibration error with an interval",
-    cite="sun2024",
-)
+l2ce_interval = preset(t_cal, "l2ce_interval", "l2 calibration error with an interval", cite="sun2024")
 
 
 @metric(

@@ -41,20 +41,7 @@ def _groups(view: View) -> Cells:
     return view.rows.groups
 
 
-def _features(view: View) -> Floats:
-    assert view.rows is not None
-    assert view.rows.features is not None
-    return view.rows.features
-
-
-@metric(
-    "Partitioned calibration error",
-    range=(0, 1),
-    ideal=0,
-    needs=("groups",),
-    sketch=False,
-    cite="yang2023",
-)
+@metric("Partitioned calibration error", range=(0, 1), ideal=0, needs=("groups",), sketch=False, cite="yang2023")
 def pce(
     view: View,
     *,
@@ -86,12 +73,7 @@ def pce(
 
 
 @metric(
-    "Field-level expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    needs=("groups",),
-    sketch=False,
-    cite="pan2020",
+    "Field-level expected calibration error", range=(0, 1), ideal=0, needs=("groups",), sketch=False, cite="pan2020"
 )
 def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
     """Mean over groups of the absolute difference between mean score and outcome rate, weighted by the number of rows."""
@@ -146,7 +128,9 @@ def piece(
 ) -> float:
     """Expected calibration error over cells of the score and of the proximity to other rows in feature space."""
     if proximity is None:
-        near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
+        assert view.rows is not None
+        assert view.rows.features is not None
+        near = _proximity(view.rows.features, check_whole(neighbours, "neighbours"))
     else:
         near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
         if near.shape != (view.n,) or not np.isfinite(near).all():
@@ -168,14 +152,7 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
     return -np.round(far / far.max(), 12) if far.max() > 0 else far
 
 
-@metric(
-    "Multi-view calibration error",
-    range=(0, 1),
-    ideal=0,
-    needs=("features",),
-    sketch=False,
-    cite="huang2022",
-)
+@metric("Multi-view calibration error", range=(0, 1), ideal=0, needs=("features",), sketch=False, cite="huang2022")
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = 0) -> float:
     """Expected calibration error over bins of one feature, averaged over features."""
     assert view.rows is not None

@@ -14,8 +14,8 @@ from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
+from ..forms import Path, paths_of
 from ..registry import metric
-from ..sum_forms import Path, paths_of
 
 Floats = NDArray[np.float64]
 
@@ -34,12 +34,7 @@ def shifted_error(view: View, width: float) -> float:
     return accurate_sum(np.abs(held[:-1]) * np.diff(places[order])) / (width * view.total)
 
 
-@metric(
-    "Random interval calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2023",
-)
+@metric("Random interval calibration error", range=(0, 1), ideal=0, cite="blasiok2023")
 def rice(view: View, *, width: float = 1 / 15) -> float:
     """Expected calibration error averaged over all shifts of bins of one width."""
     if check_positive(width, "width") > 1:
@@ -47,12 +42,7 @@ def rice(view: View, *, width: float = 1 / 15) -> float:
     return shifted_error(view, width)
 
 
-@metric(
-    "Surrogate interval calibration error",
-    range=(0, 1 + 2**-9),
-    ideal=None,
-    cite="blasiok2023",
-)
+@metric("Surrogate interval calibration error", range=(0, 1 + 2**-9), ideal=None, cite="blasiok2023")
 def sice(view: View, *, levels: int = 10) -> float:
     """Minimum over bin widths of the width plus the error averaged over all shifts of bins of that width."""
     widths = [2.0**-level for level in range(check_whole(levels, "levels"))]
@@ -63,12 +53,7 @@ def sice(view: View, *, levels: int = 10) -> float:
 WIDTHS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05)
 
 
-@metric(
-    "Expected calibration error averaged over bin widths",
-    range=(0, 1),
-    ideal=0,
-    cite="verhaeghe2023",
-)
+@metric("Expected calibration error averaged over bin widths", range=(0, 1), ideal=0, cite="verhaeghe2023")
 def ece_widths(view: View, *, widths: Sequence[float] = WIDTHS) -> float:
     """Expected calibration error averaged over several widths of equal-width bins, by default ten from 0.005 to 0.05."""
     if isinstance(widths, str) or np.ndim(widths) != 1 or len(widths) == 0:
@@ -80,13 +65,10 @@ def ece_widths(view: View, *, widths: Sequence[float] = WIDTHS) -> float:
     return math.fsum(math.fsum(np.abs(table.excess)) / table.total for table in tables) / len(tables)
 
 
-@metric(
-    "Cutoff calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="rossellini2025",
-    sum_form=lambda view: Path(lambda score, mass: np.ptp(paths_of(score, mass), axis=1)),
-)
-def cce(view: View) -> float:
+@metric("Cutoff calibration error", range=(0, 1), ideal=0, cite="rossellini2025")
+def cce(view: View) -> Path:
     """Largest absolute difference between the sums of scores and of outcomes over any interval of scores, divided by the number of rows."""
-    return float(np.ptp(view.prefix.excess)) / view.total
+    return Path(
+        lambda: float(np.ptp(view.prefix.excess)) / view.total,
+        lambda score, mass: np.ptp(paths_of(score, mass), axis=1),
+    )

@@ -16,8 +16,8 @@ from ...binning.table import BinTable
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
+from ..forms import Binned, Places, Sums
 from ..registry import metric
-from ..sum_forms import Binned, Places, Sums
 
 Floats = NDArray[np.float64]
 
@@ -29,41 +29,12 @@ def _probabilities(block: Block) -> tuple[Floats, Places]:
     return block.probs, np.broadcast_to(np.arange(block.k), block.probs.shape)
 
 
-def _distances(
-    view: VectorView, *, distance: str, rule: Partition, gamma: float, min_size: int, **options: Any
-) -> Binned:
-    used = {name: options[name] for name in ("class_weight", "matrix", "interval", "norm")}
-    _check_used(distance, **used if used["norm"] != 2 else {**used, "norm": None})
-
-    def cell() -> tuple[Places, int]:
-        return cells_of(view, partition_of(view, rule, gamma, min_size))
-
-    def value(tables: Sequence[BinTable | Sums]) -> float:
-        (sums,) = tables
-        full = sums.weight > 0
-        if distance == "interval":
-            length = _outside(sums.positives[full] / sums.weight[full, None], options)
-        else:
-            length = _length(sums.gap[full], distance, options)
-        return math.fsum((sums.share[full] * length).tolist())
-
-    if distance == "interval":
-        column = _score_column(view)
-
-        def of_event(block: Block) -> tuple[Floats, Places]:
-            return block.probs[:, [column]], np.full((len(block.probs), 1), column)
-
-        return Binned(view, of_event, value, rule, cell)
-    return Binned(view, _probabilities, value, rule, cell, of_excess=True)
-
-
 @metric(
     "Generalised expected calibration error",
     range=(0, 1),
     ideal=0,
     lens="canonical",
     sketch=False,
-    sum_form=_distances,
     cite="vaicenavicius2019",
     binning="auto",
 )
@@ -79,23 +50,55 @@ def gece(
     matrix: Any = None,
     indefinite: bool = False,
     interval: tuple[float, float] | None = None,
-) -> float:
+) -> Binned:
     """Mean distance between mean forecast and mean label over cells, for any lens."""
-    return _distances(
-        view,
-        distance=distance,
-        rule=rule,
-        gamma=gamma,
-        min_size=min_size,
-        norm=norm,
-        class_weight=class_weight,
-        matrix=matrix,
-        indefinite=indefinite,
-        interval=interval,
-    ).result()
+    _check_used(distance, class_weight=class_weight, matrix=matrix, interval=interval, norm=None if norm == 2 else norm)
+
+    def cell() -> tuple[Places, int]:
+        return cells_of(view, partition_of(view, rule, gamma, min_size))
+
+    def value(tables: Sequence[BinTable | Sums]) -> float:
+        (sums,) = tables
+        full = sums.weight > 0
+        gap = sums.gap[full]
+        if distance == "interval":
+            length = _outside(sums.positives[full] / sums.weight[full, None], interval)
+        elif distance == "mahalanobis":
+            length = _mahalanobis(gap, matrix, indefinite)
+        else:
+            length = _length(gap, distance, norm, class_weight)
+        return math.fsum((sums.share[full] * length).tolist())
+
+    if distance != "interval":
+        return Binned(view, _probabilities, value, rule, cell, of_excess=True)
+    column = _score_column(view)
+
+    def of_event(block: Block) -> tuple[Floats, Places]:
+        return block.probs[:, [column]], np.full((len(block.probs), 1), column)
+
+    return Binned(view, of_event, value, rule, cell)
 
 
-def _distances_above_chance(view: VectorView, *, distance: str, rule: Partition, gamma: float, min_size: int) -> Binned:
+@metric(
+    "Debiased generalised expected calibration error",
+    range=(-1 / math.e, 1),  # the limit of -(1 - 1/K)^K: K rows, one of each class, at equal probabilities
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    importance=False,
+    soft=False,
+    cite="vaicenavicius2019",
+    binning="auto",
+)
+def gece_db(
+    view: VectorView,
+    *,
+    distance: Literal["tv", "l1"] = "tv",
+    rule: Partition,
+    gamma: float = 0.1,
+    min_size: int = 10,
+) -> Binned:
+    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
     bins = rule.how if isinstance(rule, Searched) else rule.bins if isinstance(rule, Auto) else None
     if isinstance(bins, str) and bins in SEARCHES and bins != "tcal":
         raise ArgumentError(
@@ -115,30 +118,6 @@ def _distances_above_chance(view: VectorView, *, distance: str, rule: Partition,
         return found / tables[0].total / (2 if distance == "tv" else 1)
 
     return Binned(view, _probabilities, value, cell=cell, of_excess=True)
-
-
-@metric(
-    "Debiased generalised expected calibration error",
-    range=(-1 / math.e, 1),  # the limit of -(1 - 1/K)^K: K rows, one of each class, at equal probabilities
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    importance=False,
-    soft=False,
-    cite="vaicenavicius2019",
-    sum_form=_distances_above_chance,
-    binning="auto",
-)
-def gece_db(
-    view: VectorView,
-    *,
-    distance: Literal["tv", "l1"] = "tv",
-    rule: Partition,
-    gamma: float = 0.1,
-    min_size: int = 10,
-) -> float:
-    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
-    return _distances_above_chance(view, distance=distance, rule=rule, gamma=gamma, min_size=min_size).result()
 
 
 # Above this variance a Poisson binomial count is nearly normal, and its mean absolute deviation follows from an expansion.
@@ -228,9 +207,8 @@ def _score_column(view: VectorView) -> int:
     return view.score_column
 
 
-def _outside(target: Floats, options: Mapping[str, Any]) -> Floats:
+def _outside(target: Floats, bounds: Any) -> Floats:
     """Compute the distance of the mean label of each cell from the predicted interval."""
-    bounds = options["interval"]
     if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2 and 0 <= bounds[0] <= bounds[1] <= 1):
         raise ArgumentError(
             "interval", f"must be (low, high) with 0 <= low <= high <= 1; got {bounds!r}", "for example (0.6, 0.8)"
@@ -251,14 +229,10 @@ def _check_used(distance: str, **given: Any) -> None:
             raise ArgumentError(name, problem, f"use distance={OWNERS[name]!r} or drop {name}")
 
 
-def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
-    weight = options["class_weight"]
-    if weight is not None:
-        return np.sqrt((np.square(gap) * weight_per_class(weight, gap.shape[1])).sum(axis=1))
-    if distance == "mahalanobis":
-        return _mahalanobis(gap, options["matrix"], options["indefinite"])
+def _length(gap: Floats, distance: str, norm: float, class_weight: Any) -> Floats:
+    if class_weight is not None:
+        return np.sqrt((np.square(gap) * weight_per_class(class_weight, gap.shape[1])).sum(axis=1))
     if distance == "lp":
-        norm = options["norm"]
         return np.abs(gap).max(axis=1) if norm == math.inf else (np.abs(gap) ** norm).sum(axis=1) ** (1 / norm)
     if distance == "l2":
         return np.sqrt(np.square(gap).sum(axis=1))

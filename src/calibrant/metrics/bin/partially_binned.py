@@ -19,25 +19,13 @@ from .bins import gaps_of_full_bins
 Floats = NDArray[np.float64]
 
 
-@metric(
-    "Region-balanced expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="dawkins2022",
-)
+@metric("Region-balanced expected calibration error", range=(0, 1), ideal=0, cite="dawkins2022")
 def rbece(table: BinTable, *, min_count: float = 0) -> float:
     """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
     return float(gaps_of_full_bins(table, min_count).mean())
 
 
-@metric(
-    "Sanders-modified Brier score",
-    range=(0, 1),
-    ideal=0,
-    alternative="two-sided",
-    soft=False,
-    cite="sanders1963",
-)
+@metric("Sanders-modified Brier score", range=(0, 1), ideal=0, alternative="two-sided", soft=False, cite="sanders1963")
 def smbs(table: BinTable) -> float:
     """Mean squared difference between each outcome and the mean score of its bin."""
     full = ~table.empty

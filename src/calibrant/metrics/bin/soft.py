@@ -16,8 +16,8 @@ from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
+from ..forms import Binned, Linear, Places, predicted
 from ..registry import metric, norm_root
-from ..sum_forms import Binned, Linear, Places, predicted
 from .bins import mean_absolute
 
 Floats = NDArray[np.float64]
@@ -54,13 +54,7 @@ def _softmax(logits: Floats) -> Floats:
     return share
 
 
-@metric(
-    "Soft-binned expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="karandikar2021",
-    finish=norm_root,
-)
+@metric("Soft-binned expected calibration error", range=(0, 1), ideal=0, cite="karandikar2021", finish=norm_root)
 def sbece(
     view: View,
     *,
@@ -97,10 +91,23 @@ def sbece(
     return math.fsum(mass * gap**norm) / view.total
 
 
-def _soft_bins(
-    view: VectorView, *, bins: int | Sequence[float], rank_sharpness: float, bin_temperature: float
+@metric(
+    "Differentiable expected calibration error",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    soft=False,
+    sketch=False,
+    cite="bohdal2023",
+)
+def dece(
+    view: VectorView,
+    *,
+    bins: int | Sequence[float] = 15,
+    rank_sharpness: float = 100,
+    bin_temperature: float = 0.01,
 ) -> Linear:
-    """State the sums over soft bins of soft accuracy minus confidence."""
+    """Expected calibration error with soft bins and a soft accuracy."""
     edges = _soft_edges(bins)
     sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
     count = len(edges) - 1
@@ -120,42 +127,25 @@ def _soft_bins(
             ahead = 1 / (1 + np.exp(-sharp * (block.probs - own[:, None])))
         return np.maximum(0, 1.5 - ahead.sum(axis=1))
 
-    return Linear(
-        numbers=lambda block: (right(block) - score(block))[:, None],
-        factors=lambda block: _softmax((number * score(block)[:, None] - offset) / width),
-        value=mean_absolute,
-    )
+    def numbers(block: Block) -> Floats:
+        return (right(block) - score(block))[:, None]
 
-
-@metric(
-    "Differentiable expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    soft=False,
-    sketch=False,
-    sum_form=_soft_bins,
-    cite="bohdal2023",
-)
-def dece(
-    view: VectorView,
-    *,
-    bins: int | Sequence[float] = 15,
-    rank_sharpness: float = 100,
-    bin_temperature: float = 0.01,
-) -> float:
-    """Expected calibration error with soft bins and a soft accuracy."""
-    form = _soft_bins(view, bins=bins, rank_sharpness=rank_sharpness, bin_temperature=bin_temperature)
+    def factors(block: Block) -> Floats:
+        return _softmax((number * score(block)[:, None] - offset) / width)
 
     def member(start: int, stop: int) -> tuple[Floats, Floats]:
         block = view.block(start, stop)
-        return form.factors(block) * view.weights[start:stop, None], form.numbers(block)[:, 0]
+        return factors(block) * view.weights[start:stop, None], numbers(block)[:, 0]
 
-    _, excess = _soft_sums(view.n, len(_soft_edges(bins)) - 1, member)
-    return form.value(excess, view.total)
+    def value() -> float:
+        return mean_absolute(_soft_sums(view.n, count, member)[1], view.total)
+
+    return Linear(value, numbers, factors, mean_absolute)
 
 
-def _smooth_confidence(view: VectorView, *, rule: BinningRule, temperature: float) -> Binned:
+@metric("LogSumExp expected calibration error", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="wang2023")
+def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -> Binned:
+    """Top-label expected calibration error with a smooth maximum as the confidence."""
     width = check_positive(temperature, "temperature")
 
     def scored(block: Block) -> tuple[Floats, Places]:
@@ -168,26 +158,7 @@ def _smooth_confidence(view: VectorView, *, rule: BinningRule, temperature: floa
     return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), rule)
 
 
-@metric(
-    "LogSumExp expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    sum_form=_smooth_confidence,
-    cite="wang2023",
-)
-def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -> float:
-    """Top-label expected calibration error with a smooth maximum as the confidence."""
-    return _smooth_confidence(view, rule=rule, temperature=temperature).result()
-
-
-@metric(
-    "Fuzzy calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="bihani2023",
-)
+@metric("Fuzzy calibration error", range=(0, 1), ideal=0, cite="bihani2023")
 def fce(view: View, *, bins: int | Sequence[float] = 15) -> float:
     """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""
     edges = _soft_edges(bins)

@@ -17,8 +17,8 @@ from ...errors import ArgumentError, WeightsNotSupportedError
 from ...input.convert import is_number
 from ...util.checks import check_whole
 from ...views.view import Block, VectorView
+from ..forms import Binned, Places, Sums, predicted, sums_by_bin
 from ..registry import metric, norm_root
-from ..sum_forms import Binned, Places, Sums, predicted, sums_by_bin
 from .bins import mean_absolute
 
 Floats = NDArray[np.float64]
@@ -189,7 +189,24 @@ def bins_of_variation(view: VectorView, measure: Measure, rule: BinningRule) -> 
     return key, *bin_of_each(view, key, rule, confidences=measure is MEASURES["confidence"])
 
 
-def _by_variation(view: VectorView, *, variation: Any, rule: BinningRule, norm: float) -> Binned:
+@metric(
+    "Variation calibration error",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cite="thompson2026",
+    finish=norm_root,
+    bins=10,
+)
+def vce(
+    view: VectorView,
+    *,
+    variation: Variation | Callable[..., float] = "entropy",
+    rule: BinningRule,
+    norm: float = 1,
+) -> Binned:
+    """Mean absolute difference over bins between the predicted and the observed variation."""
     measure = measure_of(variation)
 
     def scored(block: Block) -> tuple[Floats, Places]:
@@ -207,28 +224,6 @@ def _by_variation(view: VectorView, *, variation: Any, rule: BinningRule, norm: 
         return weighted_power(gap, sums.share[full], norm)
 
     return Binned(view, scored, value, rule, cell)
-
-
-@metric(
-    "Variation calibration error",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="thompson2026",
-    finish=norm_root,
-    sum_form=_by_variation,
-    bins=10,
-)
-def vce(
-    view: VectorView,
-    *,
-    variation: Variation | Callable[..., float] = "entropy",
-    rule: BinningRule,
-    norm: float = 1,
-) -> float:
-    """Mean absolute difference over bins between the predicted and the observed variation."""
-    return _by_variation(view, variation=variation, rule=rule, norm=norm).result()
 
 
 class SimulatedVariation:
@@ -325,7 +320,19 @@ def vce_db(
     return math.fsum(simulated.share * simulated.corrected(simulated.observed, null))
 
 
-def _by_entropy(view: VectorView, *, rule: BinningRule) -> Binned:
+@metric(
+    "Uncertainty calibration error",
+    range=(0, 1),
+    ideal=None,
+    alternative="two-sided",
+    lens="canonical",
+    sketch=False,
+    cite="laves2019",
+    bins=10,
+)
+def uce(view: VectorView, *, rule: BinningRule) -> Binned:
+    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
+
     def scored(block: Block) -> tuple[Floats, Places]:
         return entropy(block.probs)[:, None], predicted(block)
 
@@ -337,19 +344,3 @@ def _by_entropy(view: VectorView, *, rule: BinningRule) -> Binned:
         return mean_absolute(tables[0].excess.ravel(), tables[0].total)
 
     return Binned(view, scored, value, rule, cell, is_error=True)
-
-
-@metric(
-    "Uncertainty calibration error",
-    range=(0, 1),
-    ideal=None,
-    alternative="two-sided",
-    lens="canonical",
-    sketch=False,
-    sum_form=_by_entropy,
-    cite="laves2019",
-    bins=10,
-)
-def uce(view: VectorView, *, rule: BinningRule) -> float:
-    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    return _by_entropy(view, rule=rule).result()

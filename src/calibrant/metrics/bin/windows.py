@@ -75,13 +75,7 @@ def _sums(values: Floats) -> Floats:
     return path
 
 
-@metric(
-    "CalBin",
-    range=(0, 1),
-    ideal=0,
-    lens="classwise",
-    cite="bella2013",
-)
+@metric("CalBin", range=(0, 1), ideal=0, lens="classwise", cite="bella2013")
 def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "abs_mean"] = "mean_abs") -> float:
     """Mean absolute difference between scores and outcome rate over all windows of neighbouring rows."""
     score, outcome, weight = _sorted_rows(view, "calbin")
@@ -119,12 +113,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     return 0.0 if found < 0 else found  # after rounding
 
 
-@metric(
-    "Nearest-neighbour expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="peng2023",
-)
+@metric("Nearest-neighbour expected calibration error", range=(0, 1), ideal=0, cite="peng2023")
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
     counts = view.weight_kind == "counts" and view.weight is not None

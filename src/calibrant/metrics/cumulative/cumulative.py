@@ -14,8 +14,8 @@ from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
 from ..bin.variation import ranked
+from ..forms import Path, paths_of
 from ..registry import metric, preset
-from ..sum_forms import Path, paths_of
 from .distributions import bridge_survival
 
 Floats = NDArray[np.float64]
@@ -39,24 +39,13 @@ def _largest(path: Floats) -> Floats:
     return np.asarray(np.abs(path).max(axis=-1))
 
 
-@metric(
-    "Maximum cumulative difference",
-    range=(0, 1),
-    ideal=0,
-    cite="arrieta2022",
-    sum_form=lambda view: Path(lambda score, mass: _largest(paths_of(score, mass))),
-)
-def ecce_mad(view: View) -> float:
+@metric("Maximum cumulative difference", range=(0, 1), ideal=0, cite="arrieta2022")
+def ecce_mad(view: View) -> Path:
     """Largest absolute cumulative difference between scores and outcomes in order of the score."""
-    return float(_largest(path_of(view)))
+    return Path(lambda: float(_largest(path_of(view))), lambda score, mass: _largest(paths_of(score, mass)))
 
 
-ecce_r = preset(
-    cce,
-    "ecce_r",
-    "Range of cumulative differences",
-    cite="arrieta2022",
-)
+ecce_r = preset(cce, "ecce_r", "Range of cumulative differences", cite="arrieta2022")
 
 
 def _mean_along(view: View, power: int) -> float:
@@ -77,23 +66,13 @@ def _mean_along(view: View, power: int) -> float:
     return accurate_sum(total / rows * share)
 
 
-@metric(
-    "Mean absolute cumulative difference",
-    range=(0, 1),
-    ideal=0,
-    cite="arrieta2022",
-)
+@metric("Mean absolute cumulative difference", range=(0, 1), ideal=0, cite="arrieta2022")
 def ecce_mean_abs(view: View) -> float:
     """Mean over rows of the absolute cumulative difference."""
     return _mean_along(view, 1)
 
 
-@metric(
-    "Mean squared cumulative difference",
-    range=(0, 1),
-    ideal=0,
-    cite="arrieta2022",
-)
+@metric("Mean squared cumulative difference", range=(0, 1), ideal=0, cite="arrieta2022")
 def ecce_l2(view: View) -> float:
     """Mean over rows of the squared cumulative difference."""
     return max(0.0, _mean_along(view, 2))
@@ -145,13 +124,7 @@ def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
     return float(np.abs(path_of(rank_view(view, 0, _check_rank(r, view)))).max())
 
 
-@metric(
-    "Brownian bridge test",
-    range=(0, math.inf),
-    ideal=0,
-    soft=False,
-    cite="sadatsafavi2024",
-)
+@metric("Brownian bridge test", range=(0, math.inf), ideal=0, soft=False, cite="sadatsafavi2024")
 def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> float:
     """Fisher's combination of tests of the mean difference and of the shape of the cumulative path."""
     own = view.weights if view.weight_kind != "importance" else view.weights**2

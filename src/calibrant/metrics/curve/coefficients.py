@@ -125,13 +125,7 @@ def _moved(curve: Beta, score: Floats) -> tuple[Floats, Floats]:
 Covariance = Literal["null", "HC0", "HAC", "ols"]
 
 
-@metric(
-    "Parabolic Wald statistic",
-    range=(0, math.inf),
-    ideal=0,
-    soft=False,
-    cite="galbraith2011",
-)
+@metric("Parabolic Wald statistic", range=(0, math.inf), ideal=0, soft=False, cite="galbraith2011")
 def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
     """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
@@ -149,7 +143,8 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     # The basis is orthonormal under the weights, so that `drift` is minus the coefficients of the unrestricted fit.
     left = outcome - score + basis @ drift
     if covariance == "HAC":
-        return _distance(drift, _root(_with_neighbours(left[:, None] * basis, lags)))
+        value, vector = np.linalg.eigh(_with_neighbours(left[:, None] * basis, lags))
+        return _distance(drift, np.sqrt(np.maximum(value, 0))[:, None] * vector.T)
     noise = np.abs(left) if covariance == "HC0" else _deviation(left, weight, basis.shape[1])
     return _distance(drift, (np.sqrt(own) * noise)[:, None] * basis)
 
@@ -179,11 +174,6 @@ def _with_neighbours(pushes: Floats, lags: int | None) -> Floats:
         beside = pushes[lag:].T @ pushes[:-lag]
         spread = spread + (1 - lag / (most + 1)) * (beside + beside.T)
     return np.asarray(spread)
-
-
-def _root(spread: Floats) -> Floats:
-    value, vector = np.linalg.eigh(spread)
-    return np.asarray(np.sqrt(np.maximum(value, 0))[:, None] * vector.T)
 
 
 def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' and scores inside (0, 1)") -> float:

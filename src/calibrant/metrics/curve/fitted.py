@@ -163,10 +163,7 @@ fott_em = preset(
 )
 
 fott_ew = preset(
-    fott_em,
-    "fott_ew",
-    "Expected calibration error, fit on the test, equal-width bins",
-    binning="equal_width",
+    fott_em, "fott_ew", "Expected calibration error, fit on the test, equal-width bins", binning="equal_width"
 )
 
 

@@ -159,27 +159,11 @@ def ep(
     return float(weighted_quantile(curve.distance, curve.groups.weight, [float(q)])[0])
 
 
-e50 = preset(
-    ep,
-    "e50",
-    "Median calibration error",
-    q=0.5,
-)
-e90 = preset(
-    ep,
-    "e90",
-    "90th percentile of the calibration error",
-    q=0.9,
-)
+e50 = preset(ep, "e50", "Median calibration error", q=0.5)
+e90 = preset(ep, "e90", "90th percentile of the calibration error", q=0.9)
 
 
-emax = preset(
-    ep,
-    "emax",
-    "Maximum calibration error of a smooth curve",
-    q=1.0,
-    cite="harrell2015",
-)
+emax = preset(ep, "emax", "Maximum calibration error of a smooth curve", q=1.0, cite="harrell2015")
 
 
 @metric(

@@ -75,12 +75,7 @@ def _likeliest(density: Callable[[float], tuple[Ties, Floats]]) -> float:
 NODES_PER_WIDTH = 12
 
 
-@metric(
-    "Kernel density calibration error with Beta kernels",
-    range=(0, 1),
-    ideal=0,
-    cite="popordanoska2022",
-)
+@metric("Kernel density calibration error with Beta kernels", range=(0, 1), ideal=0, cite="popordanoska2022")
 def bkde(
     view: View,
     *,
@@ -258,12 +253,7 @@ def _likeliest_vector(probs: Floats, ties: Ties) -> float:
 GRID = np.linspace(-0.6, 1.6, 1 << 14)
 
 
-@metric(
-    "Kernel density calibration error of Mix-n-Match",
-    range=(0, 1),
-    ideal=0,
-    cite="zhang2020",
-)
+@metric("Kernel density calibration error of Mix-n-Match", range=(0, 1), ideal=0, cite="zhang2020")
 def skde(view: View, *, bandwidth: float | str = "reference", norm: float = 1) -> float:
     """Mean distance between the score and the density ratio of events to all rows, integrated over the density of the scores."""
     exponent = _exponent(norm)

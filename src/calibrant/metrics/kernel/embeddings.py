@@ -155,7 +155,9 @@ def skce_ul(
     if rng is None:
         _warn_of_order(view)
     # The median bandwidth needs all rows at once; a number does not.
-    near = choose_kernel(cloud_of(view if bandwidth == "median" else _first_rows(view, 1)), kernel, distance, bandwidth)
+    near = choose_kernel(
+        cloud_of(view if bandwidth == "median" else _mixed(view, np.arange(1))), kernel, distance, bandwidth
+    )
     rows = view if rng is None else _mixed(view, np.random.default_rng(rng).permutation(view.n))
 
     def work(start: int, stop: int) -> float:
@@ -182,10 +184,6 @@ def _mixed(view: VectorView, rows: Any) -> VectorView:
     labels = None if view.labels is None else view.labels[rows]
     soft = None if view.soft is None else view.soft[rows]
     return VectorView(view.raw_probs[rows], labels, soft, lens=view.lens)
-
-
-def _first_rows(view: VectorView, count: int) -> VectorView:
-    return _mixed(view, np.arange(count))
 
 
 def _warn_of_order(view: VectorView) -> None:
@@ -216,12 +214,7 @@ def _is_sorted(values: Any) -> bool:
 
 
 @metric(
-    "Unnormalised calibration mean embedding",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="widmann2021",
+    "Unnormalised calibration mean embedding", range=(0, 1), ideal=0, lens="canonical", sketch=False, cite="widmann2021"
 )
 def ucme(
     view: VectorView,

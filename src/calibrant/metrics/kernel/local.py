@@ -206,10 +206,7 @@ def _laplace_tiles(place: Floats, values: Floats) -> Floats:
 LOCAL: dict[str, Any] = {"range": (0, 1), "ideal": 0, "needs": ("features",), "sketch": False, "cite": "luo2022"}
 
 
-@metric(
-    "Local calibration error",
-    **LOCAL,
-)
+@metric("Local calibration error", **LOCAL)
 def lce(
     view: View,
     *,
@@ -222,10 +219,7 @@ def lce(
     return accurate_sum(view.weights * errors) / view.total
 
 
-@metric(
-    "Maximum local calibration error",
-    **LOCAL,
-)
+@metric("Maximum local calibration error", **LOCAL)
 def mlce(
     view: View,
     *,

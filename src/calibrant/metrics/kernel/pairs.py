@@ -333,7 +333,9 @@ def _distances(points: Floats, metric: str) -> Floats:
 def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:
     """Compute sum_ij k(p_i, p_j) <v_i, v_j> over all pairs, self-pairs included."""
     if kernel.shape == "exponential" and points.shape[1] == 1:
-        return _on_a_line(points[:, 0], vectors, kernel)
+        # Increasing points on a line: exact in the time of a sort.
+        with np.errstate(over="ignore", under="ignore"):
+            return math.fsum(laplace_pair_sums(points[:, 0], vectors.T, kernel.width / kernel.scale))
     columns = np.ascontiguousarray(vectors.T)
     spans = [slice(start, start + TILE) for start in range(0, len(points), TILE)]
     tiles = [(a, b) for place, a in enumerate(spans) for b in spans[place:]]
@@ -352,13 +354,6 @@ def _times(matrix: Floats, columns: Floats) -> Floats:
     BLAS is avoided, since its threads would compete with ours and its sums may depend on their number.
     """
     return np.einsum("ij,kj->ik", matrix, columns)
-
-
-def _on_a_line(points: Floats, vectors: Floats, kernel: Kernel) -> float:
-    """Compute the sum for increasing points on a line and an exponential kernel, exact in the time of a sort."""
-    with np.errstate(over="ignore", under="ignore"):
-        width = kernel.width / kernel.scale
-        return math.fsum(laplace_pair_sums(points, vectors.T, width))
 
 
 def kernel_sums(places: Floats, points: Floats, vectors: Floats, kernel: Kernel) -> Floats:

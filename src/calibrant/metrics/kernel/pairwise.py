@@ -18,12 +18,7 @@ Floats = NDArray[np.float64]
 WIDTH = "Bandwidth: the distance between scores at which the kernel has fallen to 1/e."
 
 
-@metric(
-    "Maximum mean calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="kumar2018",
-)
+@metric("Maximum mean calibration error", range=(0, 1), ideal=0, cite="kumar2018")
 def mmce(view: View, *, bandwidth: float = 0.4) -> float:
     """Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance / width)."""
     width = check_positive(bandwidth, "bandwidth")
@@ -31,13 +26,7 @@ def mmce(view: View, *, bandwidth: float = 0.4) -> float:
     return math.sqrt(max(laplace_pair_sum(ties.score, ties.excess, width), 0.0)) / view.total
 
 
-lkce = preset(
-    mmce,
-    "lkce",
-    "Laplace kernel calibration error",
-    bandwidth=1.0,
-    cite="blasiok2023",
-)
+lkce = preset(mmce, "lkce", "Laplace kernel calibration error", bandwidth=1.0, cite="blasiok2023")
 
 
 @metric(

@@ -45,24 +45,14 @@ def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Flo
     return score, ties, np.clip(sums[:, 1] / sums[:, 0], 0.0, 1.0)
 
 
-@metric(
-    "Mean squared calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="galbraith2011",
-)
+@metric("Mean squared calibration error", range=(0, 1), ideal=0, cite="galbraith2011")
 def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = False, exact: bool = False) -> float:
     """Mean squared difference between the kernel regression of the outcomes and the scores."""
     score, ties, curve = _curve(view, bandwidth, adaptive, exact)
     return accurate_sum(ties.weight * np.square(curve - score)) / view.total
 
 
-@metric(
-    "Smooth expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="wang2024",
-)
+@metric("Smooth expected calibration error", range=(0, 1), ideal=0, cite="wang2024")
 def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, exact: bool = False) -> float:
     """Mean absolute difference between the kernel regression of the outcomes and the scores."""
     score, ties, curve = _curve(view, bandwidth, adaptive, exact)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...views.view import View
+from ..forms import Path
 from ..registry import metric
-from ..sum_forms import Path
 from .lipschitz import largest_lipschitz_sum
 from .spectral import NARROWEST, self_consistent_widths, smoothed_error
 
@@ -40,72 +39,54 @@ def _places(score: Floats, kernel: str) -> tuple[Floats, float]:
     """Return places of scores on [0, 1], and the unit of a bandwidth."""
     if kernel != "logit":
         return score, 1.0
-    log_odds = np.clip(_log_odds(score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(score) - np.log1p(-score)
+    log_odds = np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
     return log_odds / (2 * LARGEST_LOG_ODDS) + 0.5, 2 / LARGEST_LOG_ODDS
 
 
-def _errors_of_lines(score: Floats, mass: Floats, bandwidth: float | None, kernel: str) -> Floats:
-    """Compute the error of each line of masses at the same scores."""
-    position, scale = _places(score, kernel)
-    if bandwidth is None:
-        return np.array(self_consistent_widths([(position, line) for line in mass], scale))
-    return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
-
-
-def _fill_widths(views: Sequence[View], bandwidth: float | None, kernel: str) -> None:
-    """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
-    if bandwidth is None:
-        masses = [_residual_masses(view, kernel) for view in views]
-        widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
-        for view, width in zip(views, widths, strict=True):
-            view.tables["smece", kernel] = width
-
-
-@metric(
-    "Smooth expected calibration error",
-    range=(0, 1),
-    ideal=0,
-    fill=_fill_widths,
-    sum_form=lambda view, **options: Path(partial(_errors_of_lines, **options)),
-    cite="blasiok2024",
-)
+@metric("Smooth expected calibration error", range=(0, 1), ideal=0, cite="blasiok2024")
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
-) -> float:
+) -> Path:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
-    if bandwidth is None:
-        if ("smece", kernel) not in view.tables:
-            _fill_widths([view], None, kernel)
-        return float(view.tables["smece", kernel])
-    position, mass, scale = _residual_masses(view, kernel)
-    if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
-        raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
-    return smoothed_error(position, mass, bandwidth * scale)
+
+    def fill(views: Sequence[View]) -> None:
+        """Compute the bandwidths that equal their own error, of several views together; each view keeps its own."""
+        if bandwidth is None:
+            masses = [_residual_masses(view, kernel) for view in views]
+            widths = self_consistent_widths([(position, mass) for position, mass, _ in masses], masses[0][2])
+            for view, width in zip(views, widths, strict=True):
+                view.tables["smece", kernel] = width
+
+    def value() -> float:
+        if bandwidth is None:
+            if ("smece", kernel) not in view.tables:
+                fill([view])
+            return float(view.tables["smece", kernel])
+        position, mass, scale = _residual_masses(view, kernel)
+        if check_positive(bandwidth, "bandwidth") * scale < NARROWEST:
+            raise ArgumentError("bandwidth", f"must be at least {NARROWEST / scale:.4g}; got {bandwidth!r}")
+        return smoothed_error(position, mass, bandwidth * scale)
+
+    def values(score: Floats, mass: Floats) -> Floats:
+        """Compute the error of each line of masses at the same scores."""
+        position, scale = _places(score, kernel)
+        if bandwidth is None:
+            return np.array(self_consistent_widths([(position, line) for line in mass], scale))
+        return np.array([smoothed_error(position, line, bandwidth * scale) for line in mass])
+
+    return Path(value, values, fill)
 
 
-def _log_odds(score: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(score) - np.log1p(-score))
-
-
-@metric(
-    "Smooth calibration error",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2023",
-)
+@metric("Smooth calibration error", range=(0, 1), ideal=0, cite="blasiok2023")
 def smce(view: View) -> float:
     """Largest mean of the residuals times a weight function with values in [-1, 1] and Lipschitz constant 1."""
     ties = view.ties
     return largest_lipschitz_sum(ties.score, ties.excess / view.total)
 
 
-@metric(
-    "Lower distance to calibration",
-    range=(0, 1),
-    ideal=0,
-    cite="blasiok2023",
-)
+@metric("Lower distance to calibration", range=(0, 1), ideal=0, cite="blasiok2023")
 def dce_lower(view: View, *, grid: int = 100) -> float:
     """Smallest mean distance that scores must be moved, in parts of rows if necessary, to become calibrated."""
     steps = check_whole(grid, "grid")

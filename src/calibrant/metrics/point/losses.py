@@ -20,13 +20,7 @@ FLOOR = "Probabilities are clipped to [floor, 1 - floor] first; None leaves 0 an
 
 
 @metric(
-    "Focal loss",
-    range=(0, math.inf),
-    ideal=0,
-    alternative="two-sided",
-    lens="canonical",
-    sketch=False,
-    cite="lin2017",
+    "Focal loss", range=(0, math.inf), ideal=0, alternative="two-sided", lens="canonical", sketch=False, cite="lin2017"
 )
 def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> Floats:
     """Mean negative log likelihood with rows weighted by (1 - probability of the true class) to the power gamma."""
@@ -42,13 +36,7 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
 
 
 @metric(
-    "Spherical score",
-    range=(-1, 0),
-    ideal=-1,
-    proper="strictly",
-    lens="canonical",
-    sketch=False,
-    cite="gneiting2007",
+    "Spherical score", range=(-1, 0), ideal=-1, proper="strictly", lens="canonical", sketch=False, cite="gneiting2007"
 )
 def spherical(block: Block) -> Floats:
     """Mean of minus the probability of the true class divided by the Euclidean norm of the probability vector."""

@@ -23,14 +23,7 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
     return total / divisor
 
 
-@metric(
-    "Brier score",
-    range=(0, 2),
-    ideal=0,
-    proper="strictly",
-    lens="canonical",
-    cite="brier1950",
-)
+@metric("Brier score", range=(0, 2), ideal=0, proper="strictly", lens="canonical", cite="brier1950")
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
     """Mean squared difference between predicted probabilities and labels."""
     gap = block.probs - block.targets
@@ -49,14 +42,7 @@ root_brier = preset(
 )
 
 
-@metric(
-    "Negative log likelihood",
-    range=(0, math.inf),
-    ideal=0,
-    proper="strictly",
-    lens="canonical",
-    cite="good1952",
-)
+@metric("Negative log likelihood", range=(0, math.inf), ideal=0, proper="strictly", lens="canonical", cite="good1952")
 def nll(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
     """Mean of minus the logarithm of the predicted probability of the true class."""
     log_probs = block.log_probs()

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
+from ..forms import Linear
 from ..hints import inside
 from ..registry import metric, preset
-from ..sum_forms import Linear
 from .points import Scale, scaled
 
 Floats = NDArray[np.float64]
@@ -23,26 +23,13 @@ Floats = NDArray[np.float64]
 PAIRS = 1 << 15
 
 
-@metric(
-    "Global squared bias",
-    range=(0, 2),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cite="galbraith2011",
-)
+@metric("Global squared bias", range=(0, 2), ideal=0, lens="canonical", sketch=False, cite="galbraith2011")
 def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     """Squared difference between mean predicted probabilities and observed class frequencies."""
     return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
 
 
-@metric(
-    "Expected over observed",
-    range=(0, math.inf),
-    ideal=1,
-    alternative="two-sided",
-    cite="survey",
-)
+@metric("Expected over observed", range=(0, math.inf), ideal=1, alternative="two-sided", cite="survey")
 def expected_observed_ratio(
     view: View, *, form: Literal["expected_observed", "observed_expected"] = "expected_observed"
 ) -> float:
@@ -139,13 +126,6 @@ def _standardised(sums: Iterable[float], total: float) -> float:
     return math.inf if numerator > 0 else -math.inf
 
 
-def _surprises(view: VectorView) -> Linear | None:
-    """State the sums of several classes; those of one score per row are as fast one by one."""
-    if view.raw_probs.ndim == 1:
-        return None
-    return Linear(_surprise_and_variance, lambda block: np.ones((len(block.probs), 1)), _standardised)
-
-
 @metric(
     "Spiegelhalter's z",
     range=(-math.inf, math.inf),
@@ -154,19 +134,24 @@ def _surprises(view: VectorView) -> Linear | None:
     lens="canonical",
     soft=False,
     sketch=False,
-    sum_form=_surprises,
     cite="spiegelhalter1986",
 )
-def spiegelhalter_z(view: VectorView) -> float:
+def spiegelhalter_z(view: VectorView) -> Linear | float:
     """Standardised difference between the Brier score and its expected value under calibration."""
-    numerator = spread = 0.0
-    if view.raw_probs.ndim == 1 and view.labels is not None:
-        numerator, spread = _sums_of_pairs(view, view.labels)
-    if spread <= 1e-28 * view.total:  # several classes, or rows that may be uniform up to rounding
+
+    def of_vectors() -> float:
         surprise, variance = view.each_row(_surprise_and_variance).T
         weights = view.weights
         numerator = accurate_sum(weights * surprise)
         spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
+        return _standardised((numerator, spread), view.total)
+
+    if view.raw_probs.ndim == 2:
+        return Linear(of_vectors, _surprise_and_variance, lambda block: np.ones((len(block.probs), 1)), _standardised)
+    # Resamples of one score per row are as fast one by one.
+    numerator, spread = (0.0, 0.0) if view.labels is None else _sums_of_pairs(view, view.labels)
+    if spread <= 1e-28 * view.total:  # rows that may be uniform up to rounding
+        return of_vectors()
     return _standardised((numerator, spread), view.total)
 
 

@@ -1,7 +1,7 @@
-"""Metrics as functions of sums over rows: those of whole vectors are stated once, for the value of a metric and for its values on resamples.
+"""Metrics as functions of sums over rows, which their formulas return in place of a number.
 
-A metric declares a function of the view and its options that returns such a statement (``sum_form=``). What depends on the predictions alone
-is separate from the labels, so that resamples share it.
+The value of the metric is the `result` of such a form. What depends on the predictions alone is separate from the labels, so that resamples
+share it and are evaluated together.
 """
 
 from __future__ import annotations
@@ -142,8 +142,12 @@ class Binned:
 class Path(NamedTuple):
     """A function of one score per row and of its mass: the share of the row times score minus outcome."""
 
+    result: Callable[[], float]
+    """Value of the metric."""
     values: Callable[[Floats, Floats], Floats]
     """Values from scores in increasing order and any number of lines of masses."""
+    fill: Callable[[Sequence[View]], None] | None = None
+    """Function that computes together, for several views with counts, what the value then reads from their tables."""
 
 
 def paths_of(score: Floats, mass: Floats) -> Floats:
@@ -156,6 +160,8 @@ def paths_of(score: Floats, mass: Floats) -> Floats:
 class Linear(NamedTuple):
     """A function of sums over rows: of numbers that depend on the label, times factors that do not."""
 
+    result: Callable[[], float]
+    """Value of the metric."""
     numbers: Callable[[Block], Floats]
     """Of shape (B, C)."""
     factors: Callable[[Block], Floats]
@@ -182,3 +188,7 @@ def sums_by_bin(
         for j in range(values.shape[1]):
             sums[:, j] += np.bincount(cell[span], values[:, j], count)
     return weight, sums
+
+
+Form = Binned | Linear | Path
+FORMS = (Binned, Linear, Path)
