@@ -1,4 +1,4 @@
-"""``calibrant evaluate`` and ``calibrant clinical``: measure the predictions in a file, print the table, check the gates."""
+"""``calibrant evaluate`` and ``calibrant clinical``: measure the predictions in a file, print the result, check the gates."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(
         "outcome": outcome,
         "options": further,
     }
-    keywords |= asked.keywords() | (draws.keywords() if level is not None or assess else {})
+    keywords |= asked.keywords() | draws.keywords()
     result = _evaluate(data, asked, keywords, file)
     pooled = _pool(data, asked, level, trend) if pool and isinstance(data, Predictions) else None
     plain = result.to_dict()
@@ -89,7 +89,7 @@ def run(
     content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
 
     def details() -> list[str]:
-        lines = markdown_list(*result.header.lines(), *result._dropped_lines())
+        lines = markdown_list(*result._title().splitlines(), *result._dropped_lines())
         return [*lines, "", *markdown_table(*result.table())]
 
     shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
@@ -182,9 +182,9 @@ def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
 
 def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
     """Print the header and the table, and the pooled estimates of groups."""
-    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
+    print_lines([*result._title().splitlines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
-    print_table(headings, rows, range(2, len(headings) - 2))
+    print_table(headings, rows, numeric_columns(headings))
     for title, headings, rows in result.group_tables() if result.has_many_groups else ():
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))

@@ -29,7 +29,7 @@ class ScoreQuantiles(NamedTuple):
     p99: float
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The three quantiles as text."""
         return ", ".join(f"{name} {_below_one(getattr(self, name))}" for name in ("median", "p90", "p99"))
 

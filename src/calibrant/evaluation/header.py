@@ -22,8 +22,19 @@ from .discrimination import areas_of
 from .result import Header
 
 
-def header_of(p: Predictions, outcome: str | None = None) -> Header:
-    """Return the header of checked predictions; `outcome` names the event of two classes."""
+def header_of(p: Predictions | Sketches, outcome: str | None = None, quantiles: bool = True) -> Header:
+    """Return the header of checked predictions or of sketches, as far as their lenses allow; `outcome` names the event of two classes.
+
+    `quantiles` of the scores require a sort.
+    """
+    return (
+        _header_of_sketches(p, outcome, quantiles)
+        if isinstance(p, Sketches)
+        else _header_of_rows(p, outcome, quantiles)
+    )
+
+
+def _header_of_rows(p: Predictions, outcome: str | None, quantiles: bool) -> Header:
     accuracy = confidence = event = error = events = area = precision = None
     if p.kind != "multilabel":
         view = views_of(p, "top_label")[0]
@@ -35,12 +46,9 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
         event = view.mean(view.score)
-        counted = view.weight if view.weight_kind == "counts" else None
-        events = (
-            None
-            if view.is_soft
-            else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
-        )
+        if not view.is_soft:
+            counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
+            events = round(float(np.dot(view.raw_outcome, counts)))
         area, precision = areas_of(view)
     if p.kind == "confidence":
         shares: tuple[float, ...] = ()
@@ -48,26 +56,23 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
         shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
     else:
         shares = _class_shares(p)
-    weight = float(p.n if p.weight is None else p.weight.sum())
-    top = _top_k_accuracy(p)
-    names = _positive(p.kind, p.classes), outcome_of(p, outcome)
-    spread = None if p.kind == "multilabel" else confidence_of(p)
     return Header(
-        p.n,
-        weight,
-        p.kind,
-        p.k,
-        shares,
-        accuracy,
-        top,
-        confidence,
-        event,
-        error,
-        *names,
-        spread,
-        events,
-        area,
-        precision,
+        n=p.n,
+        weight=float(p.n if p.weight is None else p.weight.sum()),
+        kind=p.kind,
+        classes=p.k,
+        prevalence=shares,
+        accuracy=accuracy,
+        top_k_accuracy=_top_k_accuracy(p),
+        mean_confidence=confidence,
+        event_mean_score=event,
+        standard_error=error,
+        positive=_positive(p.kind, p.classes),
+        outcome=outcome_of(p, outcome),
+        confidence=confidence_of(p) if quantiles and p.kind != "multilabel" else None,
+        events=events,
+        auroc=area,
+        average_precision=precision,
     )
 
 
@@ -149,43 +154,41 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
 
 
-def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
-    """Return the header of sketches, as far as their lenses allow."""
+def _header_of_sketches(sketches: Sketches, outcome: str | None, quantiles: bool) -> Header:
     shares: tuple[float, ...] = ()
     event = error = events = area = precision = None
-    if sketches.kind == "binary":
-        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
-        rate = sketches.sketch(held[0]).positives / sketches.n if held else math.nan
-        shares = (1 - rate, rate)
+    n, kind = sketches.n, sketches.kind
+    if kind == "binary":
+        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if n and lens in sketches.lenses]
+        rate = math.nan
         if held:
-            event = sketches.sketch(held[0]).mean_score
-            events = int(sketches.sketch(held[0]).positives)
-            area, precision = areas_of(sketches.sketch(held[0]).view())
+            sketch = sketches.sketch(held[0])
+            rate, event, events = sketch.positives / n, sketch.mean_score, int(sketch.positives)
+            area, precision = areas_of(sketch.view())
+        shares = (1 - rate, rate)
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
-        shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
+        shares = tuple(sketches.sketch(f"class:{name}").positives / n for name in sketches.classes)
     confidence, accuracy = sketches.confidence_and_accuracy()
-    known = next((lens for lens in ("top_label", "binary") if sketches.n and lens in sketches.lenses), None)
+    known = next((lens for lens in ("top_label", "binary") if n and lens in sketches.lenses), None)
     if known is not None:
         error = _standard_error(sketches.sketch(known).view())
-    n, kind, k = sketches.n, sketches.kind, sketches.k
-    named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
-    names = _positive(kind, sketches.classes), named
     return Header(
-        n,
-        float(n),
-        kind,
-        k,
-        shares,
-        accuracy,
-        {},
-        confidence,
-        event,
-        error,
-        *names,
-        _sketched_confidence(sketches),
-        events,
-        area,
-        precision,
+        n=n,
+        weight=float(n),
+        kind=kind,
+        classes=sketches.k,
+        prevalence=shares,
+        accuracy=accuracy,
+        top_k_accuracy={},
+        mean_confidence=confidence,
+        event_mean_score=event,
+        standard_error=error,
+        positive=_positive(kind, sketches.classes),
+        outcome=(outcome or event_name(sketches.classes)) if kind == "binary" else "",
+        confidence=_sketched_confidence(sketches) if quantiles else None,
+        events=events,
+        auroc=area,
+        average_precision=precision,
     )
 
 

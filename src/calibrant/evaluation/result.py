@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError
-from ..metrics.registry import Metric, catalogue
-from ..util.results import Result, html_lines, html_table, number, percent, text_table
+from ..metrics.registry import catalogue
+from ..util.results import Result, html_lines, html_table, number, percent, several, text_table
 from .confidence import ConfidenceDistribution
 
 # The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
@@ -91,39 +92,41 @@ class Header:
             return f"{means} ({NOT_SIGNIFICANT})"
         return f"{over if gap > 0 else under}: {means}"
 
+    @property
+    def counts(self) -> str:
+        """Number of rows, and of events or classes, with the prevalence of an event."""
+        parts = [several(self.n, "row") + ("" if self.weight == self.n else f" (weight {self.weight:,.6g})")]
+        if self.kind == "binary":
+            parts += [f"positive class {self.positive}"] * bool(self.positive)
+            parts += [] if self.events is None else [several(self.events, "event")]
+            parts += [f"prevalence {self.prevalence[1]:.4g}"]
+        else:
+            parts.append(f"{self.classes} classes" if self.kind == "multiclass" else self.kind)
+        return ", ".join(parts)
+
     def lines(self, sentences: bool = True) -> list[str]:
         """Return the header as lines of text; without `sentences`, the directions are left out and the means they state are numbers."""
-        rows = f"{self.n:,} row{'' if self.n == 1 else 's'}" + (
-            "" if self.weight == self.n else f" (weight {self.weight:,.6g})"
-        )
         if self.event_mean_score is not None:
-            return [*self._event_lines(rows), *([self.event, self.direction] if sentences else [])]
-        first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
-        if self.kind == "binary":
-            first += f", positive class {self.positive}" if self.positive else ""
-            first += f", prevalence {self.prevalence[1]:.4g}"
+            return [self.counts, *self._event_lines(), *([self.event, self.direction] if sentences else [])]
         stated = sentences and bool(self.direction)
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None and not stated else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
         parts += (
             [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None and not stated else []
         )
-        quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.words}"]
-        lines = [first, self.direction if stated else "", ", ".join(parts), *quantiles]
+        quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.text}"]
+        lines = [self.counts, self.direction if stated else "", ", ".join(parts), *quantiles]
         return [line for line in lines if line]
 
-    def _event_lines(self, rows: str) -> list[str]:
+    def _event_lines(self) -> list[str]:
         """What a reader asks first about a predicted event; its accuracy depends on a threshold that nobody has chosen."""
-        first = f"{rows}, positive class {self.positive}" if self.positive else rows
-        if self.events is not None:
-            first += f", {self.events:,} event{'' if self.events == 1 else 's'}"
         ratio = self.observed_expected
         parts = [f"mean predicted probability {number(self.event_mean_score)}"]
         parts += [f"O/E {number(ratio)}"] if ratio is not None else []
         parts += [f"AUROC {self.auroc:.4f}"] if self.auroc is not None else []
-        lines = [f"{first}, prevalence {self.prevalence[1]:.4g}", ", ".join(parts)]
+        lines = [", ".join(parts)]
         if self.confidence is not None and self.confidence.positive is not None:
-            lines.append(f"P({self.outcome or 'positive class'}): {self.confidence.positive.words}")
+            lines.append(f"P({self.outcome or 'positive class'}): {self.confidence.positive.text}")
         return lines
 
 
@@ -243,7 +246,7 @@ class Evaluation(Result):
                     table[key].append(value)
         return table
 
-    @property
+    @cached_property
     def infers_groups(self) -> bool:
         """Whether the groups have intervals or p-values."""
         return any(r.low is not None or r.pvalue is not None for part in self.groups.values() for r in part.results)
@@ -366,9 +369,9 @@ class Evaluation(Result):
             rows = []
             for key, part, r in found[:WORST]:
                 row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
-                row += [_cell(r.low, "low"), _cell(r.high, "high")] * shown["low"]
-                row += [_cell(r.by_chance, "by_chance")] * shown["by_chance"]
-                row += [_cell(r.pvalue, "pvalue"), _cell(r.adjusted, "pvalue")] * shown["pvalue"]
+                row += [_cell(r.low), _cell(r.high)] * shown["low"]
+                row += [_cell(r.by_chance)] * shown["by_chance"]
+                row += [pvalue_cell(r.pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
                 rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
             title = self._title_of_groups(whole.metric, sum(r.adjusted is not None for *_, r in found))
             tables.append((title, headings, rows))
@@ -384,14 +387,10 @@ class Evaluation(Result):
     def _inferred(self, result: MetricResult | None) -> list[str]:
         """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
         cells = []
-        for key, heading in (
-            ("low", "low"),
-            ("high", "high"),
-            ("by_chance", "by chance"),
-            ("pvalue", "p-value"),
-        ):
+        for key, heading in (("low", "low"), ("high", "high"), ("by_chance", "by chance"), ("pvalue", "p-value")):
             if any(getattr(r, key) is not None for r in self.results):
-                cells.append(heading if result is None else _cell(getattr(result, key), key))
+                shown = pvalue_cell if key == "pvalue" else _cell
+                cells.append(heading if result is None else shown(getattr(result, key)))
         return cells
 
     def notes(self) -> list[str]:
@@ -402,7 +401,23 @@ class Evaluation(Result):
         list of str
             One sentence per remark.
         """
-        lines = list(self.remarks)
+        lines = [*self.remarks, *self._limits()]
+        for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
+            listed = ", ".join(s.metric for s in self.left_out if s.reason == reason)
+            lines.append(f"left out, {reason}: {listed}")
+        by_note: dict[str, list[str]] = {}
+        for result in self.results:
+            by_note.setdefault(self._note(result), []).append(result.metric)
+        lines += [f"{', '.join(metrics)}: {note}" for note, metrics in by_note.items() if note]
+        return lines + self._group_notes() + self._reasons()
+
+    def _note(self, result: MetricResult) -> str:
+        """The note on a result that the table does not state."""
+        return result.note
+
+    def _limits(self) -> list[str]:
+        """Which groups and metrics the tables leave out."""
+        lines = []
         if self.has_many_groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         if self.infers_groups and len(self.results) > DETAILED:
@@ -410,13 +425,7 @@ class Evaluation(Result):
         if self.infers_groups and len(self.groups) > WORST:
             ranked = all(part.results[0].adjusted is not None for part in self.groups.values())
             lines.append(f"{'the worst ' if ranked else ''}{WORST} of {len(self.groups):,} groups are shown")
-        for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
-            listed = ", ".join(s.metric for s in self.left_out if s.reason == reason)
-            lines.append(f"left out, {reason}: {listed}")
-        for note in dict.fromkeys(result.note for result in self.results if result.note):
-            listed = ", ".join(result.metric for result in self.results if result.note == note)
-            lines.append(f"{listed}: {note}")
-        return lines + self._group_notes() + self._reasons()
+        return lines
 
     def _group_notes(self) -> list[str]:
         """Reasons why groups lack intervals or p-values, and groups that are too small for intervals."""
@@ -452,7 +461,7 @@ class Evaluation(Result):
 
     def __repr__(self) -> str:
         headings, rows = self.table()
-        lines = text_table(headings, rows, range(2, len(headings) - 2))
+        lines = text_table(headings, rows, numeric_columns(headings))
         for title, headings, rows in self.group_tables() if self.has_many_groups else ():
             lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
         return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
@@ -473,8 +482,12 @@ class Evaluation(Result):
 
 
 def numeric_columns(headings: list[str]) -> range:
-    """The columns of a table of groups that are right-aligned."""
-    return range(1, len(headings) - (not headings[-1]))
+    """The columns of a table that are right-aligned: those between the names and the lens or direction."""
+    return (
+        range(2, len(headings) - 2)
+        if headings[:2] == ["metric", "name"]
+        else range(1, len(headings) - (not headings[-1]))
+    )
 
 
 def _few(names: list[str]) -> str:
@@ -487,12 +500,15 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:COLUMNS]) + more
 
 
-def _cell(value: float | None, key: str) -> str:
+def pvalue_cell(value: float | None) -> str:
+    """Format a p-value of a table; empty where there is none."""
     if value is None:
         return ""
-    if key == "pvalue":
-        return f"{value:.3g}" if value >= 0.001 else "< 0.001"
-    return shown_number(value)
+    return f"{value:.3g}" if value >= 0.001 else "< 0.001"
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else shown_number(value)
 
 
 def shown_number(value: float | None, digits: int = 4) -> str:
@@ -502,36 +518,3 @@ def shown_number(value: float | None, digits: int = 4) -> str:
     ('0', '0.2500')
     """
     return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
-
-
-def shown_direction(metric: Metric, result: MetricResult, evidence: bool | None) -> str:
-    """Return the direction in which a value deviates, where it is statistically significant.
-
-    A p-value decides where there is one; a one-sided p-value gives no evidence about the other side. Otherwise `evidence` decides,
-    whether a two-sided test rejects, and then whether the interval excludes the ideal value.
-    """
-    value, ideal = result.value, metric.ideal
-    if value is None or ideal is None:
-        return ""
-    sides = {"two-sided": True, "greater": value > ideal, "less": value < ideal}
-    if result.pvalue is not None and sides[metric.alternative]:
-        known = result.pvalue <= ALPHA
-    elif evidence is not None:
-        known = evidence
-    else:
-        known = result.low is not None and result.high is not None and not result.low <= ideal <= result.high
-    return metric.direction(value, result.lens) if known else ""
-
-
-def side_note(metric: Metric, lens: str, alternative: str) -> str:
-    """Describe the alternative of a one-sided test of a signed metric; empty for a two-sided test."""
-    if not metric.info.signed or metric.ideal is None or alternative == "two-sided":
-        return ""
-    over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
-    if not over:
-        return ""
-    tested = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
-    if tested is None and over.startswith("too"):
-        tested = f"forecasts that are {over}"
-    tested = tested or f"scores that are too {'high' if over.startswith('over') else 'low'}"
-    return f"one-sided test: the alternative is {tested}"

@@ -164,7 +164,7 @@ def assess(
     0.5176
     >>> y, p = [0, 1] * 200, [0.3, 0.7] * 200
     >>> print(cal.assess(y, p, metric="brier", rng=0).verdict)
-    brier = 0.09000 is statistically significant at 5% (p = 0.002).
+    Brier score (brier) 0.09000: statistically significant at 5% (p = 0.002).
     """
     chosen = catalogue[metric]
     check_options(assess, options, chosen)
@@ -542,14 +542,23 @@ def points_somewhere(
 ) -> bool | None:
     """Whether a two-sided closed-form test rejects at level `alpha`; None where no such test is accurate for these rows."""
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
-    keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
-    test = OWN_TESTS.get(other.id, {}).get(DEFAULT_TESTS.get(other.id, ""))
-    if test is None or "two-sided" not in test.sides:
+    tested = closed_form_test(other, source, options, alpha, "two-sided")
+    return None if tested is None else tested.pvalue <= alpha
+
+
+def closed_form_test(
+    metric: Metric, source: Source, options: dict[str, Any], alpha: float = 0.05, alternative: str | None = None
+) -> TestOutcome | None:
+    """The outcome of the metric's own test; None where it has none, or none that is accurate for these rows."""
+    test = OWN_TESTS.get(metric.id, {}).get(DEFAULT_TESTS.get(metric.id, ""))
+    if test is None or (alternative or metric.alternative) not in test.sides:
         return None
+    keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in metric.options}
     try:
-        asked = _asked(other, source, keywords, alpha, "two-sided", 1, 0)
+        asked = _asked(metric, source, keywords, alpha, alternative, 1, 0)
         if not has_one_event(asked.views) or test.off(asked):
             return None
-        return test(asked).pvalue <= alpha
+        outcome: TestOutcome = test(asked)
+        return outcome
     except CalibrantError:
         return None

@@ -13,8 +13,9 @@ from ..errors import (
     CalibrantError,
     LensError,
 )
+from ..evaluation.evidence import Inference
 from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.measure import choose_metrics
 from ..evaluation.result import Evaluation, Header
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
