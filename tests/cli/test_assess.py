@@ -253,7 +253,7 @@ def test_evaluate_adds_intervals_and_chances(binary: Path, run: Run) -> None:
     assert code == 0
     assert all(word in out for word in ("low", "high", "p-value"))
     code, _, err = run("evaluate", binary, "--level", "95")
-    assert (code, "interval" in err) == (2, True)
+    assert (code, "level" in err) == (2, True)
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

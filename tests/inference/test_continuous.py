@@ -236,7 +236,7 @@ def test_pooled_results_and_groups() -> None:
     own = cal.inference.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
     assert (result.statistic, result.critical_value) == (own.statistic, own.critical_value)
     assert (result.alpha, result.n, len(result)) == (0.05, 240, 8)
-    assert result.verdict.startswith("Smallest p-value in group t3: ecd = ")
+    assert result.verdict.startswith("Smallest p-value in group t3: Entropic calibration difference (ecd) ")
     assert result.verdict.endswith("Significant after adjustment: 1 of 8 groups.")
     pooled = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
     whole = cal.inference.assess_gaussian(error, 0 * error, 1.0)
@@ -306,7 +306,7 @@ def test_verdict_names_the_group_of_the_statistic() -> None:
     result = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=[0, 0, 1, 1, 2, 2], alternative="greater")
     assert result.adjusted[0] == result.adjusted[1]
     assert result.statistic == result[1].statistic
-    assert result.verdict.startswith("Smallest p-value in group 1: nees = 0.25")
+    assert result.verdict.startswith("Smallest p-value in group 1: nees 0.25")
 
 
 def test_exports() -> None:

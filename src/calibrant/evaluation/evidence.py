@@ -163,9 +163,14 @@ def with_closed_form_test(
     result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]
 ) -> MetricResult:
     """Return the result with the p-value of the metric's own test; without one where that is not accurate for these rows."""
+    from ..inference.metric_tests import TestInput
     from ..inference.significance import closed_form_test
 
-    tested = closed_form_test(m, _source(result, p), _options_of_view(options, p))
+    assert result.value is not None
+    views = m.views(_source(result, p), **_options_of_view(options, p))
+    tested = None
+    if not any(view.is_soft for view in views):
+        tested = closed_form_test(TestInput(m, m.options | options, views, result.value, ALPHA, m.alternative, 0, 0))
     if tested is None:
         return replace(result, note="no p-value: too few rows for the closed form")
     return replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)

@@ -304,7 +304,7 @@ class Sketch(Summary):
         if count < 1 or EQUAL % count:
             raise ArgumentError("count", f"must divide {EQUAL}; got {count}", "for example 300 or 1920")
         ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
-        return self._kept.gathered(np.searchsorted(ends, self._cells + 1), count)
+        return self._kept.between(np.append(0, np.searchsorted(self._cells + 1, ends, side="right")))
 
     def view(self, lens: Any = "auto") -> View:
         """Return the view of the sketch, with counts as weights.
