@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from ..evaluation.measure import LEVELS_KEYWORD, calibrated, choose_metrics, evaluate
+from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
@@ -90,7 +90,9 @@ def run(
 
     def details() -> list[str]:
         lines = markdown_list(*result._title().splitlines(), *result._dropped_lines())
-        return [*lines, "", *markdown_table(*result.table())]
+        for headings, rows in [result.table(), *((headings, rows) for _, headings, rows in result.group_tables())]:
+            lines += ["", *markdown_table(headings, rows)]
+        return lines
 
     shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown, details)
@@ -165,19 +167,18 @@ def run_clinical(
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
     """The reasons for missing values in the terms of the command; `streamed` is a file that was not read as rows."""
 
-    def describe(found: MetricResult) -> MetricResult:
-        if found.error is None:
-            return found
-        if streamed is not None and found.error.argument == "y_true":
+    def describe(own: MetricResult) -> MetricResult:
+        if own.error is None:
+            return own
+        if streamed is not None and own.error.argument == "y_true":
             remedy = "evaluate the files that it summarizes" if is_sketch(streamed) else "use --no-stream"
-            return replace(found, reason=f"{found.error.problem}; {remedy}")
-        return replace(found, reason=in_options(found.error))
+            return replace(own, reason=f"{own.error.problem}; {remedy}")
+        return replace(own, reason=in_options(own.error))
 
     results = tuple(map(describe, result.results))
     groups = {name: _describe_reasons(part, streamed) for name, part in result.groups.items()}
-    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
-    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
-    return found
+    described: Evaluation = result._replaced(results=results, groups=groups)
+    return described
 
 
 def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
@@ -185,7 +186,7 @@ def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
     print_lines([*result._title().splitlines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, numeric_columns(headings))
-    for title, headings, rows in result.group_tables() if result.has_many_groups else ():
+    for title, headings, rows in result.group_tables():
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())

@@ -45,10 +45,12 @@ class Inference(NamedTuple):
     named: frozenset[str] = frozenset()
     """Metrics that were named; others are not resampled if they are slow."""
     summary: bool = False
-    untested: str = ""
-    """Why these rows cannot be tested."""
+    where: Any = None
+    """The selection of rows; those selected by their labels cannot be tested."""
     simulations: int = 0
     """Number of simulated data sets of a p-value, where it exceeds the number of resamples."""
+    resamples: bool = True
+    """False for groups of a summary, which have the p-value of its test in closed form only."""
 
     @classmethod
     def read(
@@ -76,21 +78,27 @@ class Inference(NamedTuple):
 
         return cls(level, int(n_resamples), seed_of(rng), has_intervals, assess, named, summary)
 
+    def of_rows(self, where: Any) -> Inference:
+        """Return the settings for selected rows; raise if a test of rows selected by their labels was requested."""
+        if self.assess:
+            from ..inference.significance import refuse_rows_by_label
+
+            refuse_rows_by_label(where)
+        return self._replace(where=where)
+
     def for_groups(self, groups: int) -> Inference:
         """Return the settings for a group of several.
 
         A simulated p-value cannot fall below 1 / (1 + simulations), and Holm multiplies the smallest by the number of groups. P-values of at
         most 0.05 are simulated again, with so many simulations that the adjusted one can fall to a quarter of that.
         """
-        return self._replace(simulations=math.ceil(4 * groups / ALPHA))
-
-    @property
-    def only_summary(self) -> bool:
-        """Whether nothing was requested beyond the summary: groups are then not resampled."""
-        return self.summary and not (self.intervals or self.assess)
+        resamples = self.intervals or self.assess
+        return self._replace(simulations=math.ceil(4 * groups / ALPHA), resamples=resamples)
 
     def asked(self, metric: Metric) -> list[str]:
         """What is added to the value of a metric: an interval, a p-value, or both."""
+        if not self.resamples:
+            return ["p-value"] if metric.id == TEST else []
         wanted = list(SUMMARY[metric.id]) if self.summary and metric.id in SUMMARY else ["interval"] * self.intervals
         return [*wanted, "p-value"] if self.assess and "p-value" not in wanted else wanted
 
@@ -111,31 +119,43 @@ class Inference(NamedTuple):
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
         if not has_formula and m.id not in self.named and is_slow_to_resample(m, rows, p.k):
             return {}, f"no {what}: {SLOW}"
-        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source: Any = p
         if isinstance(p, Sketches):
             source = p.sketch(result.lens)
-            draws.pop("lens", None)
+            options = {name: value for name, value in options.items() if name != "lens"}
         elif result.value is not None:
             remember(m, p, options, result.value)
+        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         try:
             if what == "p-value":
-                return self._test(source, m, result.lens, draws)
+                return (
+                    self._test(source, result.lens, draws) if self.resamples else self._test_group(source, m, options)
+                )
             estimate = interval(source, level=self.level, **draws)
         except CalibrantError as error:
             return {}, f"no {what}: {error.problem}"
         return {"low": estimate.low, "high": estimate.high}, estimate.note
 
-    def _test(self, source: Any, m: Metric, lens: str, draws: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        from ..inference.significance import assess
+    def _test(self, source: Any, lens: str, draws: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        from ..inference.significance import assess, refuse_rows_by_label
 
-        if self.untested:
-            return {}, f"no p-value: {self.untested}"
+        refuse_rows_by_label(self.where)
         tested = assess(source, **draws)
         # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
         if 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
             tested = assess(source, **{**draws, "n_resamples": self.simulations})
-        return {"pvalue": tested.pvalue, "by_chance": tested.by_chance}, side_note(m, lens, tested.alternative)
+        note = side_note(draws["metric"], lens, tested.alternative)
+        return {"pvalue": tested.pvalue, "by_chance": tested.by_chance}, note
+
+    def _test_group(self, source: Any, m: Metric, options: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """Test by the metric's own test, where that is accurate for these rows."""
+        from ..inference.significance import closed_form_test, refuse_rows_by_label
+
+        refuse_rows_by_label(self.where)
+        tested = closed_form_test(m, source, options, ALPHA)
+        if tested is None:
+            return {}, "no p-value: too few rows for the closed form"
+        return {"pvalue": tested.pvalue, "by_chance": tested.by_chance}, ""
 
 
 def with_additions(result: MetricResult, additions: Iterable[tuple[dict[str, Any], str]]) -> MetricResult:
@@ -159,23 +179,6 @@ def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
     return list(alike.values())
 
 
-def with_closed_form_test(
-    result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]
-) -> MetricResult:
-    """Return the result with the p-value of the metric's own test; without one where that is not accurate for these rows."""
-    from ..inference.metric_tests import TestInput
-    from ..inference.significance import closed_form_test
-
-    assert result.value is not None
-    views = m.views(_source(result, p), **_options_of_view(options, p))
-    tested = None
-    if not any(view.is_soft for view in views):
-        tested = closed_form_test(TestInput(m, m.options | options, views, result.value, ALPHA, m.alternative, 0, 0))
-    if tested is None:
-        return replace(result, note="no p-value: too few rows for the closed form")
-    return replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
-
-
 def adjust_for_groups(rows: list[list[MetricResult]], place: int) -> None:
     """Add the p-values of a metric adjusted for the groups; a direction is stated where the adjusted one is significant."""
     from ..inference.multiplicity import adjust
@@ -192,22 +195,16 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
     if not m.info.signed or result.value is None or not m.direction(result.value, result.lens):
         return replace(result, direction="") if result.direction else result
     evidence = None
-    if result.pvalue is None or m.alternative != "two-sided":
+    is_known = not isinstance(p, Sketches) or (result.lens in p.lenses and m.takes == "View")
+    if is_known and (result.pvalue is None or m.alternative != "two-sided"):
         from ..inference.significance import points_somewhere
 
-        if not isinstance(p, Sketches) or (result.lens in p.lenses and m.takes == "View"):
-            evidence = points_somewhere(m, _source(result, p), _options_of_view(options, p), ALPHA)
+        if isinstance(p, Sketches):
+            others = {name: value for name, value in options.items() if name != "lens"}
+            evidence = points_somewhere(m, p.sketch(result.lens).view(), others, ALPHA)
+        else:
+            evidence = points_somewhere(m, p, options, ALPHA)
     return replace(result, direction=shown_direction(m, result, evidence))
-
-
-def _source(result: MetricResult, p: Predictions | Sketches) -> Any:
-    """What a test reads: the rows, or the view of a sketch."""
-    return p.sketch(result.lens).view() if isinstance(p, Sketches) else p
-
-
-def _options_of_view(options: dict[str, Any], p: Predictions | Sketches) -> dict[str, Any]:
-    """The options of a metric; a view of a sketch has its lens."""
-    return {name: value for name, value in options.items() if name != "lens"} if isinstance(p, Sketches) else options
 
 
 def shown_direction(metric: Metric, result: MetricResult, evidence: bool | None) -> str:

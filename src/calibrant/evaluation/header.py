@@ -27,53 +27,35 @@ def header_of(p: Predictions | Sketches, outcome: str | None = None, quantiles: 
 
     `quantiles` of the scores require a sort.
     """
-    return (
-        _header_of_sketches(p, outcome, quantiles)
-        if isinstance(p, Sketches)
-        else _header_of_rows(p, outcome, quantiles)
-    )
+    described = _describe_sketches(p, quantiles) if isinstance(p, Sketches) else _describe_rows(p, quantiles)
+    name = outcome_of(p, outcome)
+    positive = _positive(p.kind, p.classes)
+    return Header(n=p.n, kind=p.kind, classes=p.k, positive=positive, outcome=name, **described)
 
 
-def _header_of_rows(p: Predictions, outcome: str | None, quantiles: bool) -> Header:
-    accuracy = confidence = event = error = events = area = precision = None
-    if p.kind != "multilabel":
-        view = views_of(p, "top_label")[0]
-        assert isinstance(view, View)
-        confidence = view.mean(view.score)
-        accuracy = None if view.is_soft else view.mean(view.raw_outcome)
-        error = None if view.is_soft else _standard_error(view)
+def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
+    """Return the fields of the header that rows determine."""
+    described: dict[str, Any] = {"weight": float(p.n if p.weight is None else p.weight.sum())}
+    described["top_k_accuracy"] = _top_k_accuracy(p)
+    if p.kind == "multilabel":
+        shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
+        return described | {"prevalence": shares}
+    described["prevalence"] = () if p.kind == "confidence" else _class_shares(p)
+    described["confidence"] = confidence_of(p) if quantiles else None
+    view = views_of(p, "top_label")[0]
+    assert isinstance(view, View)
+    described["mean_confidence"] = view.mean(view.score)
+    if not view.is_soft:
+        described |= {"accuracy": view.mean(view.raw_outcome), "standard_error": _standard_error(view)}
     if p.kind == "binary":
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
-        event = view.mean(view.score)
+        described["event_mean_score"] = view.mean(view.score)
         if not view.is_soft:
             counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
-            events = round(float(np.dot(view.raw_outcome, counts)))
-        area, precision = areas_of(view)
-    if p.kind == "confidence":
-        shares: tuple[float, ...] = ()
-    elif p.kind == "multilabel":
-        shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
-    else:
-        shares = _class_shares(p)
-    return Header(
-        n=p.n,
-        weight=float(p.n if p.weight is None else p.weight.sum()),
-        kind=p.kind,
-        classes=p.k,
-        prevalence=shares,
-        accuracy=accuracy,
-        top_k_accuracy=_top_k_accuracy(p),
-        mean_confidence=confidence,
-        event_mean_score=event,
-        standard_error=error,
-        positive=_positive(p.kind, p.classes),
-        outcome=outcome_of(p, outcome),
-        confidence=confidence_of(p) if quantiles and p.kind != "multilabel" else None,
-        events=events,
-        auroc=area,
-        average_precision=precision,
-    )
+            described["events"] = round(float(np.dot(view.raw_outcome, counts)))
+        described["auroc"], described["average_precision"] = areas_of(view)
+    return described
 
 
 def check_outcome(outcome: Any) -> str | None:
@@ -83,7 +65,7 @@ def check_outcome(outcome: Any) -> str | None:
     return outcome
 
 
-def outcome_of(p: Predictions, outcome: str | None = None) -> str:
+def outcome_of(p: Predictions | Sketches, outcome: str | None = None) -> str:
     """Return the name of the event that the positive class of two represents; empty where nothing names it.
 
     A given `outcome` comes first, then the name of the positive class. Where the classes are 0 and 1, or yes and no, the name of the
@@ -96,7 +78,7 @@ def outcome_of(p: Predictions, outcome: str | None = None) -> str:
         return ""
     if outcome is not None:
         return outcome
-    return event_name(p.classes, p.label_name)
+    return event_name(p.classes, "" if isinstance(p, Sketches) else p.label_name)
 
 
 def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
@@ -154,48 +136,31 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
 
 
-def _header_of_sketches(sketches: Sketches, outcome: str | None, quantiles: bool) -> Header:
-    shares: tuple[float, ...] = ()
-    event = error = events = area = precision = None
-    n, kind = sketches.n, sketches.kind
-    if kind == "binary":
-        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if n and lens in sketches.lenses]
+def _describe_sketches(sketches: Sketches, quantiles: bool) -> dict[str, Any]:
+    """Return the fields of the header that sketches determine."""
+    n, lenses = sketches.n, sketches.lenses
+    described: dict[str, Any] = {"weight": float(n)}
+    described["mean_confidence"], described["accuracy"] = sketches.confidence_and_accuracy()
+    if sketches.kind == "binary":
+        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if n and lens in lenses]
         rate = math.nan
         if held:
             sketch = sketches.sketch(held[0])
-            rate, event, events = sketch.positives / n, sketch.mean_score, int(sketch.positives)
-            area, precision = areas_of(sketch.view())
-        shares = (1 - rate, rate)
-    elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
-        shares = tuple(sketches.sketch(f"class:{name}").positives / n for name in sketches.classes)
-    confidence, accuracy = sketches.confidence_and_accuracy()
-    known = next((lens for lens in ("top_label", "binary") if n and lens in sketches.lenses), None)
+            rate = sketch.positives / n
+            described |= {"event_mean_score": sketch.mean_score, "events": int(sketch.positives)}
+            described["auroc"], described["average_precision"] = areas_of(sketch.view())
+        described["prevalence"] = (1 - rate, rate)
+    elif all(f"class:{name}" in lenses for name in sketches.classes):
+        described["prevalence"] = tuple(sketches.sketch(f"class:{name}").positives / n for name in sketches.classes)
+    known = next((lens for lens in ("top_label", "binary") if n and lens in lenses), None)
     if known is not None:
-        error = _standard_error(sketches.sketch(known).view())
-    return Header(
-        n=n,
-        weight=float(n),
-        kind=kind,
-        classes=sketches.k,
-        prevalence=shares,
-        accuracy=accuracy,
-        top_k_accuracy={},
-        mean_confidence=confidence,
-        event_mean_score=event,
-        standard_error=error,
-        positive=_positive(kind, sketches.classes),
-        outcome=(outcome or event_name(sketches.classes)) if kind == "binary" else "",
-        confidence=_sketched_confidence(sketches) if quantiles else None,
-        events=events,
-        auroc=area,
-        average_precision=precision,
-    )
+        described["standard_error"] = _standard_error(sketches.sketch(known).view())
+        described["confidence"] = _sketched_confidence(sketches) if quantiles else None
+    return described
 
 
-def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution | None:
-    """Return the quantiles of sketches, which are exact up to one cell; None where there is no sketch of the confidence."""
-    if not sketches.n or not {"top_label", "binary"} & set(sketches.lenses):
-        return None
+def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution:
+    """Return the quantiles of sketches, which are exact up to one cell."""
     top = positive = None
     if "binary" in sketches.lenses:
         view = sketches.sketch("binary").view()

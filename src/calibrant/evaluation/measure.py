@@ -41,13 +41,11 @@ from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
 from .evidence import (
     SUMMARY,
-    TEST,
     Inference,
     adjust_for_groups,
     resampled_alike,
     shown_direction,
     with_additions,
-    with_closed_form_test,
     with_direction,
 )
 from .header import check_outcome, header_of
@@ -201,8 +199,7 @@ def evaluate(
     infer = Inference.read(level, assess, n_resamples, rng, named, summary)
     options_of_all = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
     source: Predictions | Sketches
-    left_out: tuple[Skipped, ...] = ()
-    remarks: tuple[str, ...] = ()
+    left_out, remarks = [], []
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, sample_weight, pos_label, where)
         if calibrator is not None:
@@ -210,15 +207,14 @@ def evaluate(
         source = y_true
     else:
         source = as_predictions(y_true, y_prob, sample_weight, pos_label)
-        infer = None if infer is None else _test_selected(infer, where)
+        infer = None if infer is None else infer.of_rows(where)
         source = parse_selection(where, source if calibrator is None else calibrated(source, calibrator))
         if lens is not None:
             # A lens that does not fit the data is an error; one that a metric does not support is a reason.
             views_of(source, lens, flattened=True)
-        late = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
-        chosen = [m for m in chosen if m not in late]
-        left_out = tuple(Skipped(m.id, PAIRS) for m in late)
-        remarks = tuple(grouping.note for grouping in source.groupings if by_group and grouping.note)
+        left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
+        chosen = [m for m in chosen if m not in left_out]
+        remarks = [grouping.note for grouping in source.groupings if by_group and grouping.note]
         if bins is None and binning is None and any("bins" in m.options for m in chosen):
             remarks += _few_levels(source)
     if summary and source.kind != "binary" and lens is None and "cox_slope" not in named:
@@ -227,21 +223,9 @@ def evaluate(
     describe = partial(header_of, outcome=outcome, quantiles=not summary)
     results = plan.results(source)
     groups = _evaluate_groups(source, plan, describe, results) if by_group else {}
-    content = describe(source), tuple(results), groups, left_out, remarks
+    skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
+    content = describe(source), tuple(results), groups, skipped, tuple(remarks)
     return EvaluationSummary(*content, level=infer.level) if summary and infer is not None else Evaluation(*content)
-
-
-def _test_selected(infer: Inference, where: Any) -> Inference:
-    """Return the settings for selected rows; those selected by their labels cannot be tested, which raises if a test was requested."""
-    from ..inference.significance import refuse_rows_by_label
-
-    try:
-        refuse_rows_by_label(where)
-    except ArgumentError as error:
-        if infer.assess:
-            raise
-        return infer._replace(untested=error.problem)
-    return infer
 
 
 def _read_options(
@@ -257,27 +241,20 @@ def _read_options(
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
     own = {**own, "bins": as_default(bins), "binning": binning}
     own |= _further(options, chosen, own)
-    for name in CELL_OPTIONS:
-        if own[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
-            raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
     return own
 
 
-# How bins for few levels are asked for, which the command line writes as an option.
-LEVELS_KEYWORD = 'bins="levels"'
-
-
-def _few_levels(p: Predictions) -> tuple[str, ...]:
+def _few_levels(p: Predictions) -> list[str]:
     """A remark if the scores have few distinct values, some of which share a bin of equal width."""
     if p.kind not in ("binary", "confidence"):
-        return ()
+        return []
     score = p.probs if p.probs.ndim == 1 else p.probs[:, -1]
     levels = few_levels(score, float(p.weight.sum()) if p.weight is not None and p.weight_kind == "counts" else None)
     if levels is None or len(levels) < 3 or len(np.unique(np.ceil(levels * 15))) == len(levels):
-        return ()
-    return (
-        f"the scores have {len(levels)} distinct values, some of which share a bin; {LEVELS_KEYWORD} has one bin for each",
-    )
+        return []
+    return [
+        f"the scores have {len(levels)} distinct values, some of which share a bin; the bins 'levels' have one for each"
+    ]
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -441,8 +418,8 @@ class Plan:
 
         The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
         """
-        infer = self.infer
-        resamples = infer is not None and not infer.only_summary
+        infer = None if self.infer is None else self.infer.for_groups(len(parts))
+        is_resampled = infer is not None and infer.resamples
 
         def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
             measured = []
@@ -450,44 +427,38 @@ class Plan:
                 self._fill_views(some)
             for part in track(some, "groups"):
                 results = self._values(part, self.metrics, known)
-                measured.append((describe(part), results if resamples else self._without_resamples(results, part)))
+                if infer is None:
+                    results = self._with_directions(results, part)
+                elif not infer.resamples:
+                    results = [self._inferred(infer, place, result, part) for place, result in enumerate(results)]
+                measured.append((describe(part), results))
                 if isinstance(part, Sketches):
                     part.clear_cache()
             return measured
 
         # Resamples use what the views of rows have cached, which another process would keep for itself.
-        step = max(1, len(parts)) if resamples else GROUPS_AT_ONCE
+        step = max(1, len(parts)) if is_resampled else GROUPS_AT_ONCE
         tasks = [partial(measure, parts[start : start + step]) for start in range(0, len(parts), step)]
         done = [pair for task in run_all(tasks, sum(part.n for part in parts)) for pair in task]
         rows = [results for _, results in done]
-        if infer is not None and resamples:
-            rows = self._resample_groups(infer, parts, rows)
-        if infer is not None:
-            for place in range(len(self.metrics)):
-                adjust_for_groups(rows, place)
+        if infer is not None and is_resampled:
+            for place, m in enumerate(track(self.metrics, "metrics") if parts else ()):
+                is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
+                own = self.infer if is_slow and self.infer is not None else infer
+                for results, part in zip(rows, track(parts, "groups"), strict=True):
+                    results[place] = self._inferred(own, place, results[place], part)
+            rows = [self._with_directions(results, part) for results, part in zip(rows, parts, strict=True)]
+        for place in range(len(self.metrics) if infer is not None else 0):
+            adjust_for_groups(rows, place)
         return [(header, tuple(results)) for (header, _), results in zip(done, rows, strict=True)]
 
-    def _without_resamples(self, results: list[MetricResult], part: Predictions | Sketches) -> list[MetricResult]:
-        """Return the results of a group with directions or, in a summary, with the p-value of the test."""
-        if self.infer is None:
-            return self._with_directions(results, part)
-        return [
-            with_closed_form_test(result, m, part, own) if m.id == TEST and result.value is not None else result
-            for result, m, own in zip(results, self.metrics, self.options, strict=True)
-        ]
-
-    def _resample_groups(
-        self, infer: Inference, parts: Sequence[Predictions | Sketches], rows: list[list[MetricResult]]
-    ) -> list[list[MetricResult]]:
-        """Return the results of the groups with intervals, p-values and directions, one metric after the other."""
-        for place, m in enumerate(track(self.metrics, "metrics") if parts else ()):
-            is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
-            own = infer if is_slow else infer.for_groups(len(parts))
-            for results, part in zip(rows, track(parts, "groups"), strict=True):
-                if results[place].value is not None:
-                    additions = [own.infer(what, results[place], m, part, self.options[place]) for what in own.asked(m)]
-                    results[place] = with_additions(results[place], additions)
-        return [self._with_directions(results, part) for results, part in zip(rows, parts, strict=True)]
+    def _inferred(
+        self, infer: Inference, place: int, result: MetricResult, part: Predictions | Sketches
+    ) -> MetricResult:
+        """Return the result of a group with its interval and p-value, as asked for."""
+        m, own = self.metrics[place], self.options[place]
+        asked = [] if result.value is None else infer.asked(m)
+        return with_additions(result, [infer.infer(what, result, m, part, own) for what in asked]) if asked else result
 
     def _fill_views(self, parts: Sequence[Sketches]) -> None:
         """Compute the views of groups, and what metrics read of them, in one pass over all groups; each group keeps its own."""
@@ -577,8 +548,3 @@ CELL_OPTIONS = ("gamma", "distance")
 def takes_cell_option(m: Metric, name: str) -> bool:
     """Whether an option of this name is one of the cells of vectors; other metrics have options of the same names."""
     return name in m.options and ("min_size" in m.options if name == "distance" else m.options.get("binning") == "auto")
-
-
-def cell_metrics(name: str) -> str:
-    """The metrics with an option of the cells of vectors, as text."""
-    return ", ".join(m.id for m in catalogue.values() if takes_cell_option(m, name))

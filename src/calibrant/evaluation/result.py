@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from ..metrics.registry import catalogue
 from ..util.results import Result, html_lines, html_table, number, percent, several, text_table
 from .confidence import ConfidenceDistribution
 
-# The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
+# The largest number of metrics in the row of a group, and of groups that a note lists.
 COLUMNS = 8
 # Of groups with intervals or p-values, the number of metrics that have a table each, and the number of groups in it.
 DETAILED = 3
@@ -21,13 +22,13 @@ WORST = 10
 LACKING = ("no interval", "no p-value", "resampling ")
 # Intervals of groups with fewer rows are said to be unreliable.
 SMALL = 10
-# The largest width of the columns of groups.
-WIDTH = 90
 # Values below this are rounding errors of 0.
 NOTHING = 1e-12
 # Significance level at which a direction is reported.
 ALPHA = 0.05
 NOT_SIGNIFICANT = "difference not significant"
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, headings and rows of text."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,11 @@ class Header:
     weight: float
     kind: str
     classes: int
-    prevalence: tuple[float, ...]
+    prevalence: tuple[float, ...] = ()
     """Share of each class (of each label, for multilabel predictions; empty where only confidences are known)."""
-    accuracy: float | None
-    top_k_accuracy: dict[int, float]
-    mean_confidence: float | None
+    accuracy: float | None = None
+    top_k_accuracy: dict[int, float] = field(default_factory=dict)
+    mean_confidence: float | None = None
     event_mean_score: float | None = None
     """Mean predicted probability of the positive class, for two classes; its observed rate is ``prevalence[1]``."""
     standard_error: float | None = None
@@ -227,24 +228,20 @@ class Evaluation(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
-        found: list[tuple[str, str, int, MetricResult]] = []
-        found += [("", self.name_of_all, self.header.n, result) for result in self.results]
+        places = range(len(self.results))
         if self.infers_groups:
-            places = [(key, place) for place in range(len(self.results)) for key in self.worst_first(place)]
+            pairs = [(key, place) for place in places for key in self.worst_first(place)]
         else:
-            places = [(key, place) for key in self.groups for place in range(len(self.results))]
-        for key, place in places:
+            pairs = [(key, place) for key in self.groups for place in places]
+        rows = [
+            {"grouping": "", "group": self.name_of_all, "n": self.header.n, **vars(result)} for result in self.results
+        ]
+        for key, place in pairs:
             part = self.groups[key]
-            found.append(
-                (part.grouping, str(key if part.group is None else part.group), part.header.n, part.results[place])
-            )
-        columns = [column.name for column in fields(MetricResult) if column.repr]
-        table: dict[str, list[Any]] = {key: [] for key in ("grouping", "group", "n", *columns)}
-        for grouping, name, n, result in found:
-            for key, value in {**vars(result), "grouping": grouping, "group": name, "n": n}.items():
-                if key in table:
-                    table[key].append(value)
-        return table
+            name = str(key if part.group is None else part.group)
+            rows.append({"grouping": part.grouping, "group": name, "n": part.header.n, **vars(part.results[place])})
+        columns = ("grouping", "group", "n", *(column.name for column in fields(MetricResult) if column.repr))
+        return {column: [row[column] for row in rows] for column in columns}
 
     @cached_property
     def infers_groups(self) -> bool:
@@ -289,100 +286,71 @@ class Evaluation(Result):
         return name
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the results as a table of text.
+        """Return the results of all rows as a table of text.
 
         Returns
         -------
         headings : list of str
-            Column headings; up to eight groups have a column each.
+            Column headings.
         rows : list of list of str
-            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, groups, lens, direction.
+            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, lens, direction.
         """
-        beside = {} if self.has_many_groups else self.groups
         rows = []
-        for position, result in enumerate(self.results):
-            cells = [shown_number(part.results[position].value) for part in beside.values()]
-            own = [shown_number(result.value), *self._inferred(result)]
+        for result in self.results:
             reason = result.reason.removeprefix(f"{result.metric}: is ")  # the metric is named at the start of the row
-            rows.append([result.metric, result.name, *own, *cells, result.lens, reason or result.direction])
-        value = self.name_of_all if self.groups else "value"
-        return ["metric", "name", value, *self._inferred(None), *map(str, beside), "lens", ""], rows
+            cells = [result.metric, result.name, shown_number(result.value), *self._inferred(result)]
+            rows.append([*cells, result.lens, reason or result.direction])
+        return ["metric", "name", "value", *self._inferred(None), "lens", ""], rows
 
-    @property
-    def has_many_groups(self) -> bool:
-        """Whether groups have tables of their own: too many for a column each, too long names, or intervals and p-values."""
-        wide = len(self.groups) > COLUMNS or sum(len(str(name)) + 2 for name in self.groups) > WIDTH
-        return wide or self.infers_groups
-
-    def group_table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the values of the groups as a table of text.
-
-        Returns
-        -------
-        headings : list of str
-            Column headings: group, rows, and up to eight metrics.
-        rows : list of list of str
-            One row per group; where there are p-values, those with the smallest adjusted one first, and a star marks values with at most 0.05.
-        """
-        keys = list(self.groups)
-        if self.infers_groups:
-            none = (math.inf, math.inf)
-            tests = {
-                key: [(r.adjusted, r.pvalue) for r in part.results if r.adjusted is not None and r.pvalue is not None]
-                for key, part in self.groups.items()
-            }
-            keys.sort(key=lambda key: min(tests[key], default=none))
-
-        def cell(found: MetricResult) -> str:
-            star = "*" if found.adjusted is not None and found.adjusted <= ALPHA else " " if self.infers_groups else ""
-            return shown_number(found.value) + star
-
-        rows = [
-            [str(key), f"{part.header.n:,}", *map(cell, part.results[:COLUMNS])]
-            for key, part in ((key, self.groups[key]) for key in keys)
-        ]
-        return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
-
-    def group_tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+    def group_tables(self) -> list[Table]:
         """Return the groups as tables of text.
 
         Returns
         -------
         list of tuple
             Title, headings and rows of each table. With intervals or p-values of at most three metrics, one table for each metric, the
-            worst groups first, at most ten; else one table of the values.
+            worst groups first, at most ten; else one table of the values of up to eight metrics.
         """
-        if not self.infers_groups:
-            return [("", *self.group_table())]
-        if len(self.results) > DETAILED:
-            headings, rows = self.group_table()
-            tested = any(r.adjusted is not None for part in self.groups.values() for r in part.results)
-            title = "groups, worst first; * p-value of at most 0.05, adjusted by Holm for the groups of each metric"
-            return [(title if tested else "", headings, rows[:WORST])]
-        tables = []
-        for place, whole in enumerate(self.results):
-            found = [(key, self.groups[key], self.groups[key].results[place]) for key in self.worst_first(place)]
-            shown = {key: any(getattr(r, key) is not None for *_, r in found) for key in ("low", "by_chance", "pvalue")}
-            headings = ["group", "rows", whole.metric]
-            headings += ["low", "high"] * shown["low"] + ["by chance"] * shown["by_chance"]
-            headings += ["p-value", "adjusted"] * shown["pvalue"] + [""]
-            rows = []
-            for key, part, r in found[:WORST]:
-                row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
-                row += [_cell(r.low), _cell(r.high)] * shown["low"]
-                row += [_cell(r.by_chance)] * shown["by_chance"]
-                row += [pvalue_cell(r.pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
-                rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
-            title = self._title_of_groups(whole.metric, sum(r.adjusted is not None for *_, r in found))
-            tables.append((title, headings, rows))
-        return tables
+        if self.infers_groups and len(self.results) <= DETAILED:
+            return [self._table_of(place) for place in range(len(self.results))]
+        return [self._table_of_values()] if self.groups else []
 
-    def _title_of_groups(self, metric: str, tested: int) -> str:
-        """Describe a table of groups: order and adjustment."""
-        if not tested:
-            return f"{metric} by group" if metric else ""
-        count = "1 group" if tested == 1 else f"{tested:,} groups"
-        return f"{metric} by group, worst first; p-values adjusted by Holm for {count}"
+    def _table_of_values(self) -> Table:
+        """Return one row per group; where there are p-values, those with the smallest adjusted one first, and a star for at most 0.05."""
+        tests = {
+            key: [(r.adjusted, r.pvalue) for r in part.results if r.adjusted is not None and r.pvalue is not None]
+            for key, part in self.groups.items()
+        }
+        is_tested = any(tests.values())
+        rows = []
+        for key in sorted(self.groups, key=lambda key: min(tests[key], default=(math.inf, math.inf))):
+            row = [str(key), f"{self.groups[key].header.n:,}"]
+            for result in self.groups[key].results[:COLUMNS]:
+                star = "*" if result.adjusted is not None and result.adjusted <= ALPHA else " " * is_tested
+                row.append(shown_number(result.value) + star)
+            rows.append(row)
+        headings = ["group", "rows", *(result.metric for result in self.results[:COLUMNS])]
+        title = "groups, worst first; * p-value of at most 0.05, adjusted by Holm for the groups of each metric"
+        return title if is_tested else "", headings, rows[:WORST] if self.infers_groups else rows
+
+    def _table_of(self, place: int) -> Table:
+        """Return the worst groups by one metric, with intervals and p-values."""
+        metric = self.results[place].metric
+        ranked = [(key, self.groups[key], self.groups[key].results[place]) for key in self.worst_first(place)]
+        shown = {key: any(getattr(r, key) is not None for *_, r in ranked) for key in ("low", "by_chance", "pvalue")}
+        headings = ["group", "rows", metric]
+        headings += ["low", "high"] * shown["low"] + ["by chance"] * shown["by_chance"]
+        headings += ["p-value", "adjusted"] * shown["pvalue"] + [""]
+        rows = []
+        for key, part, r in ranked[:WORST]:
+            row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
+            row += [_cell(r.low), _cell(r.high)] * shown["low"]
+            row += [_cell(r.by_chance)] * shown["by_chance"]
+            row += [pvalue_cell(r.pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
+            rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
+        tested = sum(r.adjusted is not None for *_, r in ranked)
+        order = f", worst first; p-values adjusted by Holm for {several(tested, 'group')}" if tested else ""
+        return f"{metric} by group{order}", headings, rows
 
     def _inferred(self, result: MetricResult | None) -> list[str]:
         """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
@@ -409,7 +377,7 @@ class Evaluation(Result):
         for result in self.results:
             by_note.setdefault(self._note(result), []).append(result.metric)
         lines += [f"{', '.join(metrics)}: {note}" for note, metrics in by_note.items() if note]
-        return lines + self._group_notes() + self._reasons()
+        return lines + self._group_notes()
 
     def _note(self, result: MetricResult) -> str:
         """The note on a result that the table does not state."""
@@ -418,7 +386,7 @@ class Evaluation(Result):
     def _limits(self) -> list[str]:
         """Which groups and metrics the tables leave out."""
         lines = []
-        if self.has_many_groups and len(self.results) > COLUMNS:
+        if self.groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         if self.infers_groups and len(self.results) > DETAILED:
             lines.append(f"intervals and p-values of the groups are shown for at most {DETAILED} metrics")
@@ -428,47 +396,38 @@ class Evaluation(Result):
         return lines
 
     def _group_notes(self) -> list[str]:
-        """Reasons why groups lack intervals or p-values, and groups that are too small for intervals."""
-        if not self.infers_groups:
-            return []
-        noted: dict[tuple[str, str], list[str]] = {}
-        for place, whole in enumerate(self.results):
-            names: dict[str, list[str]] = {}
-            for key, part in self.groups.items():
-                for note in part.results[place].note.split("; "):
-                    if note.startswith(LACKING):
-                        names.setdefault(note, []).append(str(key))
-            for note, groups in names.items():
-                noted.setdefault((_few(groups), note), []).append(whole.metric)
-        lines = [f"{', '.join(metrics)} of {names}: {note}" for (names, note), metrics in noted.items()]
+        """Reasons why groups lack intervals or p-values, or values that exist for all rows, and groups that are too small for intervals."""
+        lines = self._listed(lambda own, _: [note for note in own.note.split("; ") if note.startswith(LACKING)])
         small = [str(key) for key, part in self.groups.items() if part.header.n < SMALL]
         if small and any(r.low is not None for part in self.groups.values() for r in part.results):
             lines.append(f"{_few(small)}: fewer than {SMALL} rows, so that intervals are not reliable")
-        return lines
+        return lines + self._listed(
+            lambda own, whole: (
+                [own.reason.removeprefix(f"{own.metric}: ")] if own.value is None is not whole.value else []
+            )
+        )
 
-    def _reasons(self) -> list[str]:
-        """Reasons why groups lack values that exist for all rows."""
-        lacking: dict[tuple[str, str], list[str]] = {}
+    def _listed(self, texts: Callable[[MetricResult, MetricResult], list[str]]) -> list[str]:
+        """Return the texts on a result of a group and that of all rows, each once, with the metrics and groups that it applies to."""
+        listed: dict[tuple[str, str], list[str]] = {}
         for place, whole in enumerate(self.results):
             groups: dict[str, list[str]] = {}
-            for name, part in self.groups.items():
-                result = part.results[place]
-                if result.value is None and whole.value is not None:
-                    groups.setdefault(result.reason.removeprefix(f"{result.metric}: "), []).append(str(name))
-            for reason, names in groups.items():
-                lacking.setdefault((_few(names), reason), []).append(whole.metric)
-        return [f"{', '.join(metrics)} of {names}: {reason}" for (names, reason), metrics in lacking.items()]
+            for key, part in self.groups.items():
+                for text in texts(part.results[place], whole):
+                    groups.setdefault(text, []).append(str(key))
+            for text, names in groups.items():
+                listed.setdefault((_few(names), text), []).append(whole.metric)
+        return [f"{', '.join(metrics)} of {names}: {text}" for (names, text), metrics in listed.items()]
 
     def __repr__(self) -> str:
         headings, rows = self.table()
         lines = text_table(headings, rows, numeric_columns(headings))
-        for title, headings, rows in self.group_tables() if self.has_many_groups else ():
+        for title, headings, rows in self.group_tables():
             lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
         return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        tables = self.group_tables() if self.has_many_groups else []
-        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in tables)
+        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in self.group_tables())
         return super()._repr_html_() + "".join(more)
 
     def _title(self) -> str:

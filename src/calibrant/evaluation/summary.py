@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..util.results import number
 from .evidence import LEVEL, TEST
-from .result import ALPHA, WORST, Evaluation, MetricResult, pvalue_cell, shown_number
-
-# Quantities of the header that the summary shows between its metrics, after the metric named.
-AFTER = {"ece": "direction", "brier": "discrimination"}
+from .result import ALPHA, WORST, Evaluation, MetricResult, Table, pvalue_cell, shown_number
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,30 +38,27 @@ class EvaluationSummary(Evaluation):
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the summary as a table of text: for each quantity its name, its value and what to know about it."""
-        rows = []
-        for result in self.results:
-            if result.metric == TEST:
-                continue
-            rows.append([f"{result.name} ({result.metric})", shown_number(result.value), self._remark(result)])
-            if AFTER.get(result.metric) == "direction" and self._direction:
-                rows.append(["Direction", "", self._direction])
-            if AFTER.get(result.metric) == "discrimination":
-                rows += self._discrimination()
-        rows += [["Test of calibration", "", _verdict(result)] for result in self.results if result.metric == TEST]
-        return ["measure", "value", ""], rows
+        rows = {r.metric: [f"{r.name} ({r.metric})", shown_number(r.value), self._remark(r)] for r in self.results}
+        test = ["Test of calibration", "", _verdict(next(r for r in self.results if r.metric == TEST))]
+        first, score = rows.pop("ece"), rows.pop("brier")
+        slope = [rows.pop("cox_slope")] if "cox_slope" in rows else []
+        del rows[TEST]
+        lines = [first, *self._direction(), *slope, score, *self._discrimination(), *rows.values(), test]
+        return ["measure", "value", ""], lines
 
-    @property
-    def _direction(self) -> str:
+    def _direction(self) -> list[list[str]]:
         """Over- or underestimates, over- or underconfident; the header knows it for the lenses of all rows."""
-        return {"binary": self.header.event, "top_label": self.header.direction}.get(self._lens, "")
+        text = {"binary": self.header.event, "top_label": self.header.direction}.get(self._lens)
+        return [["Direction", "", text]] if text else []
 
     def _discrimination(self) -> list[list[str]]:
-        if self.header.auroc is not None:
-            return [["Area under the ROC curve (AUROC)", f"{self.header.auroc:.4f}", ""]]
-        if self.header.kind == "binary" or self.header.accuracy is None:
+        header = self.header
+        if header.auroc is not None:
+            return [["Area under the ROC curve (AUROC)", f"{header.auroc:.4f}", ""]]
+        if header.kind == "binary" or header.accuracy is None:
             return []
-        others = ", ".join(f"top-{k} accuracy {value:.4f}" for k, value in self.header.top_k_accuracy.items())
-        return [["Accuracy", f"{self.header.accuracy:.4f}", others]]
+        others = ", ".join(f"top-{k} accuracy {value:.4f}" for k, value in header.top_k_accuracy.items())
+        return [["Accuracy", f"{header.accuracy:.4f}", others]]
 
     def _remark(self, result: MetricResult) -> str:
         """Interval, value by chance, direction and lens of a result, or why it has no value."""
@@ -86,31 +79,25 @@ class EvaluationSummary(Evaluation):
             parts.append(f"evaluated on: {self._named_lens(result.lens)}")
         return "; ".join(parts)
 
-    @property
-    def has_many_groups(self) -> bool:
-        """Whether groups have a table of their own."""
-        return bool(self.groups)
-
-    def group_tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+    def group_tables(self) -> list[Table]:
         """Return the groups as a table of text: one row per group, the worst first, at most ten."""
+        if not self.groups:
+            return []
         shown = [result.metric for result in self.results if result.metric != TEST]
         is_event = self.header.kind == "binary"
-        means = ["predicted", "observed"] if is_event else ["confidence", "accuracy"]
-        headings = ["group", "rows", *shown, *means, *(["AUROC"] if is_event else []), "p-value"]
+        means = ["predicted", "observed", "AUROC"] if is_event else ["confidence", "accuracy"]
         rows = []
         for key in self.worst_first(TEST)[:WORST]:
-            part = self.groups[key]
-            header, values = part.header, {result.metric: result for result in part.results}
-            pair = (
-                (header.event_mean_score, header.prevalence[1])
-                if is_event
-                else (header.mean_confidence, header.accuracy)
-            )
-            cells = [str(key), f"{header.n:,}", *(shown_number(values[name].value) for name in shown)]
-            cells += [number(mean) for mean in pair] + [number(header.auroc)] * is_event
-            rows.append([*cells, pvalue_cell(values[TEST].adjusted)])
-        title = f"groups, worst first; p-values of {TEST}, adjusted by Holm for the groups"
-        return [(title, headings, rows)]
+            header, values = self.groups[key].header, {r.metric: r for r in self.groups[key].results}
+            if is_event:
+                described = [header.event_mean_score, header.prevalence[1], header.auroc]
+            else:
+                described = [header.mean_confidence, header.accuracy]
+            cells = [shown_number(value) for value in [*(values[name].value for name in shown), *described]]
+            rows.append([str(key), f"{header.n:,}", *cells, pvalue_cell(values[TEST].adjusted)])
+        is_tested = any(row[-1] for row in rows)
+        title = f"groups, worst first; p-values of {TEST}, adjusted by Holm for the groups" if is_tested else ""
+        return [(title, ["group", "rows", *shown, *means, "p-value"], rows)]
 
     def _limits(self) -> list[str]:
         return [f"{WORST} of {len(self.groups):,} groups are shown"] if len(self.groups) > WORST else []

@@ -543,23 +543,22 @@ def points_somewhere(
     """Whether a two-sided closed-form test rejects at level `alpha`; None where no such test is accurate for these rows."""
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
-    if "two-sided" not in _sides_in_closed_form(other):
-        return None
     try:
-        tested = closed_form_test(_asked(other, source, keywords, alpha, "two-sided", 1, 0))
+        tested = closed_form_test(other, source, keywords, alpha, "two-sided")
     except CalibrantError:
         return None
     return None if tested is None else tested.pvalue <= alpha
 
 
-def _sides_in_closed_form(metric: Metric) -> tuple[str, ...]:
-    test = OWN_TESTS.get(metric.id, {}).get(DEFAULT_TESTS.get(metric.id, ""))
-    return () if test is None else test.sides
-
-
-def closed_form_test(asked: TestInput) -> TestOutcome | None:
+def closed_form_test(
+    metric: Metric, source: Source, options: dict[str, Any], alpha: float, alternative: str | None = None
+) -> TestOutcome | None:
     """The outcome of the metric's own test; None where it has none, or none that is accurate for these rows."""
-    if asked.alternative not in _sides_in_closed_form(asked.metric) or not has_one_event(asked.views):
+    test = OWN_TESTS.get(metric.id, {}).get(DEFAULT_TESTS.get(metric.id, ""))
+    if test is None or (alternative or metric.alternative) not in test.sides:
         return None
-    test = OWN_TESTS[asked.metric.id][DEFAULT_TESTS[asked.metric.id]]
-    return None if test.off(asked) else test(asked)
+    asked = _asked(metric, source, options, alpha, alternative, 1, 0)
+    if not has_one_event(asked.views) or test.off(asked):
+        return None
+    outcome: TestOutcome = test(asked)
+    return outcome
