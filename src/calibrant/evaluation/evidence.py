@@ -125,37 +125,39 @@ class Inference(NamedTuple):
             options = {name: value for name, value in options.items() if name != "lens"}
         elif result.value is not None:
             remember(m, p, options, result.value)
-        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         try:
             if what == "p-value":
-                return (
-                    self._test(source, result.lens, draws) if self.resamples else self._test_group(source, m, options)
-                )
-            estimate = interval(source, level=self.level, **draws)
+                return self._test(source, result, m, options)
+            draws = {"n_resamples": self.n_resamples, "rng": self.seed}
+            estimate = interval(source, metric=m, level=self.level, **draws, **options)
         except CalibrantError as error:
             return {}, f"no {what}: {error.problem}"
         return {"low": estimate.low, "high": estimate.high}, estimate.note
 
-    def _test(self, source: Any, lens: str, draws: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        from ..inference.significance import assess, refuse_rows_by_label
+    def _test(
+        self, source: Any, result: MetricResult, m: Metric, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], str]:
+        """Test by simulation or the metric's own test; without resamples by the latter, where it is accurate for these rows."""
+        from ..inference.metric_tests import TestInput
+        from ..inference.significance import assess, closed_form_test, refuse_rows_by_label
 
         refuse_rows_by_label(self.where)
-        tested = assess(source, **draws)
-        # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
-        if 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
-            tested = assess(source, **{**draws, "n_resamples": self.simulations})
-        note = side_note(draws["metric"], lens, tested.alternative)
-        return {"pvalue": tested.pvalue, "by_chance": tested.by_chance}, note
-
-    def _test_group(self, source: Any, m: Metric, options: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Test by the metric's own test, where that is accurate for these rows."""
-        from ..inference.significance import closed_form_test, refuse_rows_by_label
-
-        refuse_rows_by_label(self.where)
-        tested = closed_form_test(m, source, options, ALPHA)
-        if tested is None:
+        if self.resamples:
+            tested = assess(source, metric=m, n_resamples=self.n_resamples, rng=self.seed, **options)
+            # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
+            if 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
+                tested = assess(source, metric=m, n_resamples=self.simulations, rng=self.seed, **options)
+            fields = {"pvalue": tested.pvalue, "by_chance": tested.by_chance}
+            return fields, side_note(m, result.lens, tested.alternative)
+        views = m.views(source, **options)
+        if any(view.is_soft for view in views):
+            return {}, "no p-value: is not defined for soft labels"
+        assert result.value is not None
+        asked = TestInput(m, m.options | options, views, result.value, ALPHA, m.alternative, 0, 0)
+        outcome = closed_form_test(asked)
+        if outcome is None:
             return {}, "no p-value: too few rows for the closed form"
-        return {"pvalue": tested.pvalue, "by_chance": tested.by_chance}, ""
+        return {"pvalue": outcome.pvalue, "by_chance": outcome.by_chance}, ""
 
 
 def with_additions(result: MetricResult, additions: Iterable[tuple[dict[str, Any], str]]) -> MetricResult:

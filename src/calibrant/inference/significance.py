@@ -544,21 +544,16 @@ def points_somewhere(
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
     try:
-        tested = closed_form_test(other, source, keywords, alpha, "two-sided")
+        tested = closed_form_test(_asked(other, source, keywords, alpha, "two-sided", 1, 0))
     except CalibrantError:
         return None
     return None if tested is None else tested.pvalue <= alpha
 
 
-def closed_form_test(
-    metric: Metric, source: Source, options: dict[str, Any], alpha: float, alternative: str | None = None
-) -> TestOutcome | None:
+def closed_form_test(asked: TestInput) -> TestOutcome | None:
     """The outcome of the metric's own test; None where it has none, or none that is accurate for these rows."""
-    test = OWN_TESTS.get(metric.id, {}).get(DEFAULT_TESTS.get(metric.id, ""))
-    if test is None or (alternative or metric.alternative) not in test.sides:
-        return None
-    asked = _asked(metric, source, options, alpha, alternative, 1, 0)
-    if not has_one_event(asked.views) or test.off(asked):
+    test = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
+    if test is None or asked.alternative not in test.sides or not has_one_event(asked.views) or test.off(asked):
         return None
     outcome: TestOutcome = test(asked)
     return outcome

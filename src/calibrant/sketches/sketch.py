@@ -303,8 +303,8 @@ class Sketch(Summary):
         """
         if count < 1 or EQUAL % count:
             raise ArgumentError("count", f"must divide {EQUAL}; got {count}", "for example 300 or 1920")
-        ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
-        return self._kept.between(np.append(0, np.searchsorted(self._cells + 1, ends, side="right")))
+        bounds = np.searchsorted(grid().edges, np.arange(count + 1) / count)
+        return self._kept.between(np.searchsorted(self._cells, bounds))
 
     def view(self, lens: Any = "auto") -> View:
         """Return the view of the sketch, with counts as weights.
