@@ -79,6 +79,7 @@ def test_groups_have_a_row_each(sketched: bool) -> None:
     for metric in ("ece", "cox_slope", "brier", "ecce_mad"):
         assert part[metric] == pytest.approx(alone[metric], rel=2e-3)
     assert part.results[3].pvalue == pytest.approx(alone.results[3].pvalue, rel=1e-2)
+    assert len(part.table()[1]) == 6
     assert part.results[0].low is None  # groups are not resampled, unless a level is given
     assert "ecce_mad of few: no p-value: too few rows for the closed form" in result.notes()
     with_intervals = cal.evaluate(cal.Sketches.of(rows) if sketched else rows, level=0.9)

@@ -128,8 +128,8 @@ class Inference(NamedTuple):
         try:
             if what == "p-value":
                 return self._test(source, result, m, options)
-            draws = {"n_resamples": self.n_resamples, "rng": self.seed}
-            estimate = interval(source, metric=m, level=self.level, **draws, **options)
+            settings: dict[str, Any] = {"n_resamples": self.n_resamples, "rng": self.seed, **options}
+            estimate = interval(source, metric=m, level=self.level, **settings)
         except CalibrantError as error:
             return {}, f"no {what}: {error.problem}"
         return {"low": estimate.low, "high": estimate.high}, estimate.note

@@ -222,10 +222,12 @@ def evaluate(
     plan = Plan(chosen, [_options_of(m, options_of_all) for m in chosen], infer)
     describe = partial(header_of, outcome=outcome, quantiles=not summary)
     results = plan.results(source)
-    groups = _evaluate_groups(source, plan, describe, results) if by_group else {}
+    make: Callable[..., Evaluation] = Evaluation
+    if summary and infer is not None:
+        make = partial(EvaluationSummary, level=infer.level)
+    groups = _evaluate_groups(source, plan, describe, results, make) if by_group else {}
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
-    content = describe(source), tuple(results), groups, skipped, tuple(remarks)
-    return EvaluationSummary(*content, level=infer.level) if summary and infer is not None else Evaluation(*content)
+    return make(describe(source), tuple(results), groups, skipped, tuple(remarks))
 
 
 def _read_options(
@@ -351,6 +353,7 @@ def _evaluate_groups(
     plan: Plan,
     describe: Callable[[Predictions | Sketches], Header],
     results: Sequence[MetricResult],
+    make: Callable[..., Evaluation],
 ) -> dict[Any, Evaluation]:
     """Return the evaluation of each group of rows or of a sketch, by its name; `results` are those of all rows."""
     known: dict[str, MetricResult] = {}
@@ -367,7 +370,7 @@ def _evaluate_groups(
             parts.append(source.take(rows))
     measured = plan.groups(parts, describe, known)
     return {
-        key: Evaluation(header, own, {}, grouping=grouping, group=group)
+        key: make(header, own, {}, grouping=grouping, group=group)
         for (key, grouping, group), (header, own) in zip(places, measured, strict=True)
     }
 
