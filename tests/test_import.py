@@ -132,9 +132,9 @@ def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str)
         cal.Interval  # noqa: B018
     with pytest.raises(AttributeError, match=r"use calibrant\.sklearn\.CalibratedModel"):
         cal.CalibratedClassifierCV  # noqa: B018
-    with pytest.raises(AttributeError, match=r"calibrant has no 'hosmer'; use hosmer_lemeshow$"):
+    with pytest.raises(AttributeError, match=r"calibrant has no 'hosmer'; use calibrant.hosmer_lemeshow$"):
         cal.hosmer  # noqa: B018
-    with pytest.raises(AttributeError, match=r"calibrant has no 'plot'; use reliability_diagram$"):
+    with pytest.raises(AttributeError, match=r"calibrant has no 'plot'; use calibrant.reliability_diagram$"):
         cal.plot  # noqa: B018
     with pytest.raises(AttributeError, match=r"calibrant has no 'score'$"):  # three letters of smce are not a hint
         cal.score  # noqa: B018

@@ -23,25 +23,22 @@ _MODULES = {
     "torch": "torch",
     "trackers": "trackers",
 }
-# Names of earlier versions that were not only moved to their package.
-_RENAMED = {
+# Names of earlier versions and of other packages that are found neither in a package nor in the catalogue.
+_ELSEWHERE = {
     "clinical_summary": "clinical.summary",
     "simulate": "inference.simulation",
     **{f"ood_{name}": f"decision.ood.{name}" for name in ("energy", "entropy", "evaluate", "max_logit", "msp")},
     **{f"ood_{name}": f"decision.ood.{name}" for name in ("mutual_information", "variance")},
     **{name: f"decision.ood.{name}" for name in ("OodDetector", "OodKnn", "OodMahalanobis")},
-}
-# Names in other packages of what is neither a metric nor a calibration method, or has no such name here.
-_ELSEWHERE = {
     **dict.fromkeys(("calibration_error", "ece_score", "get_ece"), "ece"),
     **dict.fromkeys(("binary_calibration_error", "multiclass_calibration_error"), "ece"),
     "get_calibration_error": "drmsce",
     "dca": "figures.decision_curve",
     **dict.fromkeys(("hosmer", "hl_test"), "hosmer_lemeshow"),
     **dict.fromkeys(("plot", "reliability_plot", "plot_reliability", "plot_calibration_curve"), "reliability_diagram"),
-    "CalibratedClassifierCV": "calibrant.sklearn.CalibratedModel",
-    "CalibrationDisplay": "calibrant.sklearn.ReliabilityDisplay",
-    "METHODS": "calibrant.recalibration.methods.METHODS",
+    "CalibratedClassifierCV": "sklearn.CalibratedModel",
+    "CalibrationDisplay": "sklearn.ReliabilityDisplay",
+    "METHODS": "recalibration.methods.METHODS",
 }
 
 _load, _, __all__ = attach_stub(__name__, __file__)
@@ -63,8 +60,8 @@ def _hint(name: str) -> str:
     from difflib import get_close_matches
     from pathlib import Path
 
-    if name in _RENAMED:
-        return f"; use calibrant.{_RENAMED[name]}"
+    if name in _ELSEWHERE:
+        return f"; use calibrant.{_ELSEWHERE[name]}"
     for package in sorted(
         {stub.parent.name for stub in Path(__file__).parent.glob("*/__init__.pyi")} & {*__all__, "input"}
     ):
@@ -72,8 +69,6 @@ def _hint(name: str) -> str:
             return f"; use calibrant.{package}.{name}"
     if hasattr(import_module(".errors", __name__), name):
         return f"; use calibrant.errors.{name}"
-    if name in _ELSEWHERE:
-        return f"; use {_ELSEWHERE[name]}"
     catalogue = _load("catalogue")
     # An alias resolves to its metric or calibrator; among similar names the one of similar length is suggested.
     method = import_module(".recalibration.methods", __name__).method_elsewhere(name)

@@ -139,7 +139,7 @@ def test_quantile_bins_end_at_interpolated_quantiles() -> None:
                 cal.Predictions(label, score, counts=counts), bins=bins, binning="quantile"
             ).table
             repeated = cal.calibration_curve(label[rows], score[rows], bins=bins, binning="quantile").table
-            assert by_counts.high.tolist() == repeated.high.tolist()
+            assert by_counts.right.tolist() == repeated.right.tolist()
             assert by_counts.weight.tolist() == repeated.weight.tolist()
 
 

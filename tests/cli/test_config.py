@@ -128,7 +128,7 @@ def test_shared_keys_apply_where_they_can(project: Path, run: Run) -> None:
         ("evaluate = 3", "evaluate (line 1): is a command and must be a table; write [evaluate]"),
         ("\n[evaluate]\nbin = 3", "[evaluate] bin (line 3): unknown option of evaluate; did you mean 'bins'?"),
         ('[evaluate]\nbins = "x"', "'--bins': must be a whole number"),
-        ('[evaluate]\ninterval = "x"', "'--level': 'x' is not a valid float"),
+        ('[evaluate]\nlevel = "x"', "'--level': 'x' is not a valid float"),
         ('[evaluate]\nbinning = "x"', "'--binning': must be equal_width"),
         ("[evaluate]\nfail-if = [3]", "--fail-if: '3' is not a condition"),
         ("[evaluate]\ndebug = true", "[evaluate] debug (line 2): unknown option"),

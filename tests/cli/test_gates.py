@@ -277,7 +277,7 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
         f"Cox calibration slope (cox_slope) {expected:.4g}"
     )
     for words, message in (
-        (["evaluate", rows, "--option", "edge"], "'edge' is not of the form key=value"),
+        (["evaluate", rows, "--option", "edge"], "'edge' is not of the form KEY=VALUE"),
         (["evaluate", rows, "--option", "a=1", "--option", "a=2"], "'a' was given twice"),
         (["evaluate", rows, "--metrics", "ece", "--option", "norm_=1"], "did you mean 'norm'?"),
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),

@@ -132,7 +132,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
             ["old", "--out", "x.pdf"],
             "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json",
         ),
-        (["old", "--level", "3"], "interval"),
+        (["old", "--level", "3"], "level"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
         (["missing.csv"], "no such file"),
         ([], "FILE"),
@@ -190,7 +190,6 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
     assert json.loads(out.read_text())["clinical"]["summary"]["n"] == 300
     assert items.read_text().startswith("# TRIPOD+AI")
     for more, text in (
-        (("report", old, "--tripod", items), "--tripod: requires --for clinical"),
         (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "must end in .md"),
         (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of --out"),
         (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),

@@ -24,12 +24,15 @@ def text(path: Path, rows: int) -> str:
     return str(path)
 
 
-def test_text_is_judged_by_its_bytes_unpacked_or_not(tmp_path: Path) -> None:
+def test_text_is_judged_by_its_bytes_packed_ones_tenfold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_streamed(text(tmp_path / "few.csv", 1000), None)
     assert is_streamed(text(tmp_path / "many.csv", 20_000), None)
     assert not is_streamed(text(tmp_path / "few.csv.gz", 1000), None)
     packed = text(tmp_path / "many.csv.gz", 20_000)
-    assert Path(packed).stat().st_size < 1000
+    size = Path(packed).stat().st_size
+    monkeypatch.setattr("calibrant.cli.streaming.LARGE", 10 * size)
+    assert not is_streamed(packed, None)
+    monkeypatch.setattr("calibrant.cli.streaming.LARGE", 10 * size - 1)
     assert is_streamed(packed, None)
     assert not is_streamed(packed, False)
     assert is_streamed(text(tmp_path / "few.csv", 1000), True)

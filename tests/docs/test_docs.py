@@ -14,6 +14,7 @@ import pytest
 from matplotlib import pyplot
 
 import calibrant as cal
+from reference_rooms import ROOMS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
@@ -87,8 +88,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))]
     for link in links:
-        target = link.split("#")[0]
-        assert (page.parent / target).exists(), f"{page.name}: {link}"
+        target = page.parent / link.split("#")[0]
+        assert target.exists() or is_built(target), f"{page.name}: {link}"
+
+
+def is_built(target: Path) -> bool:
+    """Whether `make docs` makes the page: one of each metric, and one of each room of the reference."""
+    built = {"metrics": {"index", "properties", *cal.catalogue}, "reference": {"index", *ROOMS}}
+    return target.parent.parent == ROOT / "docs" and target.stem in built.get(target.parent.name, ())
 
 
 def test_readme_keeps_its_order() -> None:
@@ -99,7 +106,7 @@ def test_readme_keeps_its_order() -> None:
         "make demo",
         "make test",
         "import calibrant as cal",
-        "## Comparison with other packages",
+        "## Speed",
         "## Documentation",
     ]
     places = [text.index(part) for part in parts]

@@ -16,7 +16,6 @@ import calibrant as cal
 import make_reference as maker
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "docs" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +26,6 @@ def pages() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def headings(pages: dict[str, str]) -> dict[str, list[str]]:
     return {name: re.findall(r"^### (.*)$", text, re.MULTILINE) for name, text in pages.items()}
-
-
-def test_pages_are_what_the_docstrings_say(pages: dict[str, str]) -> None:
-    for name, text in pages.items():
-        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run tools/make_reference.py"
 
 
 def test_every_public_name_is_there_once(headings: dict[str, list[str]]) -> None:

@@ -210,7 +210,7 @@ def test_bins_of_one_score_are_no_cells_of_several() -> None:
     ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], binning="equal_mass").results
     assert ece.value == 0
     assert gece.value is None
-    assert "'equal_mass' requires one score per row" in gece.reason
+    assert "EqualMass requires one score per row" in gece.reason
 
 
 def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:

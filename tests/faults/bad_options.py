@@ -305,8 +305,8 @@ OPTIONS = [
     option("level", "level 1", lambda: HARD_TABLE.interval(1), "must lie between 0 and 1", "got 1"),
     option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "must lie between 0 and 1", "got '95%'"),
     option(
-        "interval",
-        "interval in percent",
+        "level",
+        "level in percent",
         lambda: cal.calibration_curve(Y, P, level=95),
         "got 95",
         "for example 0.95",

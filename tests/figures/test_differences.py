@@ -171,7 +171,7 @@ def test_variation_of_confidence_is_the_reliability_of_the_top_label() -> None:
     curve = cal.calibration_curve(MANY.y_true, MANY.y_prob, bins=8, lens="top_label")
     np.testing.assert_allclose(diagram.stated, curve.mean_score, rtol=1e-9)
     np.testing.assert_allclose(diagram.observed, curve.rate, rtol=1e-9)
-    np.testing.assert_allclose(diagram.low, curve.table.left)
+    np.testing.assert_allclose(diagram.left, curve.table.left)
 
 
 def test_more_confidence_is_less_variation() -> None:
@@ -293,7 +293,7 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: cumulative_diagram(Y, P, level=2), cal.errors.ArgumentError, "interval: must lie between 0 and 1"),
+        (lambda: cumulative_diagram(Y, P, level=2), cal.errors.ArgumentError, "level: must lie between 0 and 1"),
         (
             lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
             cal.errors.LensError,
@@ -309,7 +309,7 @@ def test_results_are_plain_and_readable() -> None:
             cal.errors.ArgumentError,
             "variation: must be one of 'entropy', ",
         ),
-        (lambda: uce_diagram(Y, P, level=0), cal.errors.ArgumentError, "interval: must lie"),
+        (lambda: uce_diagram(Y, P, level=0), cal.errors.ArgumentError, "level: must lie"),
         (lambda: uce_diagram(Y, P, bins=0), cal.errors.ArgumentError, "bins"),
         (
             lambda: score_histogram(Y, P).plot(new_ax(), show="all"),

@@ -36,13 +36,13 @@ def monitor(tmp_path: Path) -> Monitor:
 def send(monitor: Monitor, index: int, shift: float, **words: Any) -> list[Any]:
     """One day of rows; gives the alarms of calibration and change of the day before, which is over now."""
     y, p = day(index, shift)
-    when = np.datetime64("2026-02-01") + index
+    when = np.datetime64("2026-02-01") + np.timedelta64(index, "D")
     done = monitor.update(y, p, when=when, ids=np.arange(200) + 200 * index, **words)
     return [alarm for alarm in done.alarms if alarm.kind == "change"]
 
 
 def acknowledge(monitor: Monitor, index: int) -> None:
-    monitor.advance(np.datetime64("2026-02-01") + index + 1)
+    monitor.advance(np.datetime64("2026-02-01") + np.timedelta64(index + 1, "D"))
     assert monitor.acknowledge() > 0
     assert monitor.status().open_alarms == ()
 
@@ -56,7 +56,9 @@ def test_an_acknowledged_change_is_not_raised_again_while_it_goes_on(monitor: Mo
     ongoing: list[Any] = []
     for index in range(9, 16):
         y, p = day(index, -1.2)
-        done = monitor.update(y, p, when=np.datetime64("2026-02-01") + index, ids=np.arange(200) + 200 * index)
+        done = monitor.update(
+            y, p, when=np.datetime64("2026-02-01") + np.timedelta64(index, "D"), ids=np.arange(200) + 200 * index
+        )
         assert [alarm for alarm in done.alarms if alarm.kind == "change"] == []
         ongoing += done.ongoing
     assert len(ongoing) >= 2
@@ -73,7 +75,7 @@ def test_a_recovery_or_another_direction_makes_a_new_change(monitor: Monitor, sh
     raised = [alarm for step, shift in enumerate([*shifts, 0.0]) for alarm in send(monitor, 4 + step, shift)]
     assert bool(raised) == fresh
     if fresh:
-        wanted = np.datetime64("2026-02-05") + shifts.index(shifts[-1])
+        wanted = np.datetime64("2026-02-05") + np.timedelta64(shifts.index(shifts[-1]), "D")
         assert abs(np.datetime64(raised[0].onset) - wanted).astype(int) <= 1
 
 
@@ -159,7 +161,7 @@ def test_windows_of_a_group_are_its_own(tmp_path: Path) -> None:
     for index in range(8):
         y, p = day(index, 0)
         groups = np.where((np.arange(200) < 50) & (index in (1, 3)), "rare", "usual")
-        made.update(y, p, when=np.datetime64("2026-02-01") + index, groups=groups)
+        made.update(y, p, when=np.datetime64("2026-02-01") + np.timedelta64(index, "D"), groups=groups)
     status = made.status(last=2, group="rare")
     assert [w.window for w in status.windows] == ["2026-02-02", "2026-02-04"]
     assert (status.n, status.total_windows) == (100, 2)
@@ -175,7 +177,9 @@ def test_gauges_do_not_depend_on_how_many_windows_are_shown(monitor: Monitor) ->
     for index in range(12):
         y, p = day(index, 0)
         known = y if index < 3 else None
-        monitor.update(known, p, when=np.datetime64("2026-02-01") + index, ids=np.arange(200) + 200 * index)
+        monitor.update(
+            known, p, when=np.datetime64("2026-02-01") + np.timedelta64(index, "D"), ids=np.arange(200) + 200 * index
+        )
     status = monitor.status(last=1)
     assert [w.window for w in status.windows] == ["2026-02-12"]
     assert status.to_prometheus() == monitor.status(last=None).to_prometheus()

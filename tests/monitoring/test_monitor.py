@@ -222,7 +222,7 @@ def test_labels_come_later_into_the_window_of_the_prediction(tmp_path: Path) -> 
     status = monitor.status()
     first = status.windows[0]
     assert (first.labelled, first.late_labels, first.revised, first.changed_since_test) == (120, 3, 1, True)
-    assert any("3 labels arrived or were corrected after the test" in note for note in first.notes)
+    assert any("corrected after the test, counted but not tested: 3" in note for note in first.notes)
     # The bets were made on what was known then.
     process = start_eprocess(lens="binary").update(cal.Sketch.of(YES[:118], SCORE[:118]))
     assert first.e_value == pytest.approx(process.value, rel=1e-12)
@@ -425,7 +425,9 @@ def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
         p = rng.beta(2, 2, 240)
         g = np.array(["north", "south", "west"])[np.arange(240) % (3 if day > 2 else 2)]
         y = rng.random(240) < np.where(g == "west", p**3, p)
-        monitor.update(y, p, when=np.datetime64("2026-02-01") + day, ids=np.arange(240) + 240 * day, groups=g)
+        monitor.update(
+            y, p, when=np.datetime64("2026-02-01") + np.timedelta64(day, "D"), ids=np.arange(240) + 240 * day, groups=g
+        )
     status = monitor.status()
     groups = {g.group: g for g in status.groups}
     assert list(groups) == ["north", "south", "west"]
@@ -712,7 +714,7 @@ def test_labels_that_come_before_their_predictions_are_kept(tmp_path: Path, cut:
     assert (told.unknown, again.unknown, again.labelled) == (N - cut, N - cut, 0)
     if cut == 0:
         assert repr(told) == "600 labels: 600 with unknown ids, kept for their predictions"
-        assert early.status().notes == ("600 labels wait for their predictions.",)
+        assert early.status().notes == ("Labels waiting for their predictions: 600.",)
     labels = np.where(np.arange(N) < cut, YES, np.nan)
     done = send(early, slice(0, 600), labels)
     assert (done.added, done.labelled) == (N, N)

@@ -73,7 +73,7 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
         labels
     )
     status = monitor.status()
-    assert "3 labels belong to pruned predictions and were ignored." in status.notes
+    assert "Labels of pruned predictions, ignored: 3." in status.notes
     assert (status.n, status.total_windows) == (240, 6)
     late = monitor.update([1], [0.5], when="2026-01-01", ids=["late"], ood=[0.5])  # a new row of a pruned window
     assert (late.added, late.late_rows, monitor.status().windows[0].n) == (1, 1, 41)

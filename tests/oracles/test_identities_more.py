@@ -182,7 +182,7 @@ def test_roofs(rng: np.random.Generator) -> None:
     for binning in ("equal_width", EM, "equal_area"):
         assert cal.ece_em(y, p, bins=6, binning=binning) == near(cal.ece(y, p, bins=6, binning=binning))
     flat = cal.calibration_curve(y, p, bins=6, binning=EM).table
-    cell = np.searchsorted(flat.high, p)
+    cell = np.searchsorted(flat.right, p)
     assert cal.ece_lb(y, p, bins=6) == near(np.abs(flat.rate[cell] - p).mean())
 
 

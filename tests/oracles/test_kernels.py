@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.binning.parse import bin_table
+from calibrant.binning.parse import bin_table, binning_rule
 from calibrant.sketches import grid
 from calibrant.util import kernels
 from calibrant.views.resolve import views_of
 from tests.calling import call
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 128, 997, 4096)
-FIELDS = ("low", "high", "rows", "weight", "positives", "score_sum", "excess", "square")
+FIELDS = ("left", "right", "rows", "weight", "positives", "score_sum", "excess", "square")
 LOOPS = (
     "add_rows",
     "fill_bins",
@@ -34,7 +34,7 @@ LOOPS = (
     "top_rows_narrow",
 )
 # What the loops call.
-HELPERS = ("minus_logs",)
+HELPERS = ("minus_logs", "row_terms", "add_terms", "precedes", "push", "pop")
 
 _machine_code: dict[str, Any] = {}
 
@@ -69,7 +69,7 @@ def bits(*arrays: Any) -> list[bytes]:
 
 
 def table_bits(predictions: cal.Predictions, bins: int, lens: str) -> list[list[bytes]]:
-    tables = [bin_table(view, "equal_width", bins) for view in views_of(predictions, lens)]
+    tables = [bin_table(view, binning_rule(bins)) for view in views_of(predictions, lens)]
     return [bits(*(getattr(table, name) for name in FIELDS)) for table in tables]
 
 

@@ -255,7 +255,7 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
             r'y_prob: must be a mapping from names to probabilities; for example \{"old": p_old, "new": p_new\}',
         ),
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
-        (LABELS, MODELS, {"level": None}, ArgumentError, "interval"),
+        (LABELS, MODELS, {"level": None}, ArgumentError, "level"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
         (
             {"a": SCORE},

@@ -79,7 +79,7 @@ def test_the_line_of_the_detector_reaches_the_level_where_it_raised_an_alarm(wat
     assert all(window.detector is None for window in watched.windows if window.window in raised)
     drawn = {value["at"]: value for value in evidence(watched, "change detector")}
     for name in raised:
-        assert drawn[at[name]]["value"] == watched.run_length
+        assert drawn[at[name]]["value"] == watched.settings.run_length
         assert drawn[at[name]]["mark"] == "triangle: at least this value"
     # Every restart begins a new line.
     starts = [value["run"] for value in drawn.values()]

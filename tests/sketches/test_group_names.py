@@ -86,7 +86,7 @@ def test_a_group_is_found_by_any_of_its_names() -> None:
             texts.group(unknown)
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT", "s")])
 def test_a_missing_name_is_not_a_group(missing: Any) -> None:
     assert finder(["None", "nan", "NaT", "<NA>"])(missing) is None
     with pytest.raises(cal.errors.GroupError, match="missing"):

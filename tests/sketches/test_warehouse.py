@@ -102,7 +102,7 @@ def test_every_container_and_file(ask: Callable[..., Any], rows: dict[str, np.nd
         pd.DataFrame(columns),
         pl.DataFrame(columns),
         listed,
-        pd.DataFrame(columns).rename(columns=str.high),
+        pd.DataFrame(columns).rename(columns=str.upper),
     ):
         assert cal.Sketches.from_cells(form) == expected, type(form)
     duckdb.from_arrow(table).write_parquet(str(tmp_path / "a.parquet"))

@@ -16,44 +16,33 @@ from .source import Source, named_as_written
 from .tables import Table, open_table
 
 
-def rows_of(
-    file: str,
+def read_rows(
+    source: Source,
     *,
     time: str | None,
     id_column: str | None,
-    label: str | None,
-    by: str | None,
-    watched: str | None = None,
-    where: str | None,
-    format: str | None,
-    normalize: bool,
-    clip: bool,
-    table: str | None = None,
-    ood: Sequence[str] = (),
-    label_required: bool = True,
-    drop_missing: bool = False,
-    **scores: str | None,
+    ood: Sequence[str],
+    watched: str | None,
+    label_required: bool,
 ) -> tuple[dict[str, Any], int, Dropped | None]:
     """Arguments of `Monitor.update` from the columns of a file, with the classes that the columns are named after, its number of rows, and what was dropped.
 
-    With `drop_missing`, rows with a missing score or group are dropped; a missing label may arrive later, and a label that is not required
+    With ``--drop-missing``, rows with a missing score or group are dropped; a missing label may arrive later, and a label that is not required
     need not be a column.
     `watched` is the column of groups that the monitor was created with; another column of the same file has other groups.
     """
-    named = (("--time", time), ("--id", id_column), ("--by", by))
-    columns = Columns(label=label, by=by, **scores)
-    source = Source(file, columns, where, format, table)
+    label, by = source.columns.label, source.columns.by
     with open_table(source, label_required=label_required) as opened:
         # Where the label is named, a column with a common name is something else.
         absent = not label_required and label is not None and label not in opened.names
-        for option, name in named:
-            if option != "--by" and name in opened.scores:
+        for option, name in (("--time", time), ("--id", id_column)):
+            if name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")
         if by not in (None, watched) and watched in opened.names:
-            problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
+            problem = f"this monitor was created with --by {watched}, which {source.file} also has; got {by}"
             raise ArgumentError("--by", problem, "drop --by")
         count = _count(opened)
-        dropped = opened.drop_missing([] if by is None else [by], drop=drop_missing)
+        dropped = opened.drop_missing([] if by is None else [by], drop=source.drop_missing)
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
@@ -67,10 +56,8 @@ def rows_of(
     if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":
         problem = f"expected times in column {time!r}, got numbers ({keywords['when'].dtype})"
         raise InputTypeError("--time", problem, "write timestamps, or text such as 2026-01-31T12:00:00Z")
-    if keywords["input"] == "prob":
-        del keywords["input"]
     reconcile({"rows": count, "read": len(keywords["y_prob"]), "dropped": 0 if dropped is None else dropped.n})
-    return {**keywords, "normalize": normalize, "clip": clip}, count, dropped
+    return keywords, count, dropped
 
 
 def _count(table: Table) -> int:
@@ -78,33 +65,20 @@ def _count(table: Table) -> int:
     return int(table.rows.connection.execute("SELECT count(*) FROM rows_read").fetchone()[0])
 
 
-def ood_of(
-    file: str,
-    ood: Sequence[str],
-    *,
-    label: str | None,
-    by: str | None,
-    where: str | None,
-    format: str | None,
-    table: str | None = None,
-    **source: Any,
-) -> dict[str, Any]:
+def read_ood(source: Source, ood: Sequence[str]) -> dict[str, Any]:
     """Out-of-distribution scores of the rows of a file, by the names of their columns."""
-    if file == "-":
+    if source.file == "-":
         raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
-    scores = {name: source.get(name) for name in ("prob", "probs", "logits", "confidence")}
-    columns = Columns(label=label, by=by, **scores)
-    with open_table(Source(file, columns, where, format, table)) as opened:
-        used = {find_columns(opened.names, columns, labelled=False)[0], *opened.scores, by}
+    with open_table(source) as opened:
+        used = {find_columns(opened.names, source.columns, labelled=False)[0], *opened.scores, source.columns.by}
         wrong = next((name for name in ood if name in used), None)
         if wrong is not None:
-            raise ArgumentError(
-                "--ood", f"the column {wrong!r} holds the labels, scores or groups", "name another column"
-            )
+            problem = f"the column {wrong!r} holds the labels, scores or groups"
+            raise ArgumentError("--ood", problem, "name another column")
         return {name: _column(opened, name, "--ood") for name in ood}
 
 
-def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
+def in_class_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """The scores in the order of the reference classes if their columns are named after them; otherwise by position."""
     own = like_classes(list(keywords.pop("classes", ())), classes)
     if keywords.get("y_true") is not None:
@@ -166,7 +140,9 @@ def _column(table: Table, name: str, option: str) -> Any:
     return rows.fetch([column])[column]
 
 
-def labels_of(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
+def read_label_file(
+    file: str, id_column: str, label: str | None, where: str | None, format: str | None
+) -> tuple[Any, Any]:
     """The ids and labels of a file without scores; the column of ids is passed as that of the scores."""
     try:
         with open_table(Source(file, Columns(label=label, prob=id_column), where, format)) as table:

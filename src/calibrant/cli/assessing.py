@@ -48,7 +48,7 @@ def run(
     data = source.read() if sketches is None else sketches
     result: Any
     if metrics is None:
-        result = assess(data, metric=names[0], method=method or "auto", **keywords)._replaced(unused=())
+        result = assess(data, metric=names[0], method=method or "auto", **keywords)
         rejected = [result.metric] if result.rejected else []
     else:
         result = assess_many(data, metrics=names, correction=correction or "holm", **keywords)
@@ -91,8 +91,10 @@ def run_compare(
     asked, draws = MetricOptions.take(options), Draws.take(options)
     chosen = metric_named(metric, "--metric")
     keywords = {"level": level, **draws.keywords(), **asked.keywords_of([chosen])}
-    if fail_if_worse:
-        _check_lower_is_better(chosen)
+    is_loss = chosen.proper == "strictly" or chosen.ideal == chosen.range[0]
+    if fail_if_worse and (chosen.info.signed or not is_loss):
+        problem = f"requires a metric for which lower is better, unlike {chosen.id}"
+        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
     conditions = _conditions(gates, chosen)
     parts = _read_models(source, models, "logits" if logits else "probs", cluster)
     first = next(iter(parts.values()))
@@ -160,16 +162,6 @@ def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
 def _is_worse(found: Difference) -> bool:
     """Whether the first is significantly better than the second; an infinite loss is worse than any other."""
     if math.isnan(found.difference):
-        raise ArgumentError(
-            "--fail-if-worse",
-            f"undecidable: the metric is infinite for {found.first} and {found.second}",
-            "use --metric brier",
-        )
+        problem = f"undecidable: the metric is infinite for {found.first} and {found.second}"
+        raise ArgumentError("--fail-if-worse", problem, "use --metric brier")
     return found.high < 0 or found.difference == -math.inf
-
-
-def _check_lower_is_better(metric: Metric) -> None:
-    if metric.info.signed or not (metric.proper == "strictly" or metric.ideal == metric.range[0]):
-        raise ArgumentError(
-            "--fail-if-worse", f"requires a metric for which lower is better, unlike {metric.id}", "use --metric brier"
-        )

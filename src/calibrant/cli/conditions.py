@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, CalibrantError, FileError
+from ..util.checks import suggest
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
 from .gate_results import Checked, annotation, junit_xml, passed, results_of, summary_lines
@@ -208,36 +209,22 @@ def parse_condition(
     match = re.fullmatch(r"(.*)(>=|<=|==|!=|>|<)([^<>=!]*)", text, re.DOTALL)
     if match is None or not match[1].strip() or not match[3].strip():
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
-    left, sign = match[1].strip(), match[2]
-    name, field, group = _left_side(text, left, known, fields, example)
-    return Condition(name, field, group, sign, _read_limit(text, match[3].strip()))
-
-
-def _left_side(
-    text: str,
-    left: str,
-    known: Callable[[str], str],
-    fields: Callable[[str], Sequence[str]],
-    example: str,
-) -> tuple[str, str, str | None]:
-    written, at, group = left.partition("@")
-    written = written.strip()
-    if at and not group.strip():
+    written, at, group = (part.strip() for part in match[1].partition("@"))
+    if at and not group:
         raise ArgumentError("--fail-if", f"{text!r} names no group after @", f'write it as "{example}"')
-    chosen = group.strip() if at else None
     if re.search(r"[<>=!]", written):
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
+    field = "value"
     try:
-        return known(written), "value", chosen
+        id = known(written)
     except CalibrantError:
         if "." not in written:
             raise
-    name, _, field = written.rpartition(".")
-    id = known(name.strip())
-    field = field.strip()
-    if field not in fields(id):
-        raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}")
-    return id, field, chosen
+        name, field = (part.strip() for part in written.rsplit(".", 1))
+        id = known(name)
+        if field not in fields(id):
+            raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}") from None
+    return Condition(id, field, group if at else None, match[2], _read_limit(text, match[3].strip()))
 
 
 def _read_limit(text: str, limit: str) -> ast.expr:
@@ -533,14 +520,13 @@ def read_json(path: str) -> dict[str, Any]:
 
 def measure_named(name: str, known: Iterable[str]) -> str:
     """The measure of this name."""
-    from difflib import get_close_matches
-
     key = name.lower().replace(" ", "_")
     if key in known:
         return key
-    near = get_close_matches(key, list(known), 1)
-    remedy = f"did you mean {near[0]!r}? The measures are {', '.join(known)}" if near else f"use {', '.join(known)}"
-    raise ArgumentError("--fail-if", f"unknown measure {name!r}", remedy)
+    near, listed = suggest(key, known), ", ".join(known)
+    raise ArgumentError(
+        "--fail-if", f"unknown measure {name!r}", f"{near} The measures are {listed}" if near else f"use {listed}"
+    )
 
 
 def named_file(file: str) -> str:

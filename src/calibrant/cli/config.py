@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from ..util.configuration import OWN, PROJECT, Configuration, find_configuration, read_configuration
-from .wording import note_options
+from .invocation import Setting, running
 
 # The keys at the top level: options that mean the same in every command that has them.
 SHARED = (
     *("label", "prob", "probs", "logits", "confidence-column", "weight", "counts", "by", "where"),
     *("classes", "pos-label", "outcome", "format", "table", "normalize", "clip", "drop-missing"),
-    *("metrics", "lens", "bins", "binning", "interval", "resamples", "seed", "meta"),
+    *("metrics", "lens", "bins", "binning", "level", "resamples", "seed", "meta"),
 )
 # Commands in which such an option means something else.
 EXCEPT = {"assess": ("by", "metrics"), "compare": ("logits",)}
@@ -34,15 +33,6 @@ FAMILIES = (
 )
 # Options that choose or describe the configuration, or one call only.
 UNCONFIGURED = ("help", "version", "config", "no-config", "debug")
-
-
-class Setting(NamedTuple):
-    """A value in the configuration."""
-
-    table: str
-    """Name of the table; empty at the top level."""
-    key: str
-    value: Any
 
 
 def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
@@ -81,10 +71,9 @@ def _settings_of_command(
 
 
 def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
-    from difflib import get_close_matches
+    from ..util.checks import suggest  # imports NumPy, which is slow for --help
 
-    near = get_close_matches(key[:100], list(known), 1, 0.75)
-    return f"unknown {kind}", f"did you mean {near[0]!r}?" if near else "`calibrant COMMAND --help` lists the options"
+    return f"unknown {kind}", suggest(key, known, "`calibrant COMMAND --help` lists the options", 0.75)
 
 
 def configurable_options(command: click.Command) -> dict[str, click.Option]:
@@ -97,20 +86,6 @@ def configurable_options(command: click.Command) -> dict[str, click.Option]:
             if name.startswith("--") and name[2:] not in UNCONFIGURED:
                 found[name[2:]] = option
     return found  # type: ignore[return-value]
-
-
-class _Used(NamedTuple):
-    configuration: Configuration
-    settings: dict[str, Setting]
-    """The settings in use, by parameter."""
-
-
-_used: ContextVar[_Used | None] = ContextVar("used", default=None)
-
-
-def forget_configuration() -> None:
-    """Forget the configuration of an earlier command."""
-    _used.set(None)
 
 
 def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
@@ -132,8 +107,8 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     _replace_family(values, given)
     used = {name: setting for name, setting in used.items() if name in values and name not in given}
     context.default_map = values
-    _used.set(_Used(found, used))
-    note_options([f"--{setting.key}" for setting in used.values()])
+    running.configuration, running.settings = found, used
+    running.typed = {*running.typed, *(f"--{setting.key}" for setting in used.values())}
     if given.get("debug") and used:
         from .screen import say
 
@@ -241,14 +216,12 @@ def _text(found: Configuration, option: click.Option, value: Any) -> str:
 
 def is_configured(parameter: str) -> bool:
     """Whether a value comes from the configuration; as a default, it gives way to what it cannot be combined with."""
-    used = _used.get()
-    return used is not None and parameter in used.settings
+    return parameter in running.settings
 
 
 def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
-    used = _used.get()
-    return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+    return {"configuration": running.configuration.name} if running.configuration and running.settings else {}
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:
@@ -299,10 +272,9 @@ def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tupl
 
 def where_set(text: str, options: Collection[str] = ()) -> str:
     """An error with the file that its option, the first word by default, was set in."""
-    used = _used.get()
     option = next(iter(options), text.partition(":")[0]).removeprefix("--")
-    values = {} if used is None else {setting.key: setting.value for setting in used.settings.values()}
-    if used is None or option not in values:
+    values = {setting.key: setting.value for setting in running.settings.values()}
+    if running.configuration is None or option not in values:
         return text
     remedy = f"; --no-{option} switches it off" if values[option] is True else ""
-    return f"{text} ({option} is set in {used.configuration.name}{remedy})"
+    return f"{text} ({option} is set in {running.configuration.name}{remedy})"

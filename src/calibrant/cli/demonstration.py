@@ -7,9 +7,7 @@ from pathlib import Path
 
 from ..errors import ArgumentError
 from ..evaluation.measure import calibrated, evaluate
-from ..evaluation.result import Evaluation
 from ..inference.significance import assess
-from ..input.predictions import Predictions
 from ..recalibration.choosing import recalibrate
 from ..reporting.building import report
 from ..reporting.forms import form_of
@@ -34,7 +32,9 @@ def run(out: str, save_data: str | None = None) -> None:
     except ArgumentError as error:
         raise error.replaced(argument="--out") from None
     folder = None if save_data is None else make_folder(save_data)
-    validation, test = (_packaged(name) for name in NAMES)
+    packaged = [files("calibrant") / "cli" / "data" / f"{name}.csv" for name in NAMES]
+    with as_file(packaged[0]) as validation_file, as_file(packaged[1]) as test_file:
+        validation, test = Source(str(validation_file)).read(), Source(str(test_file)).read()
     before = evaluate(test)
     print_lines([STORY, ""])
     show(before)
@@ -43,27 +43,13 @@ def run(out: str, save_data: str | None = None) -> None:
     found = recalibrate(validation.labels, validation.probs)
     after = evaluate(calibrated(test, found.calibrator))
     print_lines(["Recalibration, by cross-validation on the validation data:", *repr(found).splitlines(), ""])
-    headings, rows = _side_by_side(before, after)
-    print_table(headings, rows, range(1, 3))
+    pairs = [(old, new) for old, new in zip(before.results, after.results, strict=True) if old.value is not None]
+    rows = [[old.metric, number(old.value), number(new.value)] for old, new in pairs]
+    print_table(["metric", "before", "after"], rows, range(1, 3))
     report(test, path=path, title="Handwritten digits, gradient boosting")
     say(
         f"\nWrote {path.resolve()}; open it in a browser. It compares calibrators by cross-validation on the test images, so its figures "
         "differ slightly from those above."
     )
-    for name in NAMES if folder is not None else ():
-        content = (files("calibrant") / "cli" / "data" / f"{name}.csv").read_bytes()
-        say(f"Wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")
-
-
-def _packaged(name: str) -> Predictions:
-    with as_file(files("calibrant") / "cli" / "data" / f"{name}.csv") as path:
-        return Source(str(path)).read()
-
-
-def _side_by_side(before: Evaluation, after: Evaluation) -> tuple[list[str], list[list[str]]]:
-    rows = [
-        [old.metric, number(old.value), number(new.value)]
-        for old, new in zip(before.results, after.results, strict=True)
-        if old.value is not None
-    ]
-    return ["metric", "before", "after"], rows
+    for file in packaged if folder is not None else ():
+        say(f"Wrote {write_atomic(Path(folder or '') / file.name, file.read_bytes())}")

@@ -21,6 +21,7 @@ from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import check_class_order, like_classes, usual_labels
 from ..util.files import read_limited
+from ..util.results import several
 from ..util.version import __version__
 from .config import is_configured
 from .screen import clean, print_json, print_lines, say
@@ -76,32 +77,17 @@ def rows_in(p: Predictions) -> int:
     return p.n if p.weight is None or p.weight_kind != "counts" else int(p.weight.sum())
 
 
-def check_apart(out: str | Path, *inputs: str) -> None:
-    """Raise if the output would overwrite an input."""
-    target = Path(out)
-    for name in inputs:
-        if name != "-" and target.exists() and Path(name).exists() and target.samefile(name):
-            raise ArgumentError("--out", f"would overwrite the input {name}", "name another file")
-
-
 def run_fit(
     file: str,
     *,
-    method: str,
     out: str,
-    loss: str,
-    folds: int,
-    safe: float | None,
     preprocessing: str | None,
-    seed: int,
     as_json: bool,
-    lens: str | None = None,
-    **source: Any,
+    **options: Any,
 ) -> None:
     """Fit, print the candidates, write the calibrator."""
-    check_apart(out, file)
-    p = Source.take(file, source).read()
-    found = fit_calibrator(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
+    p = Source.take(file, options).read()
+    found = fit_calibrator(p, **options)
     path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
@@ -124,7 +110,6 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
 
     Returns the path, the number of rows, those dropped for missing scores, and the options with which they are evaluated.
     """
-    _check_not_grouped(calibrator)
     check_target(out)
     classes, columns = source.classes, source.columns
     with open_table(source, to_write=True, label_required=not is_configured("label")) as opened:
@@ -137,12 +122,11 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         elif "classes" in keywords:
             keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
         rows = len(keywords["y_prob"])
-        _check_columns(calibrator, keywords)
+        _check_calibrator(calibrator, keywords)
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
         keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, normalize=source.normalize, clip=source.clip, **keywords)
-        _check_kind(calibrator, p)
         path = opened.write(out, calibrated(p, calibrator).probs)
         label = columns.label or next(iter(usual_labels(opened.names, columns)), "COLUMN")
         options = ["--probs", f"*{CALIBRATED}", "--label", label]
@@ -152,78 +136,47 @@ def apply_calibrator(calibrator: Calibrator, source: Source, out: str) -> tuple[
         return path, rows, dropped, shlex.join([*options, *([] if classes is None else ["--classes", classes])])
 
 
-def _check_not_grouped(calibrator: Calibrator) -> None:
+def _check_calibrator(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
+    """Raise if the calibrator does not match the scores, before their sums are checked."""
     if calibrator.needs:
         what = "group" if calibrator.needs == "groups" else calibrator.needs
         problem = f"a {type(calibrator).__name__} requires the {what} of each row"
-        remedy = f"apply it in Python, with {calibrator.needs}"
-        raise ArgumentError("calibrator", problem, remedy)
-
-
-def _check_columns(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
-    """Raise where a class has no column, before the sums of the other columns are checked."""
+        raise ArgumentError("calibrator", problem, f"apply it in Python, with {calibrator.needs}")
     shape, known = np.shape(keywords["y_prob"]), calibrator.classes_.tolist()
     k = shape[1] if len(shape) == 2 and shape[1] > 1 else 2
-    missing = [str(name) for name in known if name not in keywords.get("classes", known)]
-    if k < len(known):
+    if k != len(known):
+        missing = [str(name) for name in known if name not in keywords.get("classes", known)]
         named = f"no column for {', '.join(missing)}" if missing else f"columns for {k}"
         problem = f"was fitted on the classes {', '.join(map(str, known))}, and the file has {named}"
-        raise ArgumentError(
-            "calibrator", problem, "name a column for each class with --probs, or fit another calibrator"
-        )
-
-
-def _check_kind(calibrator: Calibrator, p: Predictions) -> None:
-    """Raise if the calibrator does not match the scores."""
-    if len(calibrator.classes_) != p.k:
-        problem = f"was fitted on {len(calibrator.classes_)} classes, and the file has {p.k}"
-        raise ArgumentError("calibrator", problem, "name the score columns with --probs, or fit another calibrator")
-    if calibrator.input == "logit" and p.logits is None:
-        raise ArgumentError(
-            "calibrator", "was fitted on logits, and these are probabilities", "name logits with --logits"
-        )
+        remedy = "name a column for each class with --probs, or fit another calibrator"
+        raise ArgumentError("calibrator", problem, remedy)
+    if calibrator.input == "logit" and keywords["input"] != "logit":
+        problem = "was fitted on logits, and these are probabilities"
+        raise ArgumentError("calibrator", problem, "name logits with --logits")
 
 
 def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
     """Apply a saved calibrator to the rows of a file."""
-    check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     path, rows, dropped, more = apply_calibrator(fitted, Source.take(file, source), out)
     print_lines([] if dropped is None else [str(dropped)])
-    print_lines(
-        [
-            f"Wrote {path}: {rows:,} row{'' if rows == 1 else 's'} with probabilities calibrated by {type(fitted).__name__}."
-        ]
-    )
+    print_lines([f"Wrote {path}: {several(rows, 'row')} with probabilities calibrated by {type(fitted).__name__}."])
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} {more}"])
 
 
 def run_select(
     file: str,
     *,
-    accuracy: float | None,
-    coverage: float | None,
     cost: tuple[float, float] | None,
-    guarantee: float,
-    method: str | None,
-    lens: str | None,
+    calibrator: str | None,
     as_json: bool,
-    calibrator: str | None = None,
-    **source: Any,
+    **options: Any,
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
-    p = Source.take(file, source).read()
+    p = Source.take(file, options).read()
     if calibrator is not None:
         p = calibrated(p, calibrator)
-    chosen = choose_threshold(
-        p,
-        accuracy=accuracy,
-        coverage=coverage,
-        cost={"error": cost[0], "review": cost[1]} if cost else None,
-        guarantee=guarantee,
-        method=method,  # type: ignore[arg-type]
-        lens=lens,
-    )
+    chosen = choose_threshold(p, cost={"error": cost[0], "review": cost[1]} if cost else None, **options)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:

@@ -58,15 +58,13 @@ SHOWN = 20
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     all_models: bool,
     names: tuple[str, ...],
     out: str | None,
     json: str | None,
-    fdr: float,
-    now: str | None,
     fail_on: str,
-    config: str | None,
-    debug: bool,
+    **options: Any,
 ) -> None:
     """Update the models named in a configuration from their sources, one after the other.
 
@@ -81,10 +79,11 @@ def run(
     from ..util.progress import track
     from .screen import clean, say
 
-    check_fraction(fdr, "--fdr", 0.05)
+    now, debug = options["now"], options["debug"]
+    fdr = check_fraction(options["fdr"], "--fdr", 0.05)
     if now is not None:
         read_time(now, "--now")
-    models = _choose_models(load_fleet(config), all_models, names)
+    models = _choose_models(load_fleet(options["config"]), all_models, names)
     errors: dict[str, str] = {}
     faults: list[str] = []
     intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
@@ -111,9 +110,8 @@ def run(
 
 
 def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, ...]) -> list[FleetModel]:
-    from difflib import get_close_matches
-
     from ..errors import ArgumentError
+    from ..util.checks import suggest
 
     if all_models == bool(names):
         problem = "cannot be combined with --model" if names else "which models are to be updated is not given"
@@ -123,8 +121,7 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
     known = {model.name: model for model in models}
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"the models are {', '.join(list(known)[:20])}"
+            remedy = suggest(name, known, f"the models are {', '.join(list(known)[:20])}")
             raise ArgumentError("--model", f"unknown model {name!r}", remedy)
     return list(models) if all_models else [known[name] for name in dict.fromkeys(names)]
 
@@ -132,7 +129,7 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
 @contextmanager
 def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
     """Note an error of a model, so that the others go on."""
-    from .places import forget_read
+    from .invocation import running
 
     try:
         yield
@@ -141,7 +138,7 @@ def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], d
     except Exception as error:
         errors[model.name] = _describe(model, faults, debug, error)
     finally:
-        forget_read()
+        running.files = None
 
 
 def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exception) -> str:
@@ -271,9 +268,8 @@ def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
     """Values of the options of each command, by parameter, as configured for a model."""
-    from difflib import get_close_matches
-
     from ..monitoring.fleet import model_error
+    from ..util.checks import suggest
     from .config import configurable_options, model_values
 
     parent = context.parent
@@ -283,8 +279,8 @@ def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, 
     known = {key for command in commands.values() for key in configurable_options(command)} - set(EXCLUDED)
     for key in model.options:
         if key not in known and key not in OWN:
-            near = get_close_matches(key, [*known, *OWN, "store", "owner"], 1)
-            remedy = f"did you mean {near[0]!r}?" if near else "see `calibrant monitor init --help` and `update --help`"
+            remedy = "see `calibrant monitor init --help` and `update --help`"
+            remedy = suggest(key, [*known, *OWN, "store", "owner"], remedy)
             raise model_error(model, "unknown entry of a model", remedy, key)
     options = {key: value for key, value in model.options.items() if key not in OWN}
     return {

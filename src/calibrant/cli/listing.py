@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.recommendation import recommend
 from ..metrics.registry import Catalogue, Metric
-from .screen import print_lines, say
+from .screen import print_json, print_lines
 
 # Functions that have other arguments than labels and probabilities, or return more than one number.
 BESIDE = [
@@ -33,17 +32,17 @@ def run(name: str | None, use_case: str | None, as_json: bool, properties: Mappi
     if use_case is not None:
         chosen = recommend(use_case)
         if as_json:
-            _print_json(chosen.to_dict())
+            print_json(chosen.to_dict())
         else:
             print_lines(repr(chosen).split("\n"))
     elif name is not None:
         metric = metric_named(name, "NAME")
         if as_json:
-            _print_json({**metric.to_dict(), "properties": metric.properties})
+            print_json({**metric.to_dict(), "properties": metric.properties})
         else:
             print_lines(describe(metric))
     elif as_json:
-        _print_json([metric.to_dict() for metric in catalogue.find(**properties)])
+        print_json([metric.to_dict() for metric in catalogue.find(**properties)])
     elif properties:
         part = Catalogue()
         for metric in catalogue.find(**properties):
@@ -71,10 +70,6 @@ def metric_named(name: str, option: str) -> Metric:
         return catalogue[name]
     except CalibrantError as error:
         raise error.replaced(argument=option) from None
-
-
-def _print_json(content: object) -> None:
-    say(json.dumps(content, indent=2, default=str).replace("Infinity", '"inf"').replace('-"inf"', '"-inf"'))
 
 
 def describe(metric: Metric) -> list[str]:

@@ -16,11 +16,11 @@ from ..util.processes import in_processes
 from ..util.progress import loop
 from ..util.version import __version__
 from . import options
-from .config import forget_configuration, where_set
+from .config import where_set
+from .invocation import running
 from .monitoring import monitor
-from .places import forget_read
 from .screen import forget, say, warnings_as_lines
-from .wording import in_options, set_wording
+from .wording import in_options
 
 EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 # Signals at which a command removes what it wrote for itself before it ends, as at Ctrl-C; Windows has no SIGHUP.
@@ -39,10 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)
-    forget_read()
-    forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
-    set_wording(_options_of(words), words)
+    running.begin(_options_of(words), words)
     message = ""
     try:
         # The exit code of a command that ends with `Exit`.
@@ -511,7 +509,7 @@ def sql(table: str, **options: Any) -> None:
     "items of TRIPOD+AI.",
 )
 @options.written_option(
-    "--tripod", suffixes=(".md",), help="With --for clinical: also write the items of TRIPOD+AI to this .md file."
+    "--tripod", suffixes=(".md",), help="As --for clinical, and also write the items of TRIPOD+AI to this .md file."
 )
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option

@@ -200,17 +200,7 @@ def update(store: str, file: str, **options: Any) -> None:
 @fail_option
 @options.json_option
 @options.debug_option
-def labels(
-    store: str,
-    file: str,
-    id_column: str | None,
-    label: str | None,
-    now: str | None,
-    where: str | None,
-    format: str | None,
-    fail_on: str,
-    as_json: bool,
-) -> None:
+def labels(store: str, file: str, fail_on: str, as_json: bool, **options: Any) -> None:
     """Add the labels in FILE to the predictions in STORE, or correct them.
 
     Labels whose predictions have not arrived are kept and added with them.
@@ -218,9 +208,8 @@ def labels(
     from ..monitoring.monitor import Monitor
     from .feeding import add_label_file
 
-    columns = {"id_column": id_column, "label": label}
-    done = add_label_file(Monitor.open(store), file, columns, now=now, where=where, format=format)
-    _finish(done, fail_on, as_json)
+    columns = {name: options.pop(name) for name in ("id_column", "label")}
+    _finish(add_label_file(Monitor.open(store), file, columns, **options), fail_on, as_json)
 
 
 @monitor.command(short_help="Remove rows that were added by mistake.")
@@ -284,6 +273,7 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     "tags",
     metavar="NAME=VALUE",
     multiple=True,
+    callback=options.read_pairs,
     help="With --prometheus: a label of every gauge. Can be repeated.",
 )
 @options.written_option(
@@ -306,11 +296,9 @@ def status(
     group: str | None,
     as_json: bool,
     prometheus: bool,
-    name: str | None,
-    tags: tuple[str, ...],
     out: str | None,
     fail_on: str,
-    **outputs: Any,
+    **options: Any,
 ) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
@@ -319,7 +307,7 @@ def status(
     from .conditions import Gates, check, measure_named
     from .screen import say
 
-    gates = Gates.take(outputs)
+    gates = Gates.take(options)
     conditions = gates.conditions(
         lambda name: measure_named(name, MEASURES), lambda name: MEASURES[name], "gap.high > 0.05"
     )
@@ -327,7 +315,7 @@ def status(
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
     opened = Monitor.open(store)
-    labels = {"model": name or opened.name, **_tags(tags)}
+    labels = {"model": options["name"] or opened.name, **options["tags"]}
     found = _status(opened, last, group)
     text = found.to_json() if as_json else found.to_prometheus(labels) if prometheus else None
     if text is None:
@@ -342,20 +330,6 @@ def status(
     _exit(found.open_alarms, fail_on)
     if failed:
         raise click.exceptions.Exit(EXIT_GATE)
-
-
-def _tags(tags: tuple[str, ...]) -> dict[str, str]:
-    """Labels of gauges by name."""
-    from ..errors import ArgumentError
-
-    found: dict[str, str] = {}
-    for tag in tags:
-        name, equals, value = tag.partition("=")
-        if not equals or name in (*found, "model"):
-            problem = f"{name!r} is given already" if equals else f"must be NAME=VALUE; got {tag!r}"
-            raise ArgumentError("--tag", problem, "--name gives the model, --tag further labels, such as env=prod")
-        found[name] = value
-    return found
 
 
 def _newest(found: MonitorStatus) -> Place:

@@ -285,17 +285,25 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | list[f
         ) from None
 
 
-def _further(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+def read_pairs(context: Any, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """Read an option of the form KEY=VALUE that can be repeated."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key:
+            raise click.UsageError(f"{option.opts[0]}: {text!r} is not of the form {option.metavar}")
+        if key in found:
+            raise click.UsageError(f"{option.opts[0]}: {key!r} was given twice; give it once")
+        found[key] = value
+    return found
+
+
+def _further(context: Any, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
     """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
     import json
 
     found: dict[str, Any] = {}
-    for text in texts:
-        key, sign, value = (part.strip() for part in text.partition("="))
-        if not sign or not key:
-            raise click.UsageError(f"--option: {text!r} is not of the form key=value; for example --option edge=drop")
-        if key in found:
-            raise click.UsageError(f"--option: {key!r} was given twice; give it once")
+    for key, value in read_pairs(context, option, texts).items():
         try:
             found[key] = json.loads(value)
         except (ValueError, RecursionError):
@@ -392,7 +400,7 @@ calibrator_option = click.option(
 stream_option = click.option(
     "--stream/--no-stream",
     default=None,
-    help="Read in bounded memory. This is the default for patterns, databases, text above 512 MB and Parquet above 10 million rows.",
+    help="Read in bounded memory. This is the default for patterns, databases, text above 512 MB (packed above 51 MB) and Parquet above 10 million rows.",
 )
 
 
@@ -536,25 +544,12 @@ survival_options = with_options(
 )
 
 
-def _metadata(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Return the values of ``--meta`` by key."""
-    found: dict[str, str] = {}
-    for text in values:
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise click.UsageError(f"--meta: {text!r} is not of the form key=value; for example --meta owner=Risk")
-        if key.strip() in found:
-            raise click.UsageError(f"--meta: the key {key.strip()!r} was given twice; give it once")
-        found[key.strip()] = value.strip()
-    return found
-
-
 meta_option = click.option(
     "--meta",
     "metadata",
     metavar="KEY=VALUE",
     multiple=True,
-    callback=_metadata,
+    callback=read_pairs,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
 )
 

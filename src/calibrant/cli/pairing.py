@@ -18,18 +18,8 @@ from .rows import is_log, is_sketch, kind_of_all, on_disk, open_rows
 from .source import Source
 
 ID_NAMES = (
-    "id",
-    "row_id",
-    "uuid",
-    "sample_id",
-    "example_id",
-    "record_id",
-    "prediction_id",
-    "request_id",
-    "event_id",
-    "custom_id",
-    "question_id",
-    "doc_id",
+    *("id", "row_id", "uuid", "sample_id", "example_id", "record_id", "prediction_id", "request_id", "event_id"),
+    *("custom_id", "question_id", "doc_id"),
 )
 """Usual names of a column with the id of each row, in small letters."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
-from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+
+from .invocation import FilesRead, running
 
 # Lines of later rows are not counted, so that an error does not take minutes.
 MOST_ROWS = 5_000_000
@@ -16,28 +16,14 @@ MOST_ROWS = 5_000_000
 PRINTED = ("csv", "tsv", "json")
 
 
-class _Read(NamedTuple):
-    paths: tuple[str, ...]
-    kind: str
-    where: str | None
-
-
-_last: ContextVar[_Read | None] = ContextVar("last", default=None)
-
-
 def remember_read(paths: Sequence[str], kind: str, where: str | None) -> None:
     """Note which files are read; errors that follow are about their rows."""
-    _last.set(_Read(tuple(paths), kind, where))
-
-
-def forget_read() -> None:
-    """Forget the files that were read."""
-    _last.set(None)
+    running.files = FilesRead(tuple(paths), kind, where)
 
 
 def place_of(row: int) -> str:
     """The line of a row, or its number and how rows are counted where the line is unknown."""
-    read = _last.get()
+    read = running.files
     if read is None:
         return f"in row {row:,}"
     line = _line(read, row)
@@ -47,7 +33,7 @@ def place_of(row: int) -> str:
     return f"in row {row:,} ({counted})"
 
 
-def _line(read: _Read, row: int) -> int | None:
+def _line(read: FilesRead, row: int) -> int | None:
     """The line on which a row begins; None where it cannot be determined."""
     if len(read.paths) != 1 or read.kind not in PRINTED or read.where is not None or row > MOST_ROWS:
         return None

@@ -15,10 +15,11 @@ from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..reporting.building import Options, Report, build, read_options
+from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_parts
-from ..reporting.forms import Form, form_of
+from ..reporting.forms import form_of
 from ..reporting.measuring import evaluate_cells
+from ..reporting.settings import Settings
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
@@ -38,6 +39,7 @@ from .gate_results import Checked
 from .options import check_replaceable
 from .pairing import pair_rows
 from .screen import clean, print_lines, say
+from .selecting import Draws
 from .source import Source, is_expression
 from .streaming import is_large, not_streamed, read_stream
 
@@ -61,21 +63,34 @@ def run(
         raise ArgumentError(
             "--fail-if" if gates.texts else "--for", "cannot be combined with --compare", "report on one file"
         )
-    if tripod is not None and purpose is None:
-        raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
+    if tripod is not None:
+        purpose = "clinical"
     target = out or f"report.{form or 'html'}"
-    shape = _shape(target, form)
+    try:
+        shape = form_of("x.md" if target == "-" else target, form)
+    except ArgumentError as error:
+        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
-    title = options["title"]
-    settings = _settings(files[0], kind, purpose, **options)
+    title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
+    is_comparison = kind is not None
+    names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    settings = Settings(
+        title=title if is_comparison else title or f"Calibration of {_name(files[0])}",
+        metrics=names,
+        n_resamples=draws.resamples,
+        seed=draws.seed,
+        recalibration=options.pop("recalibration") and not is_comparison,
+        purpose=purpose,
+        **options,
+    )
     more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
     more |= used_configuration()
     if kind is not None:
         parts = _parts(files, calibrator, source, kind, id_column)
         more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-        several = compare_parts(parts, settings, kind, given_title=title, more=more)
+        several = compare_parts(parts, settings, kind, more)
         _write(several, several.text(shape), target, tripod, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
@@ -85,43 +100,7 @@ def run(
     return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}", [found.verdict.sentence])
 
 
-def _settings(
-    file: str,
-    kind: str | None,
-    purpose: str | None,
-    *,
-    title: str | None,
-    metrics: str,
-    lens: str | None,
-    level: float,
-    resamples: int,
-    seed: int,
-    recalibration: bool,
-    accuracy: float,
-    guarantee: float,
-    outcome: str | None,
-    metadata: dict[str, str],
-) -> Options:
-    """The options of the report, checked."""
-    several = kind is not None
-    names = COMPARED if several and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    return read_options(
-        title or f"Calibration of {_name(file)}",
-        names,
-        lens,
-        level,
-        resamples,
-        seed,
-        recalibration and not several,
-        accuracy,
-        guarantee,
-        outcome,
-        metadata,
-        purpose,
-    )
-
-
-def _read_gates(gates: Gates, source: Source, settings: Options) -> Callable[[Any, Report], list[Checked]]:
+def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:
     """A function that checks the gates, on metrics and on the table of a validation study, for data and their report."""
     study = [name for name in ROWS if name not in HEADER] if settings.purpose is not None else []
     conditions = metric_conditions(gates, study)
@@ -158,7 +137,7 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
 def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
-    settings: Options,
+    settings: Settings,
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])
@@ -184,13 +163,6 @@ def _measure_gates(
             for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
                 found["adjusted"] = adjusted
     return plain, lambda sketches: evaluate(sketches, metrics=metrics, **options).to_dict()
-
-
-def _shape(target: str, form: str | None) -> Form:
-    try:
-        return form_of("x.md" if target == "-" else target, form)
-    except ArgumentError as error:
-        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
 
 
 def _check_files(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import ArgumentError, FileError
 from ..sketches.files import reading
 from ..sketches.files.converting import as_tables
-from ..sketches.files.reading import Rows, check_kind, kind_of, not_utf8, paths_of
+from ..sketches.files.reading import Rows, kind_of, not_utf8, paths_of
 from ..util.temporary import process_folder
 from .places import remember_read
 
@@ -83,7 +83,6 @@ def _kind(path: Path) -> str:
 
 
 def _sniff(path: Path) -> str:
-    check_kind(path)
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head.startswith(b"PAR1"):

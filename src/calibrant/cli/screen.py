@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -64,18 +62,11 @@ def print_lines(lines: Sequence[str]) -> None:
         say(clean(line))
 
 
-def print_json(content: Mapping[str, Any]) -> None:
+def print_json(content: Any) -> None:
     """Print valid JSON; infinite numbers become text."""
-    say(json.dumps(_finite(content), indent=2, allow_nan=False, default=str))
+    from ..util.results import json_text  # imports NumPy, which is slow for --help
 
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    plain = content.item() if hasattr(content, "item") else content  # a NumPy number
-    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
+    say(json_text(content), nl=False)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: range) -> None:
@@ -104,12 +95,6 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric:
     console = Console()
     needed = 2 * len(headings) + 2
     needed += sum(width if keep else min(width, FOLDED) for width, keep in zip(widest, whole, strict=True))
-    if needed > console.width and "name" in headings:  # the id is enough
-        place = list(headings).index("name")
-        left = range(numeric.start - 1, numeric.stop - 1)
-        shorter = [[cell for i, cell in enumerate(row) if i != place] for row in (headings, *rows)]
-        _print_rich(shorter[0], shorter[1:], left)
-        return
     for i, heading in enumerate(text[0]):
         table.add_column(
             Text(heading),

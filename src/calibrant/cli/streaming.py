@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import glob
-import gzip
-import zlib
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
-from ..sketches.files.reading import kind_of, paths_of
+from ..sketches.files.reading import PACKED, kind_of, paths_of
 from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
@@ -34,8 +32,8 @@ NOT_STREAMED = {
     "clip": "",
     "pos_label": ", or --prob COLUMN --classes NEGATIVE,POSITIVE",
 }
-# Packed text is at least 1/1100 (gzip) of its size; zstd has no such limit, and text rarely shrinks to less than a fiftieth.
-DENSEST = {".gz": 1100, ".zst": 50}
+# Packed text counts as many times its size; predictions rarely shrink to less.
+PACKED_SIZE = 10
 
 
 def is_streamed(file: str, stream: bool | None) -> bool:
@@ -59,10 +57,7 @@ def is_large(path: Path) -> bool:
         return True
     if kind_of(path) == "parquet":
         return size > SMALL_PARQUET and _parquet_rows(path) > MANY_ROWS
-    packed = path.suffix.lower()
-    if size * DENSEST.get(packed, 1) <= LARGE:
-        return False
-    return packed == ".zst" or _unpacks_beyond(path, LARGE)
+    return path.suffix.lower() in PACKED and size * PACKED_SIZE > LARGE
 
 
 def _parquet_rows(path: Path) -> int:
@@ -77,18 +72,6 @@ def _parquet_rows(path: Path) -> int:
             return int(connection.execute(query, [glob.escape(str(path))]).fetchall()[0][0] or 0)
     except duckdb.Error:
         return 0
-
-
-def _unpacks_beyond(path: Path, limit: int) -> bool:
-    """Whether a gzip file has more than `limit` bytes of content; reads no further."""
-    read = 0
-    try:
-        with gzip.open(path) as stream:
-            while read <= limit and (part := stream.read(1 << 20)):
-                read += len(part)
-    except (OSError, EOFError, zlib.error):
-        return False
-    return read > limit
 
 
 def read_stream(source: Source, stream: bool | None) -> Sketches | None:

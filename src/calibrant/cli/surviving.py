@@ -29,10 +29,6 @@ def run(
     time: str,
     event: str,
     horizons: tuple[float, ...],
-    cause: int | None,
-    link: str,
-    edge: str,
-    level: float,
     as_json: bool,
     **options: Any,
 ) -> bool:
@@ -42,8 +38,8 @@ def run(
         lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
     )
     arrays, by, dropped = _load(source, time, event)
-    keywords: dict[str, Any] = {"horizon": list(horizons) if len(horizons) > 1 else horizons[0], "cause": cause}
-    keywords |= {"link": link, "edge": edge, "level": level, **draws.keywords()}
+    horizon = list(horizons) if len(horizons) > 1 else horizons[0]
+    keywords: dict[str, Any] = {"horizon": horizon, **options, **draws.keywords()}
     whole = survival_summary(**arrays, **keywords)
     groups: dict[str, SurvivalSummary] = {}
     undefined: dict[str, str] = {}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError
 from ..input.expressions import first_line, quoted
 from ..input.frames import CALIBRATED, class_names
@@ -122,7 +124,7 @@ class Table:
             return Path(out)
         except Inseparable:
             pass
-        added = {f"c{place}": _plain(column) for place, column in enumerate(columns)}
+        added = {f"c{place}": np.array(column, np.float64) for place, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
@@ -140,9 +142,8 @@ class Table:
     def _appended(self, out: str, names: list[str], columns: list[Any]) -> Iterator[bytes]:
         """The records of the file with the new columns if the output has the same text format."""
         rows = self.rows
-        if len(rows.paths) != 1 or Path(out).suffix.lower() != f".{rows.kind}" or len(names) != len(columns):
-            raise Inseparable
-        if not rows.printed:
+        same = len(rows.paths) == 1 and rows.printed and Path(out).suffix.lower() == f".{rows.kind}"
+        if not same or len(names) != len(columns):
             raise Inseparable
         return appended(rows.connection, rows.paths[0], rows.kind, len(self.names), self._row_numbers(), names, columns)
 
@@ -158,7 +159,7 @@ class Table:
             connection.register("rows_added", added)
             return f"SELECT rows_kept.*, {new} FROM rows_kept POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         number = quoted(NUMBER)
-        connection.register("rows_added", {NUMBER: _plain(self._row_numbers(), "int64"), **added})
+        connection.register("rows_added", {NUMBER: np.array(self._row_numbers(), np.int64), **added})
         # An empty field is missing, two quotes are an empty text.
         options = () if rows.kind == "json" else ("allow_quoted_nulls = false",)
         written = number_rows(read_call(connection, rows.kind, rows.paths, *options), NUMBER)
@@ -177,13 +178,6 @@ class Table:
             values = {name: value for name, value in values.items() if name in lossless}
         columns = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in source.names)
         return f"SELECT {columns}, {new} FROM rows_text JOIN rows_added USING ({number}) ORDER BY {number}"  # noqa: S608
-
-
-def _plain(column: Any, dtype: str = "float64") -> Any:
-    """A copy of an array."""
-    import numpy as np
-
-    return np.array(column, dtype=dtype)
 
 
 @contextmanager

@@ -14,20 +14,12 @@ from .streaming import class_list
 def run(
     table: str,
     *,
-    dialect: str,
-    label: str,
-    prob: str | None,
-    probs: str | None,
-    confidence: str | None,
-    by: str | None,
-    counts: str | None,
-    where: str | None,
     classes: str | None,
-    pos_label: str | None,
     no_scores: bool,
-    **rest: Any,
+    **options: Any,
 ) -> None:
     """Print the query."""
+    prob, probs, confidence, by = (options.pop(name) for name in ("prob", "probs", "confidence", "by"))
     given = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
     named = [option for option, value in given.items() if value]
     if len(named) != 1:
@@ -43,15 +35,11 @@ def run(
     columns: str | list[str] = prob or confidence or [name.strip() for name in (probs or "").split(",")]
     query = cells_query(
         table,
-        dialect=dialect,
         prob=columns[0] if isinstance(columns, list) and len(columns) == 1 else columns,
-        label=label,
         by=by,
-        counts=counts,
         classes=None if classes is None else class_list(classes),
-        pos_label=pos_label,
-        where=where,
         input="confidence" if confidence else "prob",
         scores=not no_scores,
+        **options,
     )
     say(query.removesuffix("\n"))

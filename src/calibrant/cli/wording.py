@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from contextvars import ContextVar
+from collections.abc import Collection
 
 from ..errors import CalibrantError, CalibrantWarning, keep_alternatives
+from .invocation import running
 from .places import place_of
 
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
@@ -41,8 +41,6 @@ VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
 # An argument with its value, and an argument that a remedy names after its verb or a problem as the other of two.
 ASSIGNMENT = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[[^]]*\]|[-\w.]+)""")
 MENTION = re.compile(r"\b(pass|drop|combined with|requires|satisfy) ([a-z_]+)\b")
-# Data that a remedy passes with the predictions.
-IN_PREDICTIONS = re.compile(r"\b(?:pass )?Predictions\(\.\.\., ([a-z]+)=\.\.\.\)")
 # Code of Python: a call, an index, an attribute, or the name of a class.
 CODE = re.compile(r"\w\(|\w\[|\b[a-z_]+\.[a-zA-Z_]+\b|\b[A-Z][a-z]+[A-Z]\w+|\b(y_true|y_prob)\b")
 PYTHON_ONLY = ("classes", "counts", "features", "format", "groups", "multilabel", "order", "pos_label", "soft", "words")
@@ -56,13 +54,12 @@ class OptionWording:
     ----------
     options : collection of str
         The options that the command has.
-    typed : sequence of str
-        The words on the command line, which decide between options that give the same argument.
+    typed : collection of str
+        The options that were given, which decide between options that give the same argument.
     """
 
-    def __init__(self, options: Collection[str], typed: Sequence[str] = ()) -> None:
-        self._options = options
-        self.typed = {word.partition("=")[0] for word in typed}
+    def __init__(self, options: Collection[str], typed: Collection[str] = ()) -> None:
+        self._options, self._typed = options, typed
 
     def name(self, argument: str) -> str | None:
         """The option that gives an argument."""
@@ -70,7 +67,7 @@ class OptionWording:
             return argument if argument.startswith("-") else argument.upper()  # positional
         known = (*OPTIONS.get(argument, ()), f"--{argument.replace('_', '-')}")
         present = [option for option in known if option in self._options]
-        return next((option for option in present if option in self.typed), present[0] if present else None)
+        return next((option for option in present if option in self._typed), present[0] if present else None)
 
     def render(self, message: CalibrantError | CalibrantWarning) -> str:
         """An error or a warning as one line: option, problem, line of the file, and the remedies that the command has."""
@@ -94,7 +91,6 @@ class OptionWording:
             value = match[2].strip("'\"[]").replace("', '", ",").replace(", ", ",")
             return option if value == "True" or option in VALUELESS else f"{option} {value}"
 
-        text = IN_PREDICTIONS.sub(r"pass \1", text)
         return MENTION.sub(mention, ASSIGNMENT.sub(assignment, text))
 
     def _remedy(self, remedy: str) -> str:
@@ -108,21 +104,6 @@ class OptionWording:
         return re.sub(r"\bpass (--)", r"use \1", kept)
 
 
-_wording: ContextVar[OptionWording] = ContextVar("wording")
-
-
-def set_wording(options: Collection[str], typed: Sequence[str]) -> None:
-    """Note the options of the command that runs."""
-    _wording.set(OptionWording(options, typed))
-
-
-def note_options(options: Sequence[str]) -> None:
-    """Note options that were configured, as if they were typed."""
-    wording = _wording.get(None)
-    if wording is not None:
-        wording.typed.update(options)
-
-
 def in_options(message: CalibrantError | CalibrantWarning) -> str:
     """An error or a warning as one line, in the terms of the command that runs."""
-    return _wording.get(OptionWording(())).render(message)
+    return OptionWording(running.options, running.typed).render(message)

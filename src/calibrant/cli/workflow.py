@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,25 +26,26 @@ from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
+from ..reporting.building import Report, build, cells_of, diagram_of
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.recalibration import calibrators_of
+from ..reporting.settings import Settings
 from ..reporting.tables import changes_table
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
-from ..util.results import number, percent
+from ..util.results import json_text, number, percent
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
-from .fitting import apply_calibrator, check_apart, fit_calibrator, rows_in
+from .fitting import apply_calibrator, fit_calibrator, rows_in
 from .gate_results import markdown_table
 from .options import check_replaceable
 from .rows import is_log
-from .screen import _finite, print_lines, print_table
+from .screen import print_lines, print_table
 from .selecting import Draws
 from .source import Source
 
@@ -169,27 +169,31 @@ def run(
     test: str,
     out: str,
     metrics: str,
-    outcome: str | None,
-    metadata: dict[str, str],
-    accuracy: float,
-    guarantee: float,
     hold_out: float,
     level: float,
-    folds: int,
     as_json: bool,
     **options: Any,
 ) -> bool:
     """Run all steps, write four files and print a summary; True if a gate failed."""
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)
-    fit = {name: options[name] for name in ("method", "loss", "safe")} | {"folds": folds, "seed": draws.seed}
+    fit = {name: options.pop(name) for name in ("method", "loss", "safe", "folds")} | {"seed": draws.seed}
     conditions = metric_conditions(gates)
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
-    target = {"accuracy": check_fraction(accuracy, "--accuracy", 0.9)}
-    target["guarantee"] = check_fraction(guarantee, "--guarantee")
+    target: dict[str, Any] = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
+    target["guarantee"] = check_fraction(options["guarantee"], "--guarantee")
     _check_files(validation, test, out)
-    asked = read_options(None, names, None, level, *draws, False, accuracy, guarantee, outcome, metadata)
+    outcome, described = options["outcome"], {name: options[name] for name in ("outcome", "metadata")}
+    asked = Settings(
+        metrics=names,
+        level=level,
+        n_resamples=draws.resamples,
+        seed=draws.seed,
+        recalibration=False,
+        **target,
+        **described,
+    )
     evaluation: dict[str, Any] = {"metrics": names, "level": level, "outcome": outcome, **draws.keywords()}
     result = _measure(
         _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
@@ -198,7 +202,7 @@ def run(
     named = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
     title = f"{named['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
     given = {**named, **used_configuration(), "calibration method": method}
-    page = _report(result, replace(asked, title=title), folds, given)
+    page = _report(result, replace(asked, title=title), fit["folds"], given)
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     folder = _write(out, result, page, content, source, options["preprocessing"])
     after = content["after"]
@@ -223,8 +227,11 @@ def _check_files(validation: str, test: str, out: str) -> None:
     if "-" in (validation, test):
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name, kind in WRITTEN.items():
-        check_apart(Path(out) / name, validation, test)
-        check_replaceable("--out", Path(out) / name, kind)
+        target = Path(out) / name
+        for given in (validation, test):
+            if target.exists() and Path(given).exists() and target.samefile(given):
+                raise ArgumentError("--out", f"would overwrite the input {given}", "name another folder")
+        check_replaceable("--out", target, kind)
 
 
 def _read_choices(source: Source) -> Predictions:
@@ -245,8 +252,7 @@ def _write(
     apply_calibrator(result.found.calibrator, scores, str(folder / "calibrated.parquet"))
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.save(folder / "report.html")
-    text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
-    write_atomic(folder / "metrics.json", text.encode())
+    write_atomic(folder / "metrics.json", json_text(content).encode())
     return folder
 
 
@@ -317,7 +323,7 @@ def _change(found: Comparison) -> str:
     return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
 
-def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any]) -> Report:
+def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]) -> Report:
     """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
     found = build(outcome.mapped, asked, given, outcome.after)
     unchanged = outcome.found.method == "none"
@@ -367,18 +373,13 @@ def means_of(header: Header) -> list[str]:
     For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
     equivalent and only the first is given.
     """
-    phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
+    phrases = [header.event, header.direction]
+    if header.event_mean_score is not None:
+        event = np.array([header.event_mean_score, header.prevalence[1]])
+        top = np.array([header.mean_confidence, header.accuracy], np.float64)  # NaN where they are unknown
+        if any(np.allclose(top, rates, atol=1e-9) for rates in (event, 1 - event)):
+            phrases = [header.event]
     return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
-
-
-def _always_one_class(header: Header) -> bool:
-    if header.event_mean_score is None or header.accuracy is None or header.mean_confidence is None:
-        return False
-    mean, rate = header.event_mean_score, header.prevalence[1]
-    return any(
-        math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
-        for sure, right in ((mean, rate), (1 - mean, 1 - rate))
-    )
 
 
 def _without_tests(choice: ThresholdChoice) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class Inference(NamedTuple):
         if any(view.is_soft for view in views):
             return {}, "no p-value: is not defined for soft labels"
         assert result.value is not None
-        asked = TestInput(m, m.options | options, views, result.value, ALPHA, m.alternative, 0, 0)
+        asked = TestInput(m, m.arguments(options), views, result.value, ALPHA, m.alternative, 0, 0)
         outcome = closed_form_test(asked)
         if outcome is None:
             return {}, "no p-value: too few rows for the closed form"

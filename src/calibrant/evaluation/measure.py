@@ -470,9 +470,7 @@ class Plan:
             if m.takes == "View" and m.sketch:
                 with suppress(CalibrantError):  # which the metric reports
                     for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
-                        m.fill_views(
-                            views[sketch.lens], m.options | {name: own[name] for name in own if name != "lens"}
-                        )
+                        m.fill_views(views[sketch.lens], m.arguments(own))
 
     def _values(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, InputError, InputTypeError, ShapeError
+from ..util.checks import suggest
 
 Array = NDArray[Any]
 # Text that stands for a missing value, besides blanks.
@@ -369,14 +370,9 @@ def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...],
 
 
 def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
-    return ColumnError(
-        argument,
-        f"no column matches {name!r}" if any(sign in name for sign in "*?[") else f"unknown column {name!r}",
-        (f"did you mean {near[0]!r}? The" if near else "the") + f" columns are {_shown(existing)}",
-    )
+    near = suggest(name, [column for column in existing if isinstance(column, str)])
+    problem = f"no column matches {name!r}" if any(sign in name for sign in "*?[") else f"unknown column {name!r}"
+    return ColumnError(argument, problem, (f"{near} The" if near else "the") + f" columns are {_shown(existing)}")
 
 
 def _shown(existing: list[str]) -> str:

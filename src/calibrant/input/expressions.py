@@ -57,7 +57,8 @@ def check_expression(connection: Any, where: str, argument: str = "--where") -> 
     statements = tree["statements"]
     if len(statements) != 1 or not _is_condition(statements[0]["node"]):
         raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
-    return list(dict.fromkeys(_columns_within(statements[0]["node"]["where_clause"])))
+    parts = _parts_of(statements[0]["node"]["where_clause"])
+    return list(dict.fromkeys(part["column_names"][-1] for part in parts if part.get("class") == "COLUMN_REF"))
 
 
 # Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
@@ -70,22 +71,12 @@ def _is_condition(node: dict[str, Any]) -> bool:
         return False
     condition = node["where_clause"]
     blank = condition.get("function_name") == "row" and not condition.get("arguments")
-    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
+    return not blank and not {"SUBQUERY", "PARAMETER"} & {part.get("class") for part in _parts_of(condition)}
 
 
-def _classes_within(tree: Any) -> Iterator[str]:
-    """The class of every part of an expression."""
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
-        yield tree["class"]
-    for part in parts:
-        yield from _classes_within(part)
-
-
-def _columns_within(tree: Any) -> Iterator[str]:
-    """The column of every reference in an expression."""
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    if isinstance(tree, dict) and tree.get("class") == "COLUMN_REF":
-        yield tree["column_names"][-1]
-    for part in parts:
-        yield from _columns_within(part)
+def _parts_of(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every part of a parsed expression."""
+    if isinstance(tree, dict):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _parts_of(part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -228,7 +228,10 @@ def _expressed(
             if unknown is not None:
                 match_columns(_texts(existing), [_literally(unknown, ())], argument)
             raise ArgumentError(argument, f"{factors[0].name} names no column", f"name one; {EXAMPLE}")
-        table = {name: _for_duckdb(get(name)) for name in used}
+        table = {name: np.asarray(get(name)) for name in used}
+        for name, array in table.items():  # in a type that DuckDB reads
+            kinds = {"U": "object", "S": "object", "M": "datetime64[us]"}
+            table[name] = array.astype(kinds.get(array.dtype.kind, array.dtype), copy=False)
         connection.register("rows that calibrant groups", table)
         found = values_of_expressions(connection, '"rows that calibrant groups"', factors, _texts(existing), argument)
         n = len(next(iter(table.values())))
@@ -237,14 +240,6 @@ def _expressed(
         return found
     finally:
         connection.close()
-
-
-def _for_duckdb(values: Any) -> Array:
-    """Return a column in a type that DuckDB reads."""
-    array = np.asarray(values)
-    if array.dtype.kind in "US":
-        return array.astype(object)
-    return array.astype("datetime64[us]") if array.dtype.kind == "M" else array
 
 
 def check_length(factor: Factor, rows: int, n: int, argument: str) -> None:
@@ -329,21 +324,21 @@ def read_groupings(
     found = [_grouping(factors, groups, n, counts) for factors in groups.factors]
     if groups.plain:
         code, grouping = found[0]
-        return code, grouping.groups, (_labelled(grouping, grouping.groups),)
+        return code, grouping.groups, (replace(grouping, labels=grouping.groups),)
     taken: set[Any] = set()
     groupings = []
     for code, grouping in found:
         clash = len(found) > 1 and bool(taken & set(grouping.labels))
         labels = tuple(f"{grouping.name}: {label}" for label in grouping.labels) if clash else grouping.labels
         taken |= set(labels)
-        groupings.append((code, _labelled(grouping, labels)))
+        groupings.append((code, replace(grouping, labels=labels)))
     if len(groupings) == 1:
         code, grouping = groupings[0]
         return code, grouping.labels, (grouping,)
     cells, code = np.unique(np.column_stack([code for code, _ in groupings]), axis=0, return_inverse=True)
     named = [grouping for _, grouping in groupings]
     names = tuple(", ".join(str(g.labels[c]) for g, c in zip(named, cell, strict=True)) for cell in cells.tolist())
-    placed = tuple(Grouping(g.name, g.groups, g.labels, cells[:, at], g.note) for at, g in enumerate(named))
+    placed = tuple(replace(grouping, place=cells[:, at]) for at, grouping in enumerate(named))
     return code.reshape(-1).astype(np.intp), names, placed
 
 
@@ -405,12 +400,8 @@ def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -
         more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
         one = f"{grouping.name}: all rows of {', '.join(gone[:5])}{more} have weight 0, so that there are no results for them"
         note = "; ".join(filter(None, [grouping.note, one if gone else ""]))
-        found.append(Grouping(grouping.name, grouping.groups, grouping.labels, grouping.place, note))
+        found.append(replace(grouping, note=note))
     return tuple(found)
-
-
-def _labelled(grouping: Grouping, labels: tuple[Any, ...]) -> Grouping:
-    return Grouping(grouping.name, grouping.groups, labels, grouping.place, grouping.note)
 
 
 def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:

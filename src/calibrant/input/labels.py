@@ -16,6 +16,7 @@ from ..errors import (
     SwappedArgumentsError,
 )
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.checks import suggest
 from .convert import SUM_TOLERANCE, Column, _short, frozen, is_hashable, is_missing, is_number, missing_values, numbers
 from .frames import classes_of_columns, two_classes
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
@@ -340,9 +341,9 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
         key = value.item() if isinstance(value, np.generic) else value
         if key not in position:
             row = int(np.argmax(inverse.ravel() == place))
-            near = _near(key, classes)
             problem = f"labels must be among the classes {_list(classes)}; got {_short(key)}"
-            raise LabelError("y_true", problem, near, row=row)
+            remedy = suggest(str(key), map(str, classes), "pass classes with this class as well or drop the row")
+            raise LabelError("y_true", problem, remedy, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
 
@@ -359,13 +360,6 @@ def _unique_objects(y: Array) -> tuple[list[Any], Array]:
             row=row,
         ) from None
     return list(seen), inverse
-
-
-def _near(key: Any, classes: tuple[Any, ...]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(key), [str(name) for name in classes], 1)
-    return f"did you mean {near[0]!r}?" if near else "pass classes with this class as well or drop the row"
 
 
 def _list(classes: tuple[Any, ...]) -> str:
@@ -445,7 +439,7 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
         remedy = (
             "for more than two classes, one column of probabilities per class is required"
             if several
-            else "pass pos_label to name the positive class"
+            else "pass pos_label to name the positive class, or pass classes with the positive class last"
         )
     elif values.min() == 1 and values.max() == k:
         from_one = list(range(1, k + 1)) if k <= 10 else f"[1, ..., {k}]"

@@ -13,6 +13,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, warn_caller
+from ..util.checks import check_choice
 from .predictions import Predictions
 
 Floats = NDArray[np.float64]
@@ -182,17 +184,20 @@ def harness_table(
     path: Any, length_norm: LengthNorm = "none", filter: str | None = None, target: Target = "auto"
 ) -> AnswerTable:
     """The answers in sample logs of lm-evaluation-harness; parameters as for `read_lm_harness`."""
-    if length_norm not in LENGTHS:
-        raise ArgumentError("length_norm", f"must be 'none', 'characters' or 'bytes'; got {length_norm!r}")
-    if target not in ("auto", "index", "text"):
-        raise ArgumentError("target", f"must be 'auto', 'index' or 'text'; got {target!r}")
+    check_choice(length_norm, "length_norm", tuple(LENGTHS))
+    check_choice(target, "target", ("auto", "index", "text"))
     samples = [
         (place, task, sample)
         for file in _files(path, "samples_*.json*")
         for place, task, sample in _samples(file, _records(file))
     ]
     questions = [_question(*one) for one in _of_one_filter(samples, filter)]
-    _refuse_repeats(questions)
+    seen: dict[Any, str] = {}
+    for one in questions:
+        key = (one.task, str(one.doc)) if one.doc is not None else (one.place,)
+        if seen.setdefault(key, one.place) != one.place:
+            problem = f"doc_id {one.doc} of task {one.task} occurs twice ({seen[key]}; {one.place})"
+            raise InputError("path", problem, "read the log of one run and one model at a time")
     questions = [one for _, one in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
     probs = _normalized(questions, length_norm)
     chosen = [int(p.argmax()) for p in probs]
@@ -274,24 +279,17 @@ def _records(file: Path) -> list[tuple[str, Any]]:
         try:
             found.append((f"{file.name}, line {number:,}", json.loads(line)))
         except ValueError as error:
-            whole = _one_document(text) if number == lines[0][0] else None
-            if whole is not None:
-                items = whole if isinstance(whole, list) else [whole]
-                return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
+            if number == lines[0][0]:  # a document may span several lines
+                with suppress(ValueError):
+                    whole = json.loads(text)
+                    items = whole if isinstance(whole, list) else [whole]
+                    return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
             end = number == lines[-1][0]
             remedy = "the line is truncated; delete it or write the log again" if end else "check the line"
             raise FileError(str(file), f"line {number:,} is not valid JSON ({error})", remedy) from None
     if len(found) == 1 and isinstance(found[0][1], list):
         return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(found[0][1])]
     return found
-
-
-def _one_document(text: str) -> Any:
-    """A JSON document that spans several lines; None if the text is not one."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def _samples(file: Path, records: list[tuple[str, Any]]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -359,7 +357,15 @@ def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
         scores, continuations = scores[:half], continuations[:half]
     texts = tuple(text for _, text in continuations) if len(continuations) == len(scores) else None
     doc = sample.get("doc")
-    _check_scores(place, scores)
+    wrong = ""
+    if np.isnan(scores).any():
+        wrong = f"{int(np.isnan(scores).sum())} of {len(scores)} log-likelihoods are missing or NaN"
+    elif (scores > 1e-6).any():
+        wrong = f"log-likelihoods must not be positive; got {float(scores.max()):g}"
+    elif not (scores > -np.inf).any():
+        wrong = "every choice has the log-likelihood -inf"
+    if wrong:
+        raise InputError("path", f"{place}: {wrong}", "check the log, or drop the question")
     logged = {
         name: float(sample[name])
         for name in LENGTHS.values()
@@ -399,19 +405,6 @@ def _scores(responses: list[Any]) -> Floats | None:
     return np.array(values)
 
 
-def _check_scores(place: str, scores: Floats) -> None:
-    if np.isnan(scores).any():
-        raise InputError(
-            "path", f"{place}: {int(np.isnan(scores).sum())} of {len(scores)} log-likelihoods are missing or NaN"
-        )
-    if (scores > 1e-6).any():
-        raise InputError(
-            "path", f"{place}: log-likelihoods must not be positive; got {float(scores.max()):g}", "check the log"
-        )
-    if not (scores > -np.inf).any():
-        raise InputError("path", f"{place}: every choice has the log-likelihood -inf", "drop the question")
-
-
 def _continuations(arguments: Any) -> list[tuple[str, str]]:
     """Context and continuation of each request, in the form of the current or of older versions; empty if unknown."""
     if isinstance(arguments, Mapping):
@@ -428,16 +421,6 @@ def _has_unconditional(sample: Mapping[str, Any], continuations: list[tuple[str,
     second = continuations[half:]
     same = [text for _, text in continuations[:half]] == [text for _, text in second]
     return "acc_mutual_info" in sample and len(continuations) == 2 * half and same and all(not c for c, _ in second)
-
-
-def _refuse_repeats(questions: Sequence[_Question]) -> None:
-    seen: dict[Any, str] = {}
-    for one in questions:
-        key = (one.task, str(one.doc)) if one.doc is not None else (one.place,)
-        if key in seen:
-            problem = f"doc_id {one.doc} of task {one.task} occurs twice ({seen[key]}; {one.place})"
-            raise InputError("path", problem, "read the log of one run and one model at a time")
-        seen[key] = one.place
 
 
 def _normalized(questions: Sequence[_Question], length_norm: LengthNorm) -> list[Floats]:
@@ -708,8 +691,7 @@ def openai_table(
     names = [name.strip() for name in choices] if not isinstance(choices, str) else list(choices.replace(" ", ""))
     if len(names) < 2 or len({_bare(name) for name in names}) < len(names) or not all(names):
         raise ArgumentError("choices", f"must be two or more different answers; got {choices!r}", 'for example "ABCD"')
-    if failed not in ("raise", "drop"):
-        raise ArgumentError("failed", f"must be 'raise' or 'drop'; got {failed!r}")
+    check_choice(failed, "failed", ("raise", "drop"))
     if isinstance(position, bool) or not isinstance(position, int):
         raise ArgumentError("position", f"must be an integer; got {position!r}", "for example 0 or -1")
     records = [(place, one) for file in _files(path, "*.jsonl*") for place, one in _records(file)]
@@ -728,12 +710,12 @@ def openai_table(
     if bad:
         warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
     kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
-    ids = [_identifier(record) for _, record in records]
+    ids = [next((record[name] for name in IDS if record.get(name) is not None), None) for _, record in records]
     counted = Counter(str(one) for one in ids if one is not None)
     repeated = next((one for one, count in counted.items() if count > 1), None)
     if repeated is not None:
         raise InputError("path", f"the identifier {repeated!r} occurs twice", "read the responses of one run")
-    given = _truths(label, records, ids)
+    truths, are_correct = _truths(label, records, ids)
     found = [answers[i] for i in kept]
     probs = np.array([answer[0] for answer in found])
     columns: dict[str, NDArray[Any]] = {
@@ -742,11 +724,10 @@ def openai_table(
         "choice_mass": np.array([answer[1] for answer in found]),
         "confidence": probs.max(axis=1),
     }
-    if given.correct is not None:
-        columns["correct"] = np.array([_is_right(given.correct[i], records[i][0]) for i in kept])
+    if are_correct:
+        columns["correct"] = np.array([_is_right(truths[i], records[i][0]) for i in kept])
         return AnswerTable(columns, None, "only the correctness of each response is known")
-    assert given.answers is not None
-    labels = np.array([_choice(given.answers[i], names, records[i][0]) for i in kept])
+    labels = np.array([_choice(truths[i], names, records[i][0]) for i in kept])
     columns["correct"] = labels == probs.argmax(axis=1)
     columns["label"] = np.array([names[place] for place in labels], dtype=object)
     columns |= {f"p_{name}": probs[:, place] for place, name in enumerate(names)}
@@ -824,19 +805,13 @@ def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> t
     return [p / total for p in filled], min(mass, 1.0)
 
 
-class _Given(NamedTuple):
-    answers: Sequence[Any] | None
-    correct: Sequence[Any] | None
-
-
-def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> _Given:
-    """The correct answer, or the correctness, of each record."""
+def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> tuple[list[Any], bool]:
+    """The correct answer of each record, or its correctness; and whether it is the latter."""
     if label is None:
         fields = [_own_fields(record) for _, record in records]
         for name in (*TRUTHS, "correct"):
             if all(name in one for one in fields):
-                values = [one[name] for one in fields]
-                return _Given(None, values) if name == "correct" else _Given(values, None)
+                return [one[name] for one in fields], name == "correct"
         found = ", ".join(map(str, fields[0])) or "none"
         raise ColumnError(
             "label", f"no field has the correct answers; the fields are {found}", "name a field or a file"
@@ -847,7 +822,7 @@ def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) 
         if absent is not None:
             listed = ", ".join(map(str, _own_fields(records[absent][1])))
             raise ColumnError("label", f"{records[absent][0]} has no field {label!r}; its fields are {listed}", "")
-        return _Given(None, values) if label.split(".")[-1] == "correct" else _Given(values, None)
+        return values, label.split(".")[-1] == "correct"
     if isinstance(label, (str, Path)):
         label = _key(Path(label))
     if isinstance(label, Mapping):
@@ -856,11 +831,11 @@ def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) 
         if absent is not None:
             problem = f"{records[absent][0]}: no correct answer for the identifier {ids[absent]!r}"
             raise InputError("label", problem, f"the identifiers are {', '.join(list(known)[:3])}, ...")
-        return _Given([known[str(one)] for one in ids], None)
+        return [known[str(one)] for one in ids], False
     values = list(label)
     if len(values) != len(records):
         raise InputError("label", f"has {len(values):,} answers for {len(records):,} responses", "give one for each")
-    return _Given(values, None)
+    return values, False
 
 
 def _key(file: Path) -> dict[str, Any]:
@@ -902,10 +877,6 @@ def _inside(record: Any, name: str) -> Any:
     for part in name.split("."):
         record = record.get(part) if isinstance(record, Mapping) else None
     return record
-
-
-def _identifier(record: Mapping[str, Any]) -> Any:
-    return next((record[name] for name in IDS if record.get(name) is not None), None)
 
 
 def _choice(answer: Any, names: Sequence[str], place: str) -> int:

@@ -156,8 +156,14 @@ class Predictions:
         _check_form(input, flags, sum_tolerance, missing)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         arguments = read_arguments(y_true, y_prob, label, prob, beside)
-        if missing != "raise":
-            arguments = _without_missing(arguments, missing, named_classes(classes, pos_label, arguments.names))
+        if missing == "drop":
+            from .missing import without_missing
+
+            known = named_classes(classes, pos_label, arguments.names)
+            values, dropped = without_missing(arguments.values, arguments.written, known)
+            arguments = arguments._replace(values=values, dropped=dropped)
+        elif missing != "raise":  # what the command line has dropped already
+            arguments = arguments._replace(dropped=missing)
         try:
             columns = find_columns(arguments, prob, classes, pos_label, not (soft or multilabel))
             probabilities = read_probabilities(columns, input, multilabel, normalize, clip, sum_tolerance)
@@ -166,10 +172,13 @@ class Predictions:
         except CalibrantError as error:
             if not self.hints:
                 raise
-            explained = _explain(error, arguments, named_classes(classes, pos_label, arguments.names))
-            if explained is error:
+            from .missing import explained
+
+            known = named_classes(classes, pos_label, arguments.names)
+            reason = explained(error, arguments.values, arguments.written, known, arguments.dropped)
+            if reason is error:
                 raise
-            raise explained from None
+            raise reason from None
         self._hold(arguments, probabilities, labels, rows)
         if self.hints:
             hint_at_mistakes(self, probabilities.sum_tolerance)
@@ -407,23 +416,6 @@ class Predictions:
         weights = "" if self.weight is None else f", {self.weight_kind} weights"
         positive = "" if self.positive is None else f", positive {self.positive!r}"
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights}{positive})"
-
-
-def _without_missing(arguments: Arguments, missing: Any, known: set[str]) -> Arguments:
-    """The arguments without rows in which one is missing; the command line passes what it has dropped already."""
-    if missing != "drop":
-        return arguments._replace(dropped=missing)
-    from .missing import without_missing
-
-    values, dropped = without_missing(arguments.values, arguments.written, known)
-    return arguments._replace(values=values, dropped=dropped)
-
-
-def _explain(error: CalibrantError, arguments: Arguments, known: set[str]) -> CalibrantError:
-    """The error of missing values, if these are the reason, with the number of the row among all rows."""
-    from .missing import explained
-
-    return explained(error, arguments.values, arguments.written, known, arguments.dropped)
 
 
 def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missing: Any) -> None:

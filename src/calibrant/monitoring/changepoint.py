@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, LensError, ShapeError
+from ..errors import ArgumentError, LensError, ShapeError
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction
 from ..util.results import Record, number, several
 from ..views.view import View
-from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, window_of
+from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, well_formed, window_of
 
 Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
@@ -120,19 +120,14 @@ class EDetector(Record):
         EDetector
             The state.
         """
-        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-            raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
-        try:
+        with well_formed(plain):
             alternatives = Alternatives.of_dict(plain["alternatives"])
             logs = np.array([float(v) for v in plain["logs"]])
             alarms = tuple(int(v) for v in plain["alarms"])
             fixed = (float(plain["run_length"]), plain["kind"], str(plain["lens"]))
-            state = cls(alternatives, *fixed, logs, int(plain["windows"]), int(plain["rows"]), alarms)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError("plain", f"is an incomplete state ({error})", "pass the output of to_dict") from None
-        if logs.shape != (len(alternatives.names),) or np.isnan(logs).any():
-            raise InputError("plain", "the statistic does not match the alternatives", "pass the output of to_dict")
-        return state
+            if logs.shape != (len(alternatives.names),) or np.isnan(logs).any():
+                raise ValueError("the statistic does not match the alternatives")
+            return cls(alternatives, *fixed, logs, int(plain["windows"]), int(plain["rows"]), alarms)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per alarm."""

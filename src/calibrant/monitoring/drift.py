@@ -336,27 +336,19 @@ def as_sample(source: Any, argument: str, who: str) -> Sample:
             raise WeightsNotSupportedError("sample_weight", f"{who} does not support real weights", "pass counts")
         sample = Sample.of(view.score, view.weight, lens=view.lens, gridded=isinstance(source, Sketch))
     else:
-        sample = Sample.of(_read_scores(source, argument))
+        array = column(source, argument).array
+        if array.ndim != 1:
+            problem = f"expected one score for each row, got {array.ndim} dimensions"
+            raise InputTypeError(argument, problem, "pass a Sketch, a View or scores")
+        values = numbers(array, argument).astype(np.float64)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(argument, f"scores must be finite; got {values[row]}", "drop or fill the row", row=row)
+        sample = Sample.of(values)
     if not sample.size > 0:
         raise UndefinedMetricError(who, f"{argument} has no rows", "wait for more data, or use a longer window")
     return sample
-
-
-def _read_scores(source: Any, argument: str) -> Floats:
-    """Scores as an array; errors name the argument."""
-    array = column(source, argument).array
-    if array.ndim != 1:
-        raise InputTypeError(
-            argument,
-            f"expected one score for each row, got {array.ndim} dimensions",
-            "pass a Sketch, a View or scores",
-        )
-    values = numbers(array, argument).astype(np.float64)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(argument, f"scores must be finite; got {values[row]}", "drop or fill the row", row=row)
-    return values
 
 
 @dataclass(frozen=True)

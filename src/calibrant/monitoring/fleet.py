@@ -114,18 +114,15 @@ def load_fleet(path: str | os.PathLike[str] | None = None) -> tuple[FleetModel, 
     for what in ("name", "store"):
         seen: dict[str, FleetModel] = {}
         for model in found:
-            before = seen.setdefault(_identity(model, what), model)
+            value = getattr(model, what)
+            is_path = what == "store" and "://" not in value
+            before = seen.setdefault(os.path.realpath(value) if is_path else value, model)
             if before is not model:
                 name, file = before.name, before.configuration.name
                 raise model_error(
                     model, f"the model {name!r} in {file} has the same {what}", f"give each model its own {what}"
                 )
     return tuple(found)
-
-
-def _identity(model: FleetModel, what: str) -> str:
-    value = getattr(model, what)
-    return os.path.realpath(value) if what == "store" and "://" not in value else value
 
 
 def _files(path: str | os.PathLike[str] | None) -> list[tuple[Configuration, Mapping[str, Any]]]:

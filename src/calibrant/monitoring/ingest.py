@@ -83,7 +83,6 @@ def read_arrivals(
     when: Any,
     ids: Any,
     groups: Any,
-    options: Mapping[str, Any],
     ood: Any = None,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
@@ -93,13 +92,11 @@ def read_arrivals(
     y_true
         Labels, with None or NaN where they are not known; None where none is.
     y_prob
-        Probabilities, as for `Predictions`, whose keywords `options` holds.
+        Probabilities, as for `Predictions`.
     settings
         Those of the monitor.
     when, ids, groups
         Time, id and group of each row.
-    options
-        ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
     ood
         Out-of-distribution scores, those of the monitor.
 
@@ -111,9 +108,8 @@ def read_arrivals(
     """
     scores = column(y_prob, "y_prob").array
     n = len(scores)
-    if settings.kind == "confidence":
-        options = {**options, "input": "confidence"}
-    p = Predictions.derived(np.zeros(n, np.int64), scores, **options)
+    form: Any = "confidence" if settings.kind == "confidence" else "prob"
+    p = Predictions.derived(np.zeros(n, np.int64), scores, input=form)
     if p.kind != settings.kind or p.k != settings.k:
         raise ShapeError(
             "y_prob",
@@ -124,8 +120,9 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    names = read_ids(ids, n)
-    return Arrivals(score, target, label, time, names, _group_keys(groups, n), watched_ood(ood, settings.ood, n))
+    codes, names = one_group_column(groups, n, "updates")
+    group = None if codes is None else np.array([group_key(name) for name in names], object)[codes].tolist()
+    return Arrivals(score, target, label, time, read_ids(ids, n), group, watched_ood(ood, settings.ood, n))
 
 
 def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
@@ -281,15 +278,6 @@ def some_names(names: Sequence[Any]) -> str:
     return ", ".join(map(str, names[:5])) + (" and others" if len(names) > 5 else "")
 
 
-def _group_keys(groups: Any, n: int) -> list[str] | None:
-    codes, names = one_group_column(groups, n, "updates")
-    if codes is None:
-        return None
-    keys = np.array([group_key(name) for name in names], object)
-    found: list[str] = keys[codes].tolist()
-    return found
-
-
 # What becomes of a row or of a label of a delivery, with its text.
 PARTS: dict[str, dict[str, str]] = {
     "rows": {
@@ -366,11 +354,17 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     """
     delivered = rows.n
     rows, repeated = _distinct(rows)
-    rows, pruned = _without_pruned(db, rows)
+    is_pruned = db.is_pruned(rows.ids or [])
+    if is_pruned.any():
+        rows = _subset(rows, ~is_pruned)
     known = db.known(rows.ids or [], [each.name for each in settings.ood])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
-    rows = replace(rows, label=_with_early(db, rows))
+    if rows.ids is not None:
+        row, early = db.take_early()
+        label = rows.label.copy()
+        label[row] = np.where(label[row] == UNKNOWN, early, label[row])  # one that comes with the prediction is newer
+        rows = replace(rows, label=label)
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
     place = _places(db, settings, rows, fresh, known)
     _check_unchanged(rows, known, place, stream, settings)
@@ -380,7 +374,8 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row), pruned=pruned)
+    taken = Counter(rows=delivered, added=int(fresh.sum()), repeated=repeated + len(known.row))
+    taken["pruned"] = int(is_pruned.sum())
     taken["labelled"] = int(seen.sum())
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
@@ -390,28 +385,13 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
             names = [each.name] * int(fresh.sum())
             db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, taken)
-    _join(db, stream, start)
+    there = db.streams()
+    fresh_groups = [name for name in dict.fromkeys(stream.tolist()) if name not in there]
+    for number, name in enumerate(fresh_groups, len(there)):
+        db.save_stream(start(name, number, False))
     taken["late_rows"] = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes)
     return taken
-
-
-def _without_pruned(db: Transaction, rows: Arrivals) -> tuple[Arrivals, int]:
-    """The rows without those that came before and were pruned, and the number of these."""
-    gone = db.is_pruned(rows.ids or [])
-    if not gone.any():
-        return rows, 0
-    return _subset(rows, ~gone), int(gone.sum())
-
-
-def _with_early(db: Transaction, rows: Arrivals) -> Whole:
-    """The labels, with those that arrived before their predictions; a label that comes with the prediction is newer."""
-    if rows.ids is None:
-        return rows.label
-    row, early = db.take_early()
-    label = rows.label.copy()
-    label[row] = np.where(label[row] == UNKNOWN, early, label[row])
-    return label
 
 
 def delete(db: Transaction, settings: Settings, ids: list[str]) -> Counter[str]:
@@ -578,16 +558,6 @@ def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Cou
         _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target, old.ood),
         _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target, rows.ood),
     ]
-
-
-def _join(db: Transaction, stream: Texts, start: Start) -> None:
-    """Add new groups, in the order of arrival."""
-    there = db.streams()
-    count = len(there) - 1
-    for name in dict.fromkeys(stream.tolist()):
-        if name not in there:
-            count += 1
-            db.save_stream(start(name, count, False))
 
 
 def _count(db: Transaction, place: Whole, what: str) -> None:

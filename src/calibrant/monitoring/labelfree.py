@@ -244,8 +244,7 @@ class ScoreFindings:
         dict
             Input of `of_dict`.
         """
-        found = asdict(self)
-        return found if self.ood else {name: value for name, value in found.items() if name != "ood"}
+        return asdict(self)
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> ScoreFindings:
@@ -266,7 +265,7 @@ class ScoreFindings:
             sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
         estimates = tuple(AccuracyEstimate(**found) for found in plain["accuracy"])
-        ood = tuple(restored(found) for found in plain.get("ood", ()))
+        ood = tuple(restored(found) for found in plain["ood"])
         return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), estimates, ood)
 
 

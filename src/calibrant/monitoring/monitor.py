@@ -339,7 +339,6 @@ class Monitor:
         ood: Any = None,
         now: Any = None,
         max_ahead: str | None = "1d",
-        **options: Any,
     ) -> Update:
         """Add predictions, with the labels known so far.
 
@@ -349,7 +348,7 @@ class Monitor:
             Labels; None or NaN for missing ones, None if all are missing. Or `Predictions` with all labels, and `y_prob` is then
             left out.
         y_prob : array-like of shape (N,) or (N, K), optional
-            Predicted probabilities, as for `Predictions`.
+            Predicted probabilities of the kind of the reference data; rows that need rescaling, and logits, are converted before.
         when : str, datetime or array-like, optional
             Time of each prediction, or of all; required for windows of time. Times without zone are UTC.
         ids : array-like of shape (N,), optional
@@ -367,8 +366,6 @@ class Monitor:
         max_ahead : str or None, default "1d"
             How far after `now` the time of a row may be, such as ``"1h"``; None for any time. A single row of next year
             would close all windows until then, and end the wait for their labels.
-        **options : object
-            Keywords of `Predictions`: ``input``, ``normalize``, ``clip`` and ``sum_tolerance``.
 
         Returns
         -------
@@ -383,31 +380,17 @@ class Monitor:
         GroupError
             If groups are missing.
         """
-        extra = sorted(set(options) - {"input", "normalize", "clip", "sum_tolerance"})
-        if extra:
-            raise InputTypeError(
-                extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
-            )
         if isinstance(y_true, Predictions):
             y_true, y_prob, groups = _columns_of(y_true, y_prob, groups, self.settings)
         delivered = len(column(y_prob, "y_prob").array)
-        rows = read_arrivals(
-            y_true,
-            y_prob,
-            settings=self.settings,
-            when=when,
-            ids=ids,
-            groups=groups,
-            options=options,
-            ood=ood,
-        )
+        rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, ood=ood)
         if when is not None:
             self._require_time()
             _check_ahead(rows, now, max_ahead)
         with self._store.write() as db:
             begun = len(db.events())
             rows = _with_known_groups(db, rows)
-            if _came_before(db, rows, delivery):
+            if _is_repeated(db, rows, delivery):
                 taken = Counter(rows=rows.n, repeated=rows.n)
             else:
                 taken = take_in(db, self.settings, rows, lambda *w: start_stream(self.settings, *w))
@@ -481,8 +464,10 @@ class Monitor:
             if now is not None:
                 self._require_time("now")
                 db.set_meta("clock", read_time(now, "now"))
-            elif self.settings.rule.by_time and db.newest() != newest:
-                _set_back(db, self.settings.rule)
+            elif self.settings.rule.by_time and db.newest() not in (newest, None):
+                start, end = self.settings.rule.span(db.newest() or 0)
+                if (db.meta("clock") or start) >= end:  # no row is left that was as late
+                    db.set_meta("clock", start)
             if self.settings.rule.by_time:
                 db.reopen(int(self.settings.rule.place_of(np.array(db.meta("clock")))))
             moved = settle(db, self.settings)
@@ -796,7 +781,7 @@ def _groups_of(db: Transaction) -> tuple[Any, ...]:
     return tuple(group_name(stream) for stream in db.streams() if stream != ALL_ROWS)
 
 
-def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
+def _is_repeated(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
     """Whether this delivery is a repetition; a new one is recorded."""
     if delivery is None and rows.ids is not None:
         return False
@@ -828,13 +813,6 @@ def _check_ahead(rows: Arrivals, now: Any, max_ahead: str | None) -> None:
         problem = f"{time_text(int(rows.time[row]))} is more than {words} after the current time ({time_text(moment)})"
         remedy = "correct the time, drop the row, or pass max_ahead if the time is right"
         raise InputError("when", problem, remedy, row=row, count=int(ahead.sum()))
-
-
-def _set_back(db: Transaction, rule: WindowRule) -> None:
-    """Set back a clock that is later than every row."""
-    newest, clock = db.newest(), db.meta("clock")
-    if newest is not None and clock is not None and clock >= rule.span(newest)[1]:
-        db.set_meta("clock", rule.span(newest)[0])
 
 
 def _advance(db: Transaction, clock: int) -> None:

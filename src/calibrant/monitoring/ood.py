@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
-from ..input.convert import column, is_frame, is_missing, numbers
+from ..input.convert import column, is_frame, numbers
 from ..input.frames import column_names
+from ..input.missing import missing_rows
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent
 from .drift import DriftReport, DriftResult, Sample, as_sample, restored_report
@@ -82,20 +83,16 @@ def read_ood(ood: Any, n: int) -> dict[str, Floats]:
 
 
 def _checked(name: str, values: Any, n: int) -> Floats:
-    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
-    array = np.asarray(values.data) if masked is not None else column(values, "ood").array
+    array = np.asarray(values.data) if isinstance(values, np.ma.MaskedArray) else column(values, "ood").array
     if array.ndim != 1 or len(array) != n:
         problem = f"expected one number for each of {n} rows of {name!r}; got shape {array.shape}"
         raise ShapeError("ood", problem, 'pass several scores as {"energy": ..., "distance": ...}')
-    hole = np.zeros(n, bool) if masked is None else masked
-    if array.dtype.kind == "O":
-        hole = hole | np.array([is_missing(value) for value in array.tolist()], bool)
-        array = np.where(hole, 0, array)
-    found = numbers(array, "ood").astype(np.float64)
-    bad = hole | ~np.isfinite(found)
+    missing = missing_rows(values, texts=False)
+    found = numbers(np.where(missing, 0, array) if missing.any() else array, "ood").astype(np.float64)
+    bad = missing | ~np.isfinite(found)
     if bad.any():
         row = int(np.argmax(bad))
-        problem = f"missing value of {name!r}" if hole[row] or np.isnan(found[row]) else f"{name!r} is {found[row]}"
+        problem = f"missing value of {name!r}" if missing[row] else f"{name!r} is {found[row]}"
         raise InputError("ood", problem, "drop or fill these rows", row=row, count=int(bad.sum()))
     return found
 
@@ -114,12 +111,10 @@ def watched_ood(ood: Any, scales: tuple[OodScale, ...], n: int) -> Floats:
         )
     single = not isinstance(ood, Mapping) and not is_frame(ood)
     found = read_ood({names[0]: ood} if single and len(names) == 1 else ood, n)
-    for name in found:
-        if name not in names:
-            raise InputError("ood", f"unknown score {name!r}", f"this monitor watches {listed}")
-    for name in names:
-        if name not in found:
-            raise InputError("ood", f"{name!r} is missing", f"this monitor watches {listed}")
+    for name in (*found, *names):
+        if name not in names or name not in found:
+            problem = f"{name!r} is missing" if name in names else f"unknown score {name!r}"
+            raise InputError("ood", problem, f"this monitor watches {listed}")
     return np.column_stack([found[name] for name in names])
 
 

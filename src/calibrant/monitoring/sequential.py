@@ -9,7 +9,8 @@ window are merged before the test. Arrays may have leading axes for many streams
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -392,22 +393,17 @@ class EProcess(Record):
         EProcess
             The state.
         """
-        if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-            raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
-        try:
+        with well_formed(plain):
             alternatives = Alternatives.of_dict(plain["alternatives"])
             (stored,) = plain["logs"]
             logs = np.array([float(v) for v in stored])
             memory = Memory(*(np.array(plain["memory"][name], np.float64)[0] for name in Memory._fields))
             counts = (plain["windows"], plain["rows"], float(plain["log_best"]))
             when = (plain["reached_window"], plain["reached_rows"])
-            state = cls(alternatives, float(plain["alpha"]), str(plain["lens"]), logs, memory, *counts, *when)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError("plain", f"is an incomplete state ({error})", "pass the output of to_dict") from None
-        fits = all(a.shape == b.shape for a, b in zip(memory, Memory.fresh(), strict=True))
-        if logs.shape != (len(alternatives.names),) or not fits or np.isnan(logs).any():
-            raise InputError("plain", "the e-values do not match the alternatives", "pass the output of to_dict")
-        return state
+            fits = all(a.shape == b.shape for a, b in zip(memory, Memory.fresh(), strict=True))
+            if logs.shape != (len(alternatives.names),) or not fits or np.isnan(logs).any():
+                raise ValueError("the e-values do not match the alternatives")
+            return cls(alternatives, float(plain["alpha"]), str(plain["lens"]), logs, memory, *counts, *when)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per alternative."""
@@ -416,6 +412,17 @@ class EProcess(Record):
 
     def _title(self) -> str:
         return f"{self.verdict}\n  current e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {several(self.windows, 'window')}, lens {self.lens}"
+
+
+@contextmanager
+def well_formed(plain: Any) -> Iterator[None]:
+    """Report plain values that are not those of a state."""
+    if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
+        raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError("plain", f"is not a complete state ({error})", "pass the output of to_dict") from None
 
 
 def _exp(log: float) -> float:

@@ -94,18 +94,14 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        ood, columns, keep = values.pop("ood"), values.pop("columns"), values.pop("keep")
-        values |= {"ood": [each._asdict() for each in ood]} if ood else {}  # other stores stay as they were
-        values |= {"columns": dict(columns)} if columns else {}
-        values |= {} if keep is None else {"keep": keep}
-        return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
+        lists = {"classes": list(self.classes), "ood": [each._asdict() for each in self.ood]}
+        return {**values, **lists, "rule": self.rule.to_dict(), "columns": dict(self.columns)}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        optional = ("by", "ood", "columns", "keep")
-        values = {name: plain[name] for name in cls.__dataclass_fields__ if name not in optional or name in plain}
-        values["ood"] = tuple(OodScale(**each) for each in plain.get("ood", ()))
-        return cls(**{**values, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
+        values = {name: plain[name] for name in cls.__dataclass_fields__}
+        tuples = {"classes": tuple(plain["classes"]), "ood": tuple(OodScale(**each) for each in plain["ood"])}
+        return cls(**{**values, **tuples, "rule": WindowRule.of_dict(plain["rule"])})
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:

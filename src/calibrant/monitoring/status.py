@@ -393,18 +393,6 @@ class MonitorStatus(Record):
         return self.settings.rule.words
 
     @property
-    def alpha(self) -> float:
-        return self.settings.alpha
-
-    @property
-    def run_length(self) -> float:
-        return self.settings.run_length
-
-    @property
-    def drift_alpha(self) -> float:
-        return self.settings.drift_alpha
-
-    @property
     def open_alarms(self) -> tuple[Alarm, ...]:
         """Alarms that are not acknowledged."""
         return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
@@ -478,7 +466,7 @@ class MonitorStatus(Record):
         dict
             JSON values; infinite numbers are text.
         """
-        settings = ("lens", "every", "alpha", "run_length", "drift_alpha")
+        levels = {name: getattr(self.settings, name) for name in ("alpha", "run_length", "drift_alpha")}
         own = ("reference_n", "group", "n", "labelled", "clock", "total_windows", "together", "waiting")
         process = self.process
         evidence = {
@@ -488,7 +476,7 @@ class MonitorStatus(Record):
             "strongest": process.strongest if process.rows else None,
             "detector_alarms": len(self.detector.alarms),
         }
-        values = {name: getattr(self, name) for name in (*settings, *own)}
+        values = {"lens": self.lens, "every": self.every, **levels, **{name: getattr(self, name) for name in own}}
         values |= {"ood": [each.name for each in self.settings.ood]} if self.settings.ood else {}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
         found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
@@ -558,7 +546,11 @@ def build_status(
     """Build the status of a monitor; see `Monitor.status`."""
     with store.read() as db:
         streams = db.streams()
-        key = _known_key(group, streams)
+        key = next(iter(known_keys([group_key(group)], streams).values()))
+        if key not in streams:
+            names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
+            known = f"the groups are {names}" if names else "there are no groups"
+            raise GroupError("group", f"unknown group {group!r}", known)
         windows = db.windows(key, last)
         # Labels may be so late that no window shown has any; the newest labelled window is read in addition.
         newest = [w for labels in (0, 1) for w in db.newest_over(key, labels)]
@@ -571,7 +563,7 @@ def build_status(
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
-    found = [_findings_of(part, settings, reference, clock, len(streams)) for part in parts]
+    found = [_find_results(part, settings, reference, clock, len(streams)) for part in parts]
     _keep(store, parts, found)
     each = {
         w.place: _window(settings, w, p, f, evidence.get(w.place), clock)
@@ -598,16 +590,6 @@ def build_status(
         waiting=waiting,
         notes=_notes(shown, reference.scores, early, ignored),
     )
-
-
-def _known_key(group: Any, streams: dict[str, Stream]) -> str:
-    key = next(iter(known_keys([group_key(group)], streams).values()))
-    if key not in streams:
-        names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
-        raise GroupError(
-            "group", f"unknown group {group!r}", f"the groups are {names}" if names else "there are no groups"
-        )
-    return key
 
 
 def alarms_of(db: Transaction, settings: Settings) -> list[Alarm]:
@@ -671,14 +653,12 @@ def _waiting(db: Transaction, settings: Settings, clock: int | None) -> str:
     return told + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
 
 
-def _findings_of(
+def _find_results(
     part: Part, settings: Settings, reference: Baseline, clock: int | None, streams: int
 ) -> tuple[ScoreFindings, WindowCalibration | None]:
     """Results of a part, cached if its rows have not changed."""
-    if part.drift is not None:
-        scores = ScoreFindings.of_dict(part.drift)
-    else:
-        scores = examine(part, settings, reference, streams)
+    cached = part.drift
+    scores = examine(part, settings, reference, streams) if cached is None else ScoreFindings.of_dict(cached)
     rows = judged(part, settings, clock)
     kept = part.measured
     if kept is not None and kept["n"] == rows.n:
@@ -733,12 +713,9 @@ def _window(
     if window.late_rows:
         notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")
     if window.late_labels:
-        notes.append(
-            f"{several(window.late_labels, 'label')} arrived or "
-            f"{'were' if window.late_labels > 1 else 'was'} corrected after the test; counted but not tested"
-        )
+        notes.append(f"labels arrived or corrected after the test, counted but not tested: {window.late_labels:,}")
     if window.revised:
-        notes.append(f"{several(window.revised, 'label')} {'were' if window.revised > 1 else 'was'} corrected")
+        notes.append(f"labels corrected: {window.revised:,}")
     if window.tested == 2:
         notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
     e_value, detector = (None, None) if evidence is None else (_power(evidence[1]), _power(evidence[2]))
@@ -756,12 +733,9 @@ def _power(log: float | None) -> float | None:
 def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int, ignored: int) -> tuple[str, ...]:
     notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
     if early:
-        notes.append(
-            "1 label waits for its prediction." if early == 1 else f"{early:,} labels wait for their predictions."
-        )
+        notes.append(f"Labels waiting for their predictions: {early:,}.")
     if ignored:
-        verb = "belongs to a pruned prediction and was" if ignored == 1 else "belong to pruned predictions and were"
-        notes.append(f"{several(ignored, 'label')} {verb} ignored.")
+        notes.append(f"Labels of pruned predictions, ignored: {ignored:,}.")
     if reference is None:
         notes.append("The reference data do not contain this group, so its drift is unknown.")
     return tuple(notes)

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, cast
@@ -18,48 +17,47 @@ from typing import Any, cast
 from ..errors import FileError
 from ..util.files import atomic_file
 from .databases import Connection, Sqlite, database_of, is_full, short
-from .ingest import id_text
 from .queries import Stream, Transaction
 
-FORMAT = 5
-"""Format of the tables; a store of an earlier format is brought to it when it is opened."""
+FORMAT = 6
+"""Format of the tables; stores of other formats are not read."""
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS streams (
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
+CREATE TABLE streams (
   stream TEXT PRIMARY KEY, number INTEGER NOT NULL, declared INTEGER NOT NULL, eprocess TEXT NOT NULL, detector TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS windows (
+CREATE TABLE windows (
   place INTEGER PRIMARY KEY, closed INTEGER NOT NULL DEFAULT 0, tested INTEGER NOT NULL DEFAULT 0, examined INTEGER NOT NULL DEFAULT 0,
   late_rows INTEGER NOT NULL DEFAULT 0, late_labels INTEGER NOT NULL DEFAULT 0, revised INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS windows_untested ON windows (tested, place);
-CREATE TABLE IF NOT EXISTS parts (
+CREATE INDEX windows_untested ON windows (tested, place);
+CREATE TABLE parts (
   place INTEGER NOT NULL, stream TEXT NOT NULL, n INTEGER NOT NULL, labelled INTEGER NOT NULL,
   scores BLOB NOT NULL, outcomes BLOB NOT NULL, drift TEXT, measured TEXT, PRIMARY KEY (place, stream)
 );
-CREATE TABLE IF NOT EXISTS rows (
+CREATE TABLE rows (
   id TEXT PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, score REAL NOT NULL, target INTEGER NOT NULL,
   label INTEGER NOT NULL, version INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS evidence (
+CREATE TABLE deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE evidence (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, digest TEXT NOT NULL, labelled INTEGER NOT NULL,
   log_value REAL, log_detector REAL, UNIQUE (place, stream)
 );
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE events (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, kind TEXT NOT NULL, evidence REAL NOT NULL,
   words TEXT NOT NULL, onset INTEGER, seen INTEGER NOT NULL DEFAULT 0, UNIQUE (place, stream, kind)
 );
-CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ood (
+CREATE TABLE early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
+CREATE TABLE ood (
   place INTEGER NOT NULL, stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (place, stream, name)
 );
-CREATE TABLE IF NOT EXISTS ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
+CREATE TABLE ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
 """
 
 
@@ -71,12 +69,6 @@ def is_unwritable(error: FileError) -> bool:
     """
     reasons = ("read-only", "permission denied", "another process was writing")
     return is_full(error.problem) or any(reason in error.problem for reason in reasons)
-
-
-def _create_tables(connection: Connection) -> None:
-    """Create the tables that are not there."""
-    for statement in filter(str.strip, SCHEMA.split(";\n")):
-        connection.execute(statement)
 
 
 class Store:
@@ -115,7 +107,8 @@ class Store:
             database.prepare(connection)
             with store._transaction(connection, writing=True):
                 store._require_empty(connection)
-                _create_tables(connection)
+                for statement in filter(str.strip, SCHEMA.split(";\n")):
+                    connection.execute(statement)
                 pairs = [(name, json.dumps(value)) for name, value in meta.items()]
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
                 connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
@@ -142,25 +135,12 @@ class Store:
                 raise FileError(str(store.path), "no such monitor", create)
             if version is None:
                 raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
-            if version > FORMAT:
-                problem = f"has format {version}; this version of calibrant reads up to {FORMAT}"
-                raise FileError(str(store.path), problem, "update calibrant")
+            if version != FORMAT:
+                problem = f"has format {version}; this version of calibrant reads format {FORMAT}"
+                raise FileError(str(store.path), problem, "update calibrant, or create the monitor anew")
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
-        if version < FORMAT:
-            store._upgrade()
         return store
-
-    def _upgrade(self) -> None:
-        """Bring a store of an earlier format to the present one: tables that it lacks, and ids in their one spelling."""
-        with self.write() as db:
-            _create_tables(db.connection)
-            names = [name for (name,) in db.connection.execute("SELECT id FROM rows").fetchall()]
-            spelled = Counter(map(id_text, names))
-            changed = [(id_text(name), name) for name in names if id_text(name) != name and spelled[id_text(name)] == 1]
-            for table in ("rows", "ood_rows"):
-                db.connection.executemany(f"UPDATE {table} SET id = ? WHERE id = ?", changed)  # noqa: S608 - a constant
-            self.database.mark(db.connection, FORMAT)
 
     def check(self) -> None:
         """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""

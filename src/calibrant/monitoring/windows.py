@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -170,14 +170,12 @@ class WindowRule:
         return f"{self.width} microseconds"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; those of a zone only where there is one, so that other stores stay as they were."""
-        zone = {"zone": self.zone, "business": self.business, "holidays": list(self.holidays)}
-        return {"width": self.width, "rows": self.rows, **(zone if self.zone is not None else {})}
+        """Plain values, the input of `of_dict`."""
+        return asdict(self)
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> WindowRule:
-        holidays = tuple(plain.get("holidays", ()))
-        return cls(plain["width"], plain["rows"], plain.get("zone"), plain.get("business", False), holidays)
+        return cls(**{**plain, "holidays": tuple(plain["holidays"])})
 
 
 def read_zone(time_zone: Any) -> str:

@@ -92,7 +92,8 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     cell, outcome, rows, groups = (values[good] for values in (cell, outcome, rows, groups))
     if (cell > CELLS).any() or not np.isin(outcome, (0, 1)).all():
         raise InputTypeError("table", "has cells or outcomes that the query does not return", QUERY)
-    _check_unique(cell, outcome, groups)
+    if len(np.unique((groups * (CELLS + 1) + cell) * 2 + outcome)) < len(cell):
+        raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
     if float(rows.sum(dtype=np.float64)) > MOST_ROWS:
         raise WeightError("counts", f"sum to more than {MOST_ROWS:,} rows")
     sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
@@ -102,9 +103,8 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     def part(chosen: Any) -> tuple[Sketch, RowSums | None]:
         found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
         held = np.flatnonzero(found.rows)
-        return Sketch(held, CellSums(*(values[held] for values in found)), lens), None if scores is None else scores(
-            chosen
-        )
+        sketch = Sketch(held, CellSums(*(values[held] for values in found)), lens)
+        return sketch, None if scores is None else scores(chosen)
 
     parts: dict[Any, tuple[Sketch, RowSums | None]] = {None: part(slice(None))}
     if named:
@@ -237,11 +237,6 @@ def _check_complete(columns: Mapping[str, Any], count: int) -> None:
     if stated != {count}:
         problem = f"has {count:,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
         raise ShapeError("table", problem, "export the whole result, without a limit")
-
-
-def _check_unique(cell: Counts, outcome: Counts, groups: Counts) -> None:
-    if len(np.unique((groups * (CELLS + 1) + cell) * 2 + outcome)) < len(cell):
-        raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
 
 
 def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:

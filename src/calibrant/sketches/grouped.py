@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.exact_sums import REST_BITS, REST_MASK, BinSums, CellSums
+from ..binning.exact_sums import REST_BITS, BinSums, CellSums
 from ..util.blocks import map_blocks
 from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_cells, fill_groups, read_cells
 from .grid import CELLS, grid, shortcuts, slots
@@ -42,9 +42,6 @@ class GroupCells:
         self.waiting: list[tuple[Array, Array]] = []
         self.rows = 0
         self.runs: list[tuple[Array, CellSums]] = []
-        self.dense: CellSums | None = None
-        """The sums of all cells, empty ones as well; None while they are in `runs`."""
-        self.sums: Array = np.zeros(0, np.int64)
         self.packed: Array = np.zeros((0, CELLS + 1, 2), np.uint64)
         """The cells of the compiled loop; they are read when their group has many rows."""
         self.scores: Array = np.zeros(0)
@@ -73,7 +70,7 @@ class GroupCells:
         """The sketch of all rows, and the sketch of each group."""
         if self.waiting:
             self._sum()
-        total, parts = self._kept(lens)
+        total, parts = self._summed_sketches(lens)
         if len(self.packed):
             fill = compiled(fill_cells, 0) or fill_cells
             read = compiled(read_cells, 0) or read_cells
@@ -113,10 +110,8 @@ class GroupCells:
                 self._keep((cells + full * CELLS, CellSums(*each)))
                 self.packed[full] = self.packed_rows[full, 1] = 0
 
-    def _kept(self, lens: str) -> tuple[Sketch, list[Sketch]]:
+    def _summed_sketches(self, lens: str) -> tuple[Sketch, list[Sketch]]:
         """The same of the rows outside `packed`."""
-        if self.dense is not None:
-            return self._sketches_in_place(lens)
         key, sums = _merged(self.runs)
         self.runs = []
         cells = key % CELLS
@@ -127,18 +122,6 @@ class GroupCells:
         ]
         return _total(cells, sums, lens), parts
 
-    def _sketches_in_place(self, lens: str) -> tuple[Sketch, list[Sketch]]:
-        total = CellSums(*(np.zeros(CELLS, np.int64) for _ in CellSums._fields))
-        parts = []
-        for block in self.sums:  # which fits into cache
-            cells = np.flatnonzero(block[:, 0])
-            sums = CellSums(*np.ascontiguousarray(block[cells].T))
-            parts.append(Sketch(cells, sums, lens))
-            _add(total, (cells, sums))
-        self.dense, self.sums = None, np.zeros(0, np.int64)
-        held = np.flatnonzero(total.rows)
-        return Sketch(held, CellSums(*(part[held] for part in total)), lens), parts
-
     def _sum(self) -> None:
         """Sum the collected rows."""
         key, fixed = (np.concatenate(parts) for parts in zip(*self.waiting, strict=True))
@@ -147,25 +130,10 @@ class GroupCells:
 
     def _keep(self, run: tuple[Array, CellSums]) -> None:
         """Add sums by group and cell, in the order of their keys."""
-        if self.dense is not None:
-            _add(self.dense, run)
-            return
         self.runs.append(run)
         # The list is merged when it has doubled, so that a row takes part in few merges.
         if sum(len(keys) for keys, _ in self.runs[1:]) > len(self.runs[0][0]):
             self.runs = [_merged(self.runs)]
-            if 2 * len(self.runs[0][0]) > self.groups * CELLS:
-                self._in_place()
-
-    def _in_place(self) -> Array:
-        """The sums of all cells as one array; from now on rows are added there."""
-        if self.dense is None:
-            self.sums = np.zeros((self.groups, CELLS, len(CellSums._fields)), np.int64)
-            self.dense = CellSums(*self.sums.reshape(-1, len(CellSums._fields)).T)
-            for run in self.runs:
-                _add(self.dense, run)
-            self.runs = []
-        return self.sums
 
 
 def _tables() -> tuple[Array, Array, Array]:
@@ -241,16 +209,6 @@ def _merged(runs: list[tuple[Array, CellSums]]) -> tuple[Array, CellSums]:
     return key[first], CellSums(
         added(rows), added(positives), whole, ((high & _HALF_MASK) << _HALF) + (low & _HALF_MASK)
     )
-
-
-def _add(dense: CellSums, run: tuple[Array, CellSums]) -> None:
-    """Add sums in place; no key occurs twice."""
-    key, sums = run
-    dense.rows[key] += sums.rows
-    dense.positives[key] += sums.positives
-    rest = dense.rest[key] + sums.rest
-    dense.whole[key] += sums.whole + (rest >> REST_BITS)
-    dense.rest[key] = rest & REST_MASK
 
 
 def _total(cells: Array, sums: CellSums, lens: str) -> Sketch:

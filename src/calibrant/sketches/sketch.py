@@ -405,7 +405,8 @@ class Sketch(Summary):
             with warnings.catch_warnings():
                 # Warnings were issued above; scores of 0 or 1 may result from the placement.
                 warnings.simplefilter("ignore", CalibrantWarning)
-                moved = max(_apart(metric(view, **views), value) for view in spread_views(*cells, self.lens))
+                spread = [metric(view, **views) for view in spread_views(*cells, self.lens)]
+                moved = max(0.0 if other == value else abs(other - value) for other in spread)  # both may be infinite
         except UndefinedMetricError as error:
             problem = f"unknown for {name}, which may be undefined for the rows ({error.problem})"
             raise UndefinedMetricError("error_bound", problem, "compute it from the rows") from error
@@ -480,11 +481,6 @@ class Sketch(Summary):
 
     def __repr__(self) -> str:
         return f"Sketch({self.lens}, {self.n:,} rows in {len(self._cells):,} cells)"
-
-
-def _apart(one: float, other: float) -> float:
-    """The absolute difference of two values; 0 if both are infinite."""
-    return 0.0 if one == other else abs(one - other)
 
 
 def written_as(wide: bool) -> dict[str, Any]:

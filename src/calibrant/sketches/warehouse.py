@@ -411,11 +411,6 @@ def _row_sum_steps(own: Dialect) -> Steps:
     return steps
 
 
-def _double(value: float) -> str:
-    """A double as a constant of an engine that reads all of its digits."""
-    return f"{value!r}D"
-
-
 def _entry(place: str, own: Dialect) -> str:
     """An entry of the table of logarithms, in units of 2^-50, counted from 0."""
     values = [round(value * LOG_PLACES) for value in log_table()[1].tolist()]
@@ -428,7 +423,7 @@ def _unit_steps(plan: Plan, own: Dialect) -> Steps:
     """Scores and squares in units of 2^-62, for an engine with shifts."""
     if not own.shifts:
         return []
-    unit = _double(2.0**62)
+    unit = f"{2.0**62!r}D"  # this engine reads all digits of a double
     found = {"score": f"FLOOR(p * {unit})"}
     if plan.sums_rows:
         squares = " + ".join(f"FLOOR({value} * {value} * {unit})" for value in ("small", "large"))

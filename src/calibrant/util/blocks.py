@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,7 +21,7 @@ LARGE_BLOCK = 1 << 18
 PACKED_ENTRIES = 1 << 11
 # Size of an array after whose release the C library keeps smaller ones.
 FREED_BYTES = 1 << 24
-_cores: ContextVar[int | None] = ContextVar("cores", default=None)
+_chosen_cores: int | None = None
 
 
 def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
@@ -55,8 +54,8 @@ def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: 
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
-    if (chosen := _cores.get()) is not None:
-        return chosen
+    if _chosen_cores is not None:
+        return _chosen_cores
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
@@ -66,11 +65,12 @@ def cores() -> int:
 @contextmanager
 def using_cores(count: int) -> Iterator[None]:
     """Work as if this process had so many cores."""
-    token = _cores.set(count)
+    global _chosen_cores
+    before, _chosen_cores = _chosen_cores, count
     try:
         yield
     finally:
-        _cores.reset(token)
+        _chosen_cores = before
 
 
 def keep_freed_memory() -> None:

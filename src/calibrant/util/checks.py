@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,18 @@ def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         known = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
         raise ArgumentError(argument, f"must be {known}; got {value!r}")
+
+
+def suggest(name: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
+    """The remedy for an unknown name: the most similar of the known ones, if there is one.
+
+    >>> suggest("breir", ["brier", "nll"]), suggest("x", ["brier"], "use brier")
+    ("did you mean 'brier'?", 'use brier')
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:100], list(known), 1, cutoff)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def check_positive(value: Any, argument: str) -> float:

@@ -61,7 +61,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never reported.
     fast = {"reassoc", "nsz"} if function is top_rows else False
-    for called in (minus_logs, fill_cells):  # by other loops
+    for called in (minus_logs, row_terms, add_terms, fill_cells, precedes, push, pop):  # by other loops
         numba.extending.register_jitable(called)
     result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     return result
@@ -399,82 +399,70 @@ def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, l
     width = max(columns, 2)
     step = max(BUFFER_ENTRIES // width, 1)
     buffers = np.empty((6, step * width), np.float64)
-    words = buffers.view(np.int64)
     terms = np.empty((5, step), np.int64)
-    last_group, last_class = np.uint64(sums.shape[0] - 1), np.uint64(width - 1)
     for start in range(0, labels.size, step):
         rows = min(step, labels.size - start)
-        entries = rows * width
-        label = labels[start : start + rows]
         block = probs[start * columns : (start + rows) * columns]
-        value, surprise = buffers[0, :entries], buffers[5, :entries]
-        given = value[entries - block.size :]
+        value = buffers[0, : rows * width]
+        given = value[value.size - block.size :]
         for k in range(block.size):
             given[k] = block[k]
         if columns == 1:
             for i in range(rows):
                 value[i] = 1.0 - given[i]
         minus_logs(value, buffers, inverse, logs)
-        squares, owns, surprises, entropies, zeros = terms[0], terms[1], terms[2], terms[3], terms[4]
-        if columns == 1:
-            surprise_1 = surprise[rows:]
-            for i in range(rows):
-                zero, one, log_zero, log_one = value[i], given[i], surprise[i], surprise_1[i]
-                squares[i] = np.int64(zero * zero * SCALE) + np.int64(one * one * SCALE)
-                entropies[i] = np.int64(zero * log_zero * LOG_SCALE + 0.5) + np.int64(one * log_one * LOG_SCALE + 0.5)
-                own = one if label[i] != 0 else zero
-                own_log = log_one if label[i] != 0 else log_zero
-                owns[i] = np.int64(own * SCALE)
-                surprises[i] = np.int64(own_log * LOG_SCALE + 0.5)
-                zeros[i] = np.int64(own == 0.0)
-        else:
-            square, entropy = words[1, :entries], words[2, :entries]
-            for k in range(entries):
-                square[k] = np.int64(value[k] * value[k] * SCALE)
-                entropy[k] = np.int64(value[k] * surprise[k] * LOG_SCALE + 0.5)
-            for i in range(rows):
-                first = np.uint64(i) * np.uint64(width)
-                row_square = row_entropy = np.int64(0)
-                for k in range(np.uint64(width)):
-                    row_square += square[first + k]
-                    row_entropy += entropy[first + k]
-                squares[i], entropies[i] = row_square, row_entropy
-                place = first + min(np.uint64(label[i]), last_class)
-                owns[i] = np.int64(value[place] * SCALE)
-                surprises[i] = np.int64(surprise[place] * LOG_SCALE + 0.5)
-                zeros[i] = np.int64(value[place] == 0.0)
-        if groups.size:
-            own_group = groups[start : start + rows]
-            for i in range(rows):
-                group = min(np.uint64(own_group[i]), last_group)
-                sums[group, 0] += squares[i] >> 31
-                sums[group, 1] += squares[i] & 2147483647
-                sums[group, 2] += owns[i] >> 31
-                sums[group, 3] += owns[i] & 2147483647
-                sums[group, 4] += surprises[i] >> 31
-                sums[group, 5] += surprises[i] & 2147483647
-                sums[group, 6] += entropies[i] >> 31
-                sums[group, 7] += entropies[i] & 2147483647
-                sums[group, 8] += ROW_UNIT + zeros[i]
-        else:
-            high = low = own_high = own_low = log_sum = entropy_sum = zero_sum = np.int64(0)
-            for i in range(rows):
-                high += squares[i] >> 31
-                low += squares[i] & 2147483647
-                own_high += owns[i] >> 31
-                own_low += owns[i] & 2147483647
-                log_sum += surprises[i]  # below 2^50 each
-                entropy_sum += entropies[i]
-                zero_sum += zeros[i]
-            sums[0, 0] += high
-            sums[0, 1] += low
-            sums[0, 2] += own_high
-            sums[0, 3] += own_low
-            sums[0, 4] += log_sum >> 31
-            sums[0, 5] += log_sum & 2147483647
-            sums[0, 6] += entropy_sum >> 31
-            sums[0, 7] += entropy_sum & 2147483647
-            sums[0, 8] += ROW_UNIT * rows + zero_sum
+        row_terms(buffers, labels[start : start + rows], columns, terms)
+        add_terms(terms, rows, groups[start : start + rows], sums)
+
+
+def row_terms(buffers: Any, label: Any, columns: int, terms: Any) -> None:
+    """The terms of rows as integers: square, own probability, surprise, entropy, and whether the own probability is 0.
+
+    The values are in the first row of `buffers`, their logarithms in the last; a single column comes after its complement.
+    """
+    rows, words = label.size, buffers.view(np.int64)
+    squares, owns, surprises, entropies, zeros = terms[0], terms[1], terms[2], terms[3], terms[4]
+    if columns == 1:
+        value, given = buffers[0, :rows], buffers[0, rows : 2 * rows]
+        surprise, surprise_1 = buffers[5, :rows], buffers[5, rows : 2 * rows]
+        for i in range(rows):
+            zero, one, log_zero, log_one = value[i], given[i], surprise[i], surprise_1[i]
+            squares[i] = np.int64(zero * zero * SCALE) + np.int64(one * one * SCALE)
+            entropies[i] = np.int64(zero * log_zero * LOG_SCALE + 0.5) + np.int64(one * log_one * LOG_SCALE + 0.5)
+            own = one if label[i] != 0 else zero
+            own_log = log_one if label[i] != 0 else log_zero
+            owns[i] = np.int64(own * SCALE)
+            surprises[i] = np.int64(own_log * LOG_SCALE + 0.5)
+            zeros[i] = np.int64(own == 0.0)
+        return
+    entries, last_class = rows * columns, np.uint64(columns - 1)
+    value, surprise = buffers[0, :entries], buffers[5, :entries]
+    square, entropy = words[1, :entries], words[2, :entries]
+    for k in range(entries):
+        square[k] = np.int64(value[k] * value[k] * SCALE)
+        entropy[k] = np.int64(value[k] * surprise[k] * LOG_SCALE + 0.5)
+    for i in range(rows):
+        first = np.uint64(i) * np.uint64(columns)
+        row_square = row_entropy = np.int64(0)
+        for k in range(np.uint64(columns)):
+            row_square += square[first + k]
+            row_entropy += entropy[first + k]
+        squares[i], entropies[i] = row_square, row_entropy
+        place = first + min(np.uint64(label[i]), last_class)
+        owns[i] = np.int64(value[place] * SCALE)
+        surprises[i] = np.int64(surprise[place] * LOG_SCALE + 0.5)
+        zeros[i] = np.int64(value[place] == 0.0)
+
+
+def add_terms(terms: Any, rows: int, groups: Any, sums: Any) -> None:
+    """Add the terms of rows to the sums of their groups; without groups, to the first."""
+    last_group = np.uint64(sums.shape[0] - 1)
+    for i in range(rows):
+        group = min(np.uint64(groups[i]), last_group) if groups.size else np.uint64(0)
+        for term in range(4):
+            sums[group, 2 * term] += terms[term, i] >> 31
+            sums[group, 2 * term + 1] += terms[term, i] & 2147483647
+        sums[group, 8] += ROW_UNIT + terms[4, i]
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:
@@ -548,18 +536,9 @@ def lipschitz_loop(gap: Any, path: Any) -> float:
         place[new] = zero
         weight[new] = 2.0 * gap[i]
         for side in range(2):
-            sign = 1 - 2 * side
             own = heap[side]
-            at = size[side]
+            push(own, size[side], new, place, 1 - 2 * side)
             size[side] += 1
-            while at > 0:
-                parent = (at - 1) >> 1
-                other = own[parent]
-                if not (sign * zero < sign * place[other] or (zero == place[other] and sign * new < sign * other)):
-                    break
-                own[at] = other
-                at = parent
-            own[at] = new
             left = gap[i]
             while left > 0.0:
                 top = own[0]
@@ -570,30 +549,43 @@ def lipschitz_loop(gap: Any, path: Any) -> float:
                 left -= taken
                 if weight[top] <= 0.0:
                     size[side] -= 1
-                    last = own[size[side]]
-                    at = 0
-                    while True:
-                        child = 2 * at + 1
-                        if child >= size[side]:
-                            break
-                        low = own[child]
-                        if child + 1 < size[side]:
-                            high = own[child + 1]
-                            if sign * place[high] < sign * place[low] or (
-                                place[high] == place[low] and sign * high < sign * low
-                            ):
-                                child += 1
-                                low = high
-                        if not (
-                            sign * place[low] < sign * place[last]
-                            or (place[low] == place[last] and sign * low < sign * last)
-                        ):
-                            break
-                        own[at] = low
-                        at = child
-                    own[at] = last
+                    pop(own, size[side], place, 1 - 2 * side)
     end = path[gap.size]
     value -= end
     for k in range(count):
         value += weight[k] * max(0.0, end - place[k])
     return value
+
+
+def precedes(first: int, second: int, place: Any, sign: int) -> bool:
+    """Whether a breakpoint comes before another: the lower place, for the sign -1 the higher one, and of equal places the first or last."""
+    low, high = sign * place[first], sign * place[second]
+    return low < high or (low == high and sign * first < sign * second)
+
+
+def push(heap: Any, size: int, new: int, place: Any, sign: int) -> None:
+    """Add a breakpoint to a heap of `size` entries."""
+    at = size
+    while at > 0:
+        parent = (at - 1) >> 1
+        if not precedes(new, heap[parent], place, sign):
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = new
+
+
+def pop(heap: Any, size: int, place: Any, sign: int) -> None:
+    """Remove the top of a heap, of which `size` entries are left."""
+    last, at = heap[size], 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and precedes(heap[child + 1], heap[child], place, sign):
+            child += 1
+        if not precedes(heap[child], last, place, sign):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = last

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from .blocks import cores
@@ -27,7 +26,8 @@ FEWEST_ENTRIES = 5_000
 # PR_SET_PDEATHSIG of Linux: a copy ends with the process that started it, however that ends.
 END_WITH_PARENT = 1
 
-_allowed: ContextVar[bool] = ContextVar("processes", default=False)
+_allowed = False
+"""Whether `run_all` may start processes."""
 _tasks: Sequence[Callable[[], Any]] = ()
 """The tasks of `run_all`, which a copy of the process calls by their number: functions inside of others cannot be sent."""
 
@@ -35,11 +35,12 @@ _tasks: Sequence[Callable[[], Any]] = ()
 @contextmanager
 def in_processes() -> Iterator[None]:
     """Allow `run_all` to start processes: for a program that is not embedded in another one, such as the command line."""
-    token = _allowed.set(True)
+    global _allowed
+    before, _allowed = _allowed, True
     try:
         yield
     finally:
-        _allowed.reset(token)
+        _allowed = before
 
 
 def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list[T]:
@@ -51,15 +52,16 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     >>> run_all([lambda: 1, lambda: 2])
     [1, 2]
     """
-    processes = min(MOST_PROCESSES, len(tasks), cores()) if _allowed.get() and entries >= FEWEST_ENTRIES else 1
+    global _allowed
+    processes = min(MOST_PROCESSES, len(tasks), cores()) if _allowed and entries >= FEWEST_ENTRIES else 1
     # A fork is not safe with the libraries of macOS, and Windows has none.
     if processes < 2 or sys.platform != "linux":
         return [task() for task in (track(tasks, "parts") if len(tasks) > 1 else tasks)]
-    token = _allowed.set(False)
+    _allowed = False
     try:
         done = _distribute(tasks, processes)
     finally:
-        _allowed.reset(token)
+        _allowed = True
     for _, caught in done:
         for warning in caught:
             warnings.warn_explicit(*warning)
@@ -81,7 +83,7 @@ def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[tuple[
                 try:
                     done.append(result.result())
                 except Exception:
-                    done.append(_with_warnings(tasks[number]))
+                    done.append(_call(number))
         except BaseException:
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
@@ -102,11 +104,7 @@ def _start() -> None:
 
 
 def _call(number: int) -> tuple[Any, list[Any]]:
-    return _with_warnings(_tasks[number])
-
-
-def _with_warnings(task: Callable[[], T]) -> tuple[T, list[Any]]:
     """The result of a task, and the warnings that it gave."""
     with warnings.catch_warnings(record=True) as caught:
-        result = task()
+        result = _tasks[number]()
     return result, [(each.message, each.category, each.filename, each.lineno) for each in caught]

@@ -144,11 +144,7 @@ def track(items: Iterable[T], title: str, total: int = 0) -> Iterator[T]:
     >>> list(track("ab", "letters"))
     ['a', 'b']
     """
-    return _shown(items, title, total or length_hint(items)) if _display.is_watched() else iter(items)
-
-
-def _shown(items: Iterable[T], title: str, total: int) -> Iterator[T]:
-    with loop(title, total) as update:
+    with loop(title, total or length_hint(items)) as update:
         for done, item in enumerate(items, 1):
             yield item
             update(done)

@@ -98,9 +98,7 @@ class Result:
         str
             JSON text.
         """
-        import json
-
-        return json.dumps(plain_value(self.to_dict()), indent=2, allow_nan=False, default=str) + "\n"
+        return json_text(self.to_dict())
 
     def _page(self) -> str:
         """Return an HTML page."""
@@ -277,7 +275,7 @@ def plain_value(value: Any) -> Any:
         if plain:
             return value
     if isinstance(value, float):
-        return _json_value(value)
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value) and not isinstance(value, type):
@@ -285,6 +283,13 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): plain_value(inner) for name, inner in value.items()}
     return [plain_value(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def json_text(value: Any) -> str:
+    """A value as a JSON document; what JSON does not know is text."""
+    import json
+
+    return json.dumps(plain_value(value), indent=2, allow_nan=False, default=str) + "\n"
 
 
 # P-values below this are rounding error.
@@ -378,14 +383,3 @@ def percent(value: float | None, digits: int = 1) -> str:
 def decimals(size: float, least: int, more: int) -> int:
     """Return the number of decimals for a number of this size: `more` after the first significant one; rounding error counts as 0."""
     return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
-
-
-def _json_value(value: Any) -> Any:
-    """A value as JSON knows it: an infinite number is text, and NaN is None.
-
-    >>> _json_value(math.inf), _json_value(math.nan), _json_value(10)
-    ('inf', None, 10)
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(float(value))
-    return value

@@ -15,8 +15,19 @@ from typing import Any, NamedTuple
 from ..util.version import __version__
 
 PACKAGE = Path(__file__).parent.parent
-REQUIRED = ("numpy", "scipy", "narwhals", "duckdb", "jinja2", "vl-convert-python", "click", "rich", "lazy-loader")
-OPTIONAL = ("numba", "pyarrow", "pandas", "polars", "scikit-learn", "matplotlib", "torch", "pyspark")
+REQUIRED = (
+    "numpy",
+    "scipy",
+    "narwhals",
+    "duckdb",
+    "jinja2",
+    "vl-convert-python",
+    "click",
+    "rich",
+    "lazy-loader",
+    "pyarrow",
+)
+OPTIONAL = ("numba", "pandas", "polars", "scikit-learn", "matplotlib", "torch", "pyspark")
 # Written by interpreters, and in no wheel.
 COMPILED = (".pyc", ".nbi", ".nbc")
 

@@ -234,7 +234,7 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path) -> None:
         cal.scan(tmp_path / "n.parquet")
 
 
-def test_a_damaged_file_and_row_group_are_named(tmp_path: Path) -> None:
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     y, p = two_classes(6000)
     table(tmp_path / "good.parquet", y=y, p=p)
     with duckdb.connect() as connection:
@@ -250,7 +250,7 @@ def test_a_damaged_file_and_row_group_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(bytes(content))
     with pytest.raises(
         cal.errors.FileError,
-        match=r"bad\.parquet: cannot be read as parquet in row group 1 \(rows 2,048 to 4,095\): .*; write the file again, or leave it out",
+        match=r"bad\.parquet: cannot be read as parquet: .*; write the file again, or leave it out",
     ):
         cal.scan(tmp_path / "*.parquet")
     (tmp_path / "bad.parquet").write_bytes(bytes(content[:-20]))

@@ -14,52 +14,14 @@ from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, positive_las
 from ...input.grouping import plain_columns
 
 LABEL_NAMES = (
-    "label",
-    "labels",
-    "y_true",
-    "y",
-    "target",
-    "targets",
-    "truth",
-    "ground_truth",
-    "true_label",
-    "true_class",
-    "class",
-    "outcome",
-    "actual",
-    "y_actual",
-    "y_test",
-    "observed",
+    *("label", "labels", "y_true", "y", "target", "targets", "truth", "ground_truth", "true_label", "true_class"),
+    *("class", "outcome", "actual", "y_actual", "y_test", "observed"),
 )
 PROB_NAMES = (
-    "prob",
-    "probs",
-    "probability",
-    "probabilities",
-    "y_prob",
-    "y_probs",
-    "y_proba",
-    "y_score",
-    "y_scores",
-    "y_pred_prob",
-    "y_pred_proba",
-    "y_hat_prob",
-    "score",
-    "scores",
-    "p",
-    "p_hat",
-    "phat",
-    "proba",
-    "pred_prob",
-    "pred_proba",
-    "predict_proba",
-    "predicted_prob",
-    "predicted_proba",
-    "predicted_probability",
-    "predicted_risk",
-    "risk",
-    "p_1",
-    "prob_1",
+    *("prob", "probs", "probability", "probabilities", "y_prob", "y_probs", "y_proba", "y_score", "y_scores"),
+    *("y_pred_prob", "y_pred_proba", "y_hat_prob", "score", "scores", "p", "p_hat", "phat", "proba", "pred_prob"),
+    *("pred_proba", "predict_proba", "predicted_prob", "predicted_proba", "predicted_probability", "predicted_risk"),
+    *("risk", "p_1", "prob_1"),
 )
 # Names of probabilities or of predicted classes; the values decide, and any name above takes precedence.
 PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "preds", "y_pred", "y_hat", "yhat")
@@ -163,16 +125,8 @@ def usual_labels(existing: list[str], columns: Columns) -> list[str]:
 
 def _has_other_use(name: str, columns: Columns) -> bool:
     """Whether another option names a column, on its own or in an expression."""
-    others = (
-        columns.prob,
-        columns.probs,
-        columns.logits,
-        columns.confidence,
-        columns.weight,
-        columns.counts,
-        columns.by,
-    )
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", given) for given in others if given)
+    others = [text for role, text in vars(columns).items() if role != "label" and text]
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in others)
 
 
 def is_guessed(columns: Columns, names: Sequence[str]) -> bool:

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from ...errors import FileError, MissingDependencyError
 from ...util.database import is_interrupt
@@ -20,44 +19,28 @@ from .remote import address_of
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
-# Converted files by path and time of change; the folder of each is removed with its entry.
+# Converted files by path and time of change; the folder of the process, and they with it, is removed at its end.
 _converted: dict[tuple[str, int], str] = {}
-MOST_KEPT = 8
 
 
 def as_tables(paths: Sequence[str]) -> list[str]:
     """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet or an Arrow file."""
-    keys = {path: _key(path) for path in paths if Path(path).suffix.lower() in EXCEL + ARROW}
-    for key in keys.values():
-        if key in _converted:  # the newest are removed last
-            _converted[key] = _converted.pop(key)
-    for path, key in keys.items():
-        if key not in _converted:
-            _remove(max(MOST_KEPT, len(keys)) - 1)
-            _converted[key] = _convert(path)
-    return [_converted[keys[path]] if path in keys else path for path in paths]
-
-
-def _key(path: str) -> tuple[str, int]:
-    return os.path.abspath(path), os.stat(path).st_mtime_ns
+    return [_convert(path) if Path(path).suffix.lower() in EXCEL + ARROW else path for path in paths]
 
 
 def _convert(path: str) -> str:
-    suffix = Path(path).suffix.lower()
-    folder = Path(tempfile.mkdtemp(dir=process_folder()))
-    target = folder / f"{Path(path).name}.{'csv' if suffix in EXCEL else 'parquet'}"
-    try:
-        (_from_excel if suffix in EXCEL else _from_arrow)(path, target)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return str(target)
-
-
-def _remove(kept: int) -> None:
-    """Remove the oldest copies until `kept` are left."""
-    while len(_converted) > kept:
-        shutil.rmtree(Path(_converted.pop(next(iter(_converted)))).parent, ignore_errors=True)
+    key = os.path.abspath(path), os.stat(path).st_mtime_ns
+    if key not in _converted:
+        is_excel = Path(path).suffix.lower() in EXCEL
+        folder = Path(tempfile.mkdtemp(dir=process_folder()))
+        target = folder / f"{Path(path).name}.{'csv' if is_excel else 'parquet'}"
+        try:
+            (_from_excel if is_excel else _from_arrow)(path, target)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        _converted[key] = str(target)
+    return _converted[key]
 
 
 def original_of(path: str) -> str:
@@ -77,14 +60,17 @@ def _from_excel(path: str, target: Path) -> None:
         check_unpacked(path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            counts = {sheet.title: _count_cells(sheet) for sheet in book.worksheets}
-            filled = [title for title, cells in counts.items() if cells]
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # a program that adds rows may leave the old dimension, at which openpyxl stops
+            filled = [
+                sheet.title for sheet in book.worksheets if any(map(any_value, sheet.iter_rows(values_only=True)))
+            ]
             if not filled:
                 raise FileError(path, "has no rows", "check the program that wrote it")
             if len(filled) > 1:
                 problem = f"has several sheets with content: {', '.join(map(repr, filled))}"
                 raise FileError(path, problem, "save the one to read as a file of its own")
-            written, cells = _write_rows(book[filled[0]], target), counts[filled[0]]
+            _write_rows(book[filled[0]], target)
         finally:
             book.close()
     except FileError:
@@ -93,43 +79,25 @@ def _from_excel(path: str, target: Path) -> None:
         if is_interrupt(error):
             raise KeyboardInterrupt from None
         raise FileError(path, f"cannot be read as a spreadsheet: {error}", "save it again, or as CSV") from error
-    if written != cells:
-        problem = f"only {written:,} of the {cells:,} cells with a value in sheet {filled[0]!r} can be read"
-        raise FileError(path, problem, "save it again, or as CSV")
 
 
-def _count_cells(sheet: Any) -> int:
-    """The number of cells with a value in the XML of a sheet, whatever openpyxl makes of it."""
-    count = 0
-    with sheet._get_source() as source:
-        for _, element in ElementTree.iterparse(source):  # noqa: S314 - openpyxl parses it in the same way
-            if element.tag.endswith("}row"):
-                for cell in element:
-                    if cell.get("t") == "inlineStr":
-                        count += cell.find("{*}is") is not None
-                    else:
-                        count += bool(cell.findtext("{*}v"))
-                element.clear()
-    return count
+def any_value(row: Sequence[Any]) -> bool:
+    """Whether a row of a sheet has a value."""
+    return any(value is not None for value in row)
 
 
-def _write_rows(sheet: Any, target: Path) -> int:
-    """Write a sheet as CSV and return the number of its cells with a value; columns without a header are left out.
+def _write_rows(sheet: Any, target: Path) -> None:
+    """Write a sheet as CSV; columns without a header are left out.
 
     Each row is one line, so that the number of a line is that of the row in the sheet.
     """
-    count = 0
     header: list[int] = []
-    sheet.reset_dimensions()  # a program that adds rows may leave the old dimension, at which openpyxl stops
     with target.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         for row in sheet.iter_rows(values_only=True):
-            filled = [place for place, value in enumerate(row) if value is not None]
-            count += len(filled)
-            header = header or filled
+            header = header or [place for place, value in enumerate(row) if value is not None]
             cells = [_text(row[place]) if place < len(row) else "" for place in header]
             writer.writerow(cells if any(cells) else [])
-    return count
 
 
 def _text(value: Any) -> str:
@@ -144,13 +112,10 @@ def _text(value: Any) -> str:
 
 def _from_arrow(path: str, target: Path) -> None:
     """Write an Arrow IPC file (Feather) or stream as Parquet, batch by batch."""
-    try:
-        import pyarrow as pa
-        import pyarrow.feather as feather
-        import pyarrow.parquet as parquet
-    except ImportError:
-        remedy = "run pip install 'calibrant[files]', or write it as Parquet"
-        raise MissingDependencyError(path, "reading an Arrow file requires pyarrow", remedy) from None
+    import pyarrow as pa
+    import pyarrow.feather as feather
+    import pyarrow.parquet as parquet
+
     try:
         with open(path, "rb") as stream:
             start = stream.read(6)

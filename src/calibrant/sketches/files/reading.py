@@ -223,55 +223,28 @@ class Rows:
         if self.where is not None and isinstance(error, duckdb.ConversionException):
             remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
             return ArgumentError(self.argument, f"cannot be evaluated: {first_line(error)}", remedy)
-        place = next(filter(None, map(self._broken, self.paths)), None)
-        if place is None and self.where is not None:
+        broken = next(filter(self._is_broken, self.paths), None) if self.kind in READERS else None
+        if broken is None and self.where is not None:
             return condition_error(error, self.names, self.argument)
-        name, part = place or (self.paths[0], "")
+        name = broken or self.paths[0]
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
         if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
         if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
             return mixed
-        problem = f"cannot be read as {self.kind}{part}: {_reason(error)}"
+        problem = f"cannot be read as {self.kind}: {_reason(error)}"
         return FileError(shown, problem, "write the file again, or leave it out")
 
-    def _broken(self, path: str) -> tuple[str, str] | None:
-        """The file if it cannot be read, and the part of it."""
-        import duckdb
-
-        if self.kind not in READERS:
-            return None
-        numbered = self.kind == "parquet" and ROW not in self.types
-        try:
-            table = read_call(self.connection, self.kind, [path], *([f"{ROW} = true"] if numbered else []))
-        except duckdb.Error:
-            return path, ""
-        if self._reads(f"SELECT * FROM {table}"):  # noqa: S608 - quoted
-            return None
-        if self.kind != "parquet":
-            return path, ""
-        try:
-            groups = self.connection.execute(
-                f"SELECT DISTINCT row_group_id, row_group_num_rows FROM parquet_metadata({_literal(path)}) ORDER BY 1"  # noqa: S608
-            ).fetchall()
-        except duckdb.Error:
-            return path, " (its footer is damaged)"
-        start = 0
-        for group, rows in groups:
-            span = f"{ROW} >= {start} AND {ROW} < {start + rows}"
-            if numbered and not self._reads(f"SELECT * FROM {table} WHERE {span}"):  # noqa: S608 - numbers
-                return path, f" in row group {group} (rows {start:,} to {start + rows - 1:,})"
-            start += rows
-        return path, ""
-
-    def _reads(self, query: str) -> bool:
+    def _is_broken(self, path: str) -> bool:
+        """Whether a file cannot be read."""
         import duckdb
 
         try:
-            self.connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM ({query})")  # noqa: S608 - made here
+            table = read_call(self.connection, self.kind, [path])
+            self.connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM (SELECT * FROM {table})")  # noqa: S608
         except duckdb.Error:
-            return False
-        return True
+            return True
+        return False
 
     @property
     def row_number(self) -> str:
@@ -288,7 +261,14 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     A file counts once, whatever paths, links and patterns name it.
     """
     paths: list[str] = []
-    for name in _names_of(source):
+    try:
+        if is_frame(source):
+            raise TypeError
+        names = [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+    except TypeError:
+        problem = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
+        raise InputTypeError("source", problem, "use Sketches.of for rows in memory") from None
+    for name in names:
         if name == "-":
             raise FileError(name, "standard input cannot be read here", "write it to a file first")
         if is_remote(name):
@@ -316,16 +296,6 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
         status = Path(name).stat()
         once.setdefault((status.st_dev, status.st_ino), name)
     return as_tables(list(once.values()))
-
-
-def _names_of(source: Any) -> list[str]:
-    try:
-        if is_frame(source):
-            raise TypeError
-        return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
-    except TypeError:
-        problem = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
-        raise InputTypeError("source", problem, "use Sketches.of for rows in memory") from None
 
 
 @contextmanager
@@ -371,9 +341,8 @@ def open_rows(
             types = {row[0]: row[1] for row in described if row[0] != FILE}
             if kind == "parquet" and ROW not in types:
                 sql = read_call(connection, kind, paths, f"{ROW} = true")
-            if is_cut(list(types)):
-                only = next(iter(types))[:80]
-                problem = f"cannot be split into columns: a row does not match the header {only!r}"
+            if len(types) == 1 and re.search(r"[,;\t|]", next(iter(types))):
+                problem = f"cannot be split into columns: a row does not match the header {next(iter(types))[:80]!r}"
                 remedy = "look for rows with more or fewer fields, such as comments"
                 raise FileError(shown or original_of(paths[0]), problem, remedy)
             sql = sql if numbered is None else number_rows(sql, numbered)
@@ -540,35 +509,6 @@ def not_utf8(shown: str) -> FileError:
     return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
 
 
-# Common formats that are not supported, and the remedy.
-OTHERS = {
-    **dict.fromkeys(
-        (".xls", ".xlsb", ".ods"), ("a spreadsheet in another format than .xlsx", "save it as .xlsx or CSV")
-    ),
-    **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are supported")),
-    **dict.fromkeys(
-        (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
-    ),
-    **dict.fromkeys(
-        (".orc", ".avro", ".h5", ".hdf5", ".sqlite"),
-        ("in an unsupported format", "write it as Parquet"),
-    ),
-    ".npy": ("an array without columns", "save labels and probabilities as columns of a table"),
-}
-
-
-def check_kind(path: str | os.PathLike[str]) -> None:
-    """Raise for file formats that are not supported, by their names."""
-    what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
-    if what:
-        raise FileError(str(path), f"is {what}, which is not supported", remedy)
-
-
-def is_cut(columns: Sequence[str]) -> bool:
-    """Whether a text file was read as one column because its rows do not match its header."""
-    return len(columns) == 1 and any(sign in columns[0] for sign in ",;\t|")
-
-
 def _attach_table(connection: Any, paths: list[str], table: str | None) -> str:
     """A table of a database, opened for reading, as SQL; a view raises an error, since it can read any other file."""
     import duckdb
@@ -606,8 +546,6 @@ def common_kind(paths: list[str], format: str | None) -> str:
     """The common format of all files."""
     kinds = [format or kind_of(name) for name in paths]
     for name, kind in zip(paths, kinds, strict=True):
-        if kind is None:
-            check_kind(name)
         if kind not in {*READERS, "duckdb"}:
             raise FileError(
                 original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", "pass format"

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...errors import FileError, MissingDependencyError
+from ...errors import FileError
 from ...util.temporary import process_folder
 
 ALLOW = "CALIBRANT_ALLOW_REMOTE"
@@ -123,12 +123,8 @@ def _from_bucket(address: str) -> list[str]:
 
 def _s3() -> Any:
     """The object store that the usual environment variables name; anonymous without a key."""
-    try:
-        from pyarrow import fs
-    except ImportError:
-        raise MissingDependencyError(
-            "s3://", "reading an object store requires pyarrow", "run pip install 'calibrant[files]'"
-        ) from None
+    from pyarrow import fs
+
     own = os.environ.get
     options: dict[str, Any] = {"connect_timeout": SECONDS, "request_timeout": SECONDS}
     endpoint = own("AWS_ENDPOINT_URL_S3") or own("AWS_ENDPOINT_URL")
@@ -150,7 +146,7 @@ def _bucket_failures(address: str) -> Iterator[None]:
     """Errors of the object store in one line, by their code only."""
     try:
         yield
-    except (FileError, MissingDependencyError):
+    except FileError:
         raise
     except (OSError, ValueError) as error:
         text = str(error)

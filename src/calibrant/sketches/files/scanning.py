@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, CalibrantError, FileError, LabelError, ProbabilityError
 from ...input.predictions import Predictions
+from ...util.checks import check_choice
 from ...util.progress import allow_bars, loop
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
@@ -106,8 +107,7 @@ def scan(
     >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     True
     """
-    if missing not in ("raise", "drop"):
-        raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
+    check_choice(missing, "missing", ("raise", "drop"))
     paths, lenses = paths_of(source), None if lenses is None else tuple(lenses)
     with open_rows(paths, common_kind(paths, format), where=where, table=table) as opened:
         factors = read_factors(opened, by)
@@ -176,13 +176,17 @@ def _add_batches(
 ) -> Sketches | None:
     """Add up successive batches of rows."""
     rows.connection.execute("SET preserve_insertion_order = false")
-    names, group = (None, None) if scores.group is None else _group_names(rows, scores.table, scores.group)
-    coded = _number_classes(lenses, scores.classes)
+    names = None if scores.group is None else _number_groups(rows, scores.table, scores.group)
+    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(scores.classes)}
+    coded = tuple(places.get(lens, lens) for lens in lenses)
     total: Sketches | None = None
     sums = None if names is None else GroupSums(len(names), coded, row_scores)
+    query = f"SELECT * FROM {scores.columns(scores.number)}"  # noqa: S608 - quoted names
+    if names is not None:
+        query = f'SELECT r.* EXCLUDE ("group"), code FROM ({query}) AS r LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
     own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
-        for batch in _read_ahead(batches(own.sql(_numbers_query(scores, group)), BATCH_ROWS)):
+        for batch in _read_ahead(batches(own.sql(query), BATCH_ROWS)):
             predictions = _predictions(batch, scores)
             if sums is None:
                 part = Sketches.of(predictions, lenses=coded, scores=row_scores)
@@ -202,31 +206,16 @@ def _add_batches(
 GROUPS = "groups_of_rows"
 
 
-def _group_names(rows: Rows, table: str, group: Group) -> tuple[list[Any], str | None]:
-    """The groups in the order of their numbers, and the number as SQL; None if it is that of the table `GROUPS`."""
+def _number_groups(rows: Rows, table: str, group: Group) -> list[Any]:
+    """Make the table `GROUPS` of the groups and their numbers; returns the groups in the order of their numbers."""
     values = f'SELECT DISTINCT "group" AS name FROM (SELECT {group.sql} AS "group" FROM {table})'  # noqa: S608
     coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
     rows.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
     query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
     names = [row[0] for row in rows.connection.execute(query).fetchall()]
-    if not 0 < len(names) <= 1 << 16:
-        return names, None
-    if rows.kind == "parquet" and group.sql.startswith('"') and isinstance(names[0], str):
-        # Parquet stores a column of few texts as a dictionary, each of which is then looked up once.
-        rows.connection.execute(f"CREATE TYPE {GROUPS}_names AS ENUM ({query})")
-        return names, f'enum_code(TRY_CAST("group" AS {GROUPS}_names))'
-    rows.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")  # as `GroupSums` numbers them
-    return names, None
-
-
-def _numbers_query(scores: Scores, group: str | None) -> str:
-    """A query for label, probabilities and the number of the group."""
-    rows = scores.columns(scores.number)
-    if scores.group is None:
-        return f"SELECT * FROM {rows}"  # noqa: S608 - quoted names
-    if group is not None:
-        return f'SELECT * EXCLUDE ("group"), {group} FROM {rows}'  # noqa: S608 - quoted names
-    return f'SELECT rows_read.* EXCLUDE ("group"), code FROM {rows} AS rows_read LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
+    if 0 < len(names) <= 1 << 16:
+        rows.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")  # as `GroupSums` numbers them
+    return names
 
 
 END = object()
@@ -251,8 +240,3 @@ def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
     if len(probs) == 1:
         return Predictions(label, probs[0])
     return Predictions(label, np.column_stack(probs), sum_tolerance=scores.tolerance)
-
-
-def _number_classes(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
-    places = {f"class:{name}": f"class:{place}" for place, name in enumerate(classes)}
-    return tuple(places.get(lens, lens) for lens in lenses)
