@@ -49,7 +49,7 @@ LISTS = "import calibrant as cal; y, p = [0, 1, 1, 0], [0.2, 0.8, 0.6, 0.3]; "
         LISTS + "cal.ece(y, p); cal.brier(y, p); cal.cwce(y, p); cal.gece(y, p); cal.catalogue['log loss'](y, p)",
         LISTS + "cal.ece(cal.Predictions(y, p, sample_weight=[1, 2, 3, 4], groups=list('abab')), binning='equal_mass')",
         LISTS + "cal.calibration_curve(y, p, level=None)",
-        LISTS + "cal.evaluate(y, p)",
+        LISTS + "cal.evaluate(y, p, metrics='recommended')",
         LISTS + "import numpy as np; cal.ece(np.array(y), np.array(p, np.float32))",
     ],
 )

@@ -87,7 +87,7 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
     assert run("assess", binary)[0] == 0
     code, out, err = run("assess", binary, "--fail-if-rejected")
     assert code == 1
-    assert "is statistically significant at 5%" in out
+    assert ": statistically significant at 5%" in out
     assert err == "gate failed: ecce_mad rejected at 0.05\n"
     assert run("assess", binary, "--prob", "q", "--fail-if-rejected")[0] == 0
     code, _, err = run("assess", binary, "--metrics", "ece,ecce_r", "--fail-if-rejected")

@@ -274,7 +274,7 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
     assert json.loads(found[1])["metrics"][0]["value"] == pytest.approx(cal.cox_slope(frame["y"], frame["p"]))
     assert json.loads(found[1])["options"] == {"cox_slope.edge": "clip"}
     assert run("assess", rows, "--metric", "cox_slope", "--option", "edge=drop")[1].startswith(
-        f"cox_slope = {expected:.4g}"
+        f"Cox calibration slope (cox_slope) {expected:.4g}"
     )
     for words, message in (
         (["evaluate", rows, "--option", "edge"], "'edge' is not of the form KEY=VALUE"),

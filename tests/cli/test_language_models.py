@@ -153,7 +153,7 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
         assert note in err
     options = ("--confidence-column", "stated", "--label", "verdict")
     out = run("evaluate", path, *options, "--metrics", "ece")[1]
-    assert "the scores have 6 distinct values, some of which share a bin; --bins levels has one bin for each" in out
+    assert "the scores have 6 distinct values, some of which share a bin; the bins 'levels' have one for each" in out
     assert "distinct" not in run("evaluate", path, *options, "--metrics", "brier")[1]
     out = run("select", path, *options, "--coverage", "0.5")[1]
     assert "<- threshold" in out

@@ -109,8 +109,8 @@ def test_evaluate_holds_prints_and_exports_it() -> None:
     assert "P(churn): median 0.6000, p90 0.8700, p99 0.8970" in text
     nearly = cal.evaluation.confidence_summary([0.5, 0.999999, 1.0]).positive
     assert nearly is not None
-    assert nearly.words == "median >0.9999, p90 >0.9999, p99 >0.9999"
-    assert cal.evaluation.confidence_summary([1.0]).top_label.words == "median 1.000, p90 1.000, p99 1.000"
+    assert nearly.text == "median >0.9999, p90 >0.9999, p99 >0.9999"
+    assert cal.evaluation.confidence_summary([1.0]).top_label.text == "median 1.000, p90 1.000, p99 1.000"
     assert result.to_dict()["header"]["confidence"] == cal.evaluation.confidence_summary(p).to_dict()
     weighted = cal.evaluate(y, p, metrics=["ece"], sample_weight=[1, 2, 3, 4])
     assert weighted.header.confidence == cal.evaluation.confidence_summary(p, sample_weight=[1, 2, 3, 4])

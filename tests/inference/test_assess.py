@@ -126,11 +126,11 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     assert found.pvalue == 1 / 200
     assert found.critical_value is not None
     assert found.statistic > found.critical_value
-    assert "is statistically significant at 5%" in found.verdict
+    assert ": statistically significant at 5%" in found.verdict
     calm = cal.inference.make_calibrated(n, classes=k, rng=3)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
     assert not quiet.rejected
-    assert "is not significant at 5%" in quiet.verdict
+    assert ": not significant at 5%" in quiet.verdict
     assert f"With {n:,} rows, a value beyond" in quiet.verdict
     assert "calibrated" not in quiet.verdict
     for result in (found, quiet):

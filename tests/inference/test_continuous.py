@@ -113,9 +113,9 @@ def test_an_impossible_value_is_overconfidence() -> None:
 def test_verdict_of_an_infinite_value() -> None:
     """Nothing is simulated; an error beyond the range of numbers has critical values as any other."""
     impossible = cal.inference.assess_density([-1, -2, -math.inf], 1.0, alternative="less")
-    assert impossible.verdict == "ecd_density = inf is not significant (p = 1): an outcome of density 0 was observed."
+    assert impossible.verdict == "ecd_density inf: not significant (p = 1), since an outcome of density 0 was observed."
     huge = cal.inference.assess_gaussian([1e200], [0], [1e-300], alternative="less")
-    assert huge.verdict.startswith("nees = inf is not significant at 5% (p = 1). With 1 row, a value below ")
+    assert huge.verdict.startswith("nees inf: not significant at 5% (p = 1). With 1 row, a value below ")
 
 
 def test_degrees_of_freedom_in_words() -> None:
@@ -236,7 +236,7 @@ def test_pooled_results_and_groups() -> None:
     own = cal.inference.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
     assert (result.statistic, result.critical_value) == (own.statistic, own.critical_value)
     assert (result.alpha, result.n, len(result)) == (0.05, 240, 8)
-    assert result.verdict.startswith("Smallest p-value in group t3: ecd = ")
+    assert result.verdict.startswith("Smallest p-value in group t3: Entropic calibration difference (ecd) ")
     assert result.verdict.endswith("Significant after adjustment: 1 of 8 groups.")
     pooled = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
     whole = cal.inference.assess_gaussian(error, 0 * error, 1.0)
@@ -292,7 +292,7 @@ def test_a_group_of_one_row_counts_with_p_of_1() -> None:
         assert (result["c"].pvalue, result["c"].statistic, result["c"].n) == (1.0, -values[-1] - 1, 1)
         assert result.pvalue == pytest.approx(min(1, 3 * min(result["a"].pvalue, result["b"].pvalue)))
         assert result.null_distribution.endswith("; p-value 1 for one row in group 'c'")
-        assert "is not significant at 5% (p = 1)." in result["c"].verdict
+        assert ": not significant at 5% (p = 1)." in result["c"].verdict
     total = cal.inference.assess_density(values, 1.0, groups=groups, pooling="sum")
     assert total.pvalue == cal.inference.assess_density(values, 1.0).pvalue
     assert cal.inference.assess_density(values[:9], 1.0, groups=np.arange(9), pooling="sum").adjusted == (1.0,) * 9
@@ -306,7 +306,7 @@ def test_verdict_names_the_group_of_the_statistic() -> None:
     result = cal.inference.assess_gaussian(error, 0 * error, 1.0, groups=[0, 0, 1, 1, 2, 2], alternative="greater")
     assert result.adjusted[0] == result.adjusted[1]
     assert result.statistic == result[1].statistic
-    assert result.verdict.startswith("Smallest p-value in group 1: nees = 0.25")
+    assert result.verdict.startswith("Smallest p-value in group 1: nees 0.25")
 
 
 def test_exports() -> None:

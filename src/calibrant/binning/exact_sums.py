@@ -99,11 +99,16 @@ class CellSums(NamedTuple):
 
     def gathered(self, place: Array, count: int) -> CellSums:
         """Sum over merged cells, given the new index of each cell."""
+        order = np.argsort(place, kind="stable")
+        return CellSums(*(part[order] for part in self)).between(np.searchsorted(place[order], np.arange(count + 1)))
+
+    def between(self, bounds: Array) -> CellSums:
+        """Sum over the cells from each bound to the next."""
         half = REST_BITS // 2
-        parts = (self.rows, self.positives, self.whole, self.rest >> half, self.rest & ((1 << half) - 1))
-        rows, positives, whole, high, low = (np.zeros(count, np.int64) for _ in parts)
-        for total, part in zip((rows, positives, whole, high, low), parts, strict=True):
-            np.add.at(total, place, part)
+        parts = np.zeros((5, len(self.rows) + 1), np.int64)
+        parts[:3, 1:] = self.rows, self.positives, self.whole
+        parts[3:, 1:] = self.rest >> half, self.rest & ((1 << half) - 1)
+        rows, positives, whole, high, low = np.diff(np.cumsum(parts, axis=1)[:, bounds], axis=1)
         high += low >> half
         return CellSums(
             rows, positives, whole + (high >> half), ((high & ((1 << half) - 1)) << half) + (low & ((1 << half) - 1))

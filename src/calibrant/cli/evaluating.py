@@ -1,4 +1,4 @@
-"""``calibrant evaluate`` and ``calibrant clinical``: measure the predictions in a file, print the table, check the gates."""
+"""``calibrant evaluate`` and ``calibrant clinical``: measure the predictions in a file, print the result, check the gates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from ..evaluation.measure import LEVELS_KEYWORD, calibrated, choose_metrics, evaluate
+from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
@@ -74,7 +74,7 @@ def run(
         "outcome": outcome,
         "options": further,
     }
-    keywords |= asked.keywords() | (draws.keywords() if level is not None or assess else {})
+    keywords |= asked.keywords() | draws.keywords()
     result = _evaluate(data, asked, keywords, file)
     pooled = _pool(data, asked, level, trend) if pool and isinstance(data, Predictions) else None
     plain = result.to_dict()
@@ -89,8 +89,10 @@ def run(
     content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
 
     def details() -> list[str]:
-        lines = markdown_list(*result.header.lines(), *result._dropped_lines())
-        return [*lines, "", *markdown_table(*result.table())]
+        lines = markdown_list(*result._title().splitlines(), *result._dropped_lines())
+        for headings, rows in [result.table(), *((headings, rows) for _, headings, rows in result.group_tables())]:
+            lines += ["", *markdown_table(headings, rows)]
+        return lines
 
     shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
     return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown, details)
@@ -165,27 +167,26 @@ def run_clinical(
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:
     """The reasons for missing values in the terms of the command; `streamed` is a file that was not read as rows."""
 
-    def describe(found: MetricResult) -> MetricResult:
-        if found.error is None:
-            return found
-        if streamed is not None and found.error.argument == "y_true":
+    def describe(own: MetricResult) -> MetricResult:
+        if own.error is None:
+            return own
+        if streamed is not None and own.error.argument == "y_true":
             remedy = "evaluate the files that it summarizes" if is_sketch(streamed) else "use --no-stream"
-            return replace(found, reason=f"{found.error.problem}; {remedy}")
-        return replace(found, reason=in_options(found.error))
+            return replace(own, reason=f"{own.error.problem}; {remedy}")
+        return replace(own, reason=in_options(own.error))
 
     results = tuple(map(describe, result.results))
     groups = {name: _describe_reasons(part, streamed) for name, part in result.groups.items()}
-    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
-    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
-    return found
+    described: Evaluation = result._replaced(results=results, groups=groups)
+    return described
 
 
 def show(result: Evaluation, pooled: GroupValidation | None = None) -> None:
     """Print the header and the table, and the pooled estimates of groups."""
-    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
+    print_lines([*result._title().splitlines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
-    print_table(headings, rows, range(2, len(headings) - 2))
-    for title, headings, rows in result.group_tables() if result.has_many_groups else ():
+    print_table(headings, rows, numeric_columns(headings))
+    for title, headings, rows in result.group_tables():
         print_lines(["", *([title] if title else [])])
         print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())

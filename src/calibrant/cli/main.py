@@ -119,6 +119,7 @@ def cli() -> None:
 
 
 NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or 'all'."
+SUMMARY = "Comma-separated ids or aliases of metrics, 'summary' (default), 'recommended' or 'all'."
 
 
 @cli.command(short_help="Measure the calibration of predictions.")
@@ -132,9 +133,14 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
 )
 @click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
-@click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option("--metrics", metavar="NAMES", default="summary", help=SUMMARY)
 @options.metric_options
-@click.option("--level", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
+@click.option(
+    "--level",
+    type=float,
+    metavar="LEVEL",
+    help="Add confidence intervals of this level, such as 0.95; a summary has them.",
+)
 @click.option(
     "--assess",
     is_flag=True,

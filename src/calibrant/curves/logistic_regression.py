@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 CLIP = 1e-12
 LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)
 STEPS, TOLERANCE, HALVINGS = 100, 1e-10, 40
+# Steps of many fits together; few need more.
+FEW_STEPS = 15
 # Digits beyond these are rounding error.
 ROUNDING = 1e-16
 # More rows than these are first summarised in cells, with about this many cells at most.
@@ -411,6 +413,60 @@ def _climbed(model: _Likelihood, inner: Floats, tolerance: float) -> tuple[Float
         if small == 2:
             break
     return inner, small > 0 and bool(np.isfinite(inner).all())
+
+
+def fit_lines(x: Floats, weight: Floats, events: Floats, sizes: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Fit intercept and slope of each of several sets of consecutive rows, `sizes` in each, by Newton steps for all together.
+
+    Also returns which sets are fitted: not those that a threshold separates, nor those that would need shorter steps or many.
+    """
+    starts = np.cumsum(sizes) - sizes
+    others = weight - events
+    lowest, highest = (
+        [part.reduceat(np.where(rows > 0, x, empty), starts) for rows in (events, others)]
+        for part, empty in ((np.minimum, math.inf), (np.maximum, -math.inf))
+    )
+    is_sound = (highest[1] > lowest[0]) & (highest[0] > lowest[1])
+
+    def sums(values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values, starts))
+
+    def spread(values: Floats) -> Floats:
+        return np.repeat(values, sizes)
+
+    total = sums(weight)
+    middle = sums(weight * x) / total
+    z = x - spread(middle)
+    width = np.sqrt(sums(weight * z * z) / total)
+    is_sound &= width > SAME_COLUMN * np.abs(middle)
+    width = np.where(is_sound, width, 1.0)
+    z /= spread(width)
+    inner, step = np.zeros((2, len(sizes))), np.zeros((2, len(sizes)))
+    before = np.zeros((2, len(sizes)))
+    is_fitted = np.zeros(len(sizes), bool)
+    for _ in range(FEW_STEPS):
+        with np.errstate(over="ignore", under="ignore"):
+            mean = 1 / (1 + np.exp(-(spread(inner[0]) + spread(inner[1]) * z)))
+        residual, curvature = events - weight * mean, weight * mean * (1 - mean)
+        gradient = np.array([sums(residual), sums(residual * z)])
+        # A concave function has risen where it does not fall along the step.
+        is_sound &= is_fitted | ((gradient * step).sum(axis=0) >= -0.01 * (before * step).sum(axis=0))
+        first, mixed, second = sums(curvature), sums(curvature * z), sums(curvature * z * z)
+        determinant = first * second - mixed**2
+        is_sound &= is_fitted | (determinant > 0)
+        determinant = np.where(determinant > 0, determinant, 1.0)
+        step = (
+            np.array([second * gradient[0] - mixed * gradient[1], first * gradient[1] - mixed * gradient[0]])
+            / determinant
+        )
+        step[:, is_fitted | ~is_sound] = 0
+        inner, before = inner + step, gradient
+        is_small = np.abs(step).max(axis=0) <= TOLERANCE * np.maximum(1.0, np.abs(inner).max(axis=0))
+        is_fitted |= is_sound & is_small
+        if (is_fitted | ~is_sound).all():
+            break
+    slope = inner[1] / width
+    return np.column_stack([inner[0] - slope * middle, slope]), is_fitted
 
 
 def _refined(model: _Likelihood, cells: _Likelihood) -> tuple[Floats, bool]:

@@ -29,7 +29,7 @@ class ScoreQuantiles(NamedTuple):
     p99: float
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The three quantiles as text."""
         return ", ".join(f"{name} {_below_one(getattr(self, name))}" for name in ("median", "p90", "p99"))
 
@@ -151,7 +151,15 @@ def confidence_summary(
     confidence (top label)             0.6250  0.6000  0.7300  0.7930
     probability of the positive class  0.6000  0.6000  0.7300  0.7930
     """
-    return confidence_of(_read(y_prob, sample_weight, input))
+    if isinstance(y_prob, Predictions):
+        return confidence_of(as_predictions(y_prob, None, sample_weight))
+    scores = column(y_prob, "y_prob").array
+    names = column_names(y_prob)
+    if names is not None and positive_last(list(map(str, names)), "") != list(map(str, names)):
+        scores = scores[:, ::-1]
+    # Labels are required and not used.
+    labels = np.full(scores.shape[: 1 if input == "confidence" else 2], 1 / max(scores.shape[1:] or (2,)))
+    return confidence_of(Predictions.derived(labels, scores, soft=True, sample_weight=sample_weight, input=input))
 
 
 def confidence_of(p: Predictions) -> ConfidenceDistribution:
@@ -167,17 +175,5 @@ def confidence_of(p: Predictions) -> ConfidenceDistribution:
 def score_quantiles(view: View) -> ScoreQuantiles:
     """Return mean and quantiles of the scores of a view."""
     score, mass = view.ties.score, view.ties.weight * (view.effective_size / view.total)
-    found = weighted_quantile(np.asarray(score, np.float64), mass, SHARES)
-    return ScoreQuantiles(view.mean(view.score), *found.tolist())
-
-
-def _read(y_prob: Any, sample_weight: Any, input: str) -> Predictions:
-    if isinstance(y_prob, Predictions):
-        return as_predictions(y_prob, None, sample_weight)
-    scores = column(y_prob, "y_prob").array
-    names = column_names(y_prob)
-    if names is not None and positive_last(list(map(str, names)), "") != list(map(str, names)):
-        scores = scores[:, ::-1]
-    # Labels are required and not used.
-    labels = np.full(scores.shape[: 1 if input == "confidence" else 2], 1 / max(scores.shape[1:] or (2,)))
-    return Predictions.derived(labels, scores, soft=True, sample_weight=sample_weight, input=input)
+    quantiles = weighted_quantile(np.asarray(score, np.float64), mass, SHARES)
+    return ScoreQuantiles(view.mean(view.score), *quantiles.tolist())

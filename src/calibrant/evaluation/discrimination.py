@@ -208,7 +208,7 @@ def _weights_by_score(view: View) -> tuple[Floats, Floats]:
 
 def _auroc(positive: Floats, negative: Floats) -> float:
     # Scaled by powers of two, since products of weights that are tiny beside others would underflow.
-    positive, negative = (np.ldexp(part, -int(np.frexp(part.max())[1])) for part in (positive, negative))
+    positive, negative = (np.ldexp(part, -math.frexp(part.max())[1]) for part in (positive, negative))
     below = np.cumsum(negative) - negative
     won = float((positive * (below + negative / 2)).sum())
     return won / (float(positive.sum()) * float(negative.sum()))

@@ -22,53 +22,40 @@ from .discrimination import areas_of
 from .result import Header
 
 
-def header_of(p: Predictions, outcome: str | None = None) -> Header:
-    """Return the header of checked predictions; `outcome` names the event of two classes."""
-    accuracy = confidence = event = error = events = area = precision = None
-    if p.kind != "multilabel":
-        view = views_of(p, "top_label")[0]
-        assert isinstance(view, View)
-        confidence = view.mean(view.score)
-        accuracy = None if view.is_soft else view.mean(view.raw_outcome)
-        error = None if view.is_soft else _standard_error(view)
+def header_of(p: Predictions | Sketches, outcome: str | None = None, quantiles: bool = True) -> Header:
+    """Return the header of checked predictions or of sketches, as far as their lenses allow; `outcome` names the event of two classes.
+
+    `quantiles` of the scores require a sort.
+    """
+    described = _describe_sketches(p, quantiles) if isinstance(p, Sketches) else _describe_rows(p, quantiles)
+    name = outcome_of(p, outcome)
+    positive = _positive(p.kind, p.classes)
+    return Header(n=p.n, kind=p.kind, classes=p.k, positive=positive, outcome=name, **described)
+
+
+def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
+    """Return the fields of the header that rows determine."""
+    described: dict[str, Any] = {"weight": float(p.n if p.weight is None else p.weight.sum())}
+    described["top_k_accuracy"] = _top_k_accuracy(p)
+    if p.kind == "multilabel":
+        shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
+        return described | {"prevalence": shares}
+    described["prevalence"] = () if p.kind == "confidence" else _class_shares(p)
+    described["confidence"] = confidence_of(p) if quantiles else None
+    view = views_of(p, "top_label")[0]
+    assert isinstance(view, View)
+    described["mean_confidence"] = view.mean(view.score)
+    if not view.is_soft:
+        described |= {"accuracy": view.mean(view.raw_outcome), "standard_error": _standard_error(view)}
     if p.kind == "binary":
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
-        event = view.mean(view.score)
-        counted = view.weight if view.weight_kind == "counts" else None
-        events = (
-            None
-            if view.is_soft
-            else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
-        )
-        area, precision = areas_of(view)
-    if p.kind == "confidence":
-        shares: tuple[float, ...] = ()
-    elif p.kind == "multilabel":
-        shares = tuple(v.mean(v.raw_outcome) for v in views_of(p, "classwise") if isinstance(v, View))
-    else:
-        shares = _class_shares(p)
-    weight = float(p.n if p.weight is None else p.weight.sum())
-    top = _top_k_accuracy(p)
-    names = _positive(p.kind, p.classes), outcome_of(p, outcome)
-    spread = None if p.kind == "multilabel" else confidence_of(p)
-    return Header(
-        p.n,
-        weight,
-        p.kind,
-        p.k,
-        shares,
-        accuracy,
-        top,
-        confidence,
-        event,
-        error,
-        *names,
-        spread,
-        events,
-        area,
-        precision,
-    )
+        described["event_mean_score"] = view.mean(view.score)
+        if not view.is_soft:
+            counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
+            described["events"] = round(float(np.dot(view.raw_outcome, counts)))
+        described["auroc"], described["average_precision"] = areas_of(view)
+    return described
 
 
 def check_outcome(outcome: Any) -> str | None:
@@ -78,7 +65,7 @@ def check_outcome(outcome: Any) -> str | None:
     return outcome
 
 
-def outcome_of(p: Predictions, outcome: str | None = None) -> str:
+def outcome_of(p: Predictions | Sketches, outcome: str | None = None) -> str:
     """Return the name of the event that the positive class of two represents; empty where nothing names it.
 
     A given `outcome` comes first, then the name of the positive class. Where the classes are 0 and 1, or yes and no, the name of the
@@ -91,7 +78,7 @@ def outcome_of(p: Predictions, outcome: str | None = None) -> str:
         return ""
     if outcome is not None:
         return outcome
-    return event_name(p.classes, p.label_name)
+    return event_name(p.classes, "" if isinstance(p, Sketches) else p.label_name)
 
 
 def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
@@ -149,50 +136,31 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
 
 
-def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
-    """Return the header of sketches, as far as their lenses allow."""
-    shares: tuple[float, ...] = ()
-    event = error = events = area = precision = None
+def _describe_sketches(sketches: Sketches, quantiles: bool) -> dict[str, Any]:
+    """Return the fields of the header that sketches determine."""
+    n, lenses = sketches.n, sketches.lenses
+    described: dict[str, Any] = {"weight": float(n)}
+    described["mean_confidence"], described["accuracy"] = sketches.confidence_and_accuracy()
     if sketches.kind == "binary":
-        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
-        rate = sketches.sketch(held[0]).positives / sketches.n if held else math.nan
-        shares = (1 - rate, rate)
+        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if n and lens in lenses]
+        rate = math.nan
         if held:
-            event = sketches.sketch(held[0]).mean_score
-            events = int(sketches.sketch(held[0]).positives)
-            area, precision = areas_of(sketches.sketch(held[0]).view())
-    elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
-        shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
-    confidence, accuracy = sketches.confidence_and_accuracy()
-    known = next((lens for lens in ("top_label", "binary") if sketches.n and lens in sketches.lenses), None)
+            sketch = sketches.sketch(held[0])
+            rate = sketch.positives / n
+            described |= {"event_mean_score": sketch.mean_score, "events": int(sketch.positives)}
+            described["auroc"], described["average_precision"] = areas_of(sketch.view())
+        described["prevalence"] = (1 - rate, rate)
+    elif all(f"class:{name}" in lenses for name in sketches.classes):
+        described["prevalence"] = tuple(sketches.sketch(f"class:{name}").positives / n for name in sketches.classes)
+    known = next((lens for lens in ("top_label", "binary") if n and lens in lenses), None)
     if known is not None:
-        error = _standard_error(sketches.sketch(known).view())
-    n, kind, k = sketches.n, sketches.kind, sketches.k
-    named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
-    names = _positive(kind, sketches.classes), named
-    return Header(
-        n,
-        float(n),
-        kind,
-        k,
-        shares,
-        accuracy,
-        {},
-        confidence,
-        event,
-        error,
-        *names,
-        _sketched_confidence(sketches),
-        events,
-        area,
-        precision,
-    )
+        described["standard_error"] = _standard_error(sketches.sketch(known).view())
+        described["confidence"] = _sketched_confidence(sketches) if quantiles else None
+    return described
 
 
-def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution | None:
-    """Return the quantiles of sketches, which are exact up to one cell; None where there is no sketch of the confidence."""
-    if not sketches.n or not {"top_label", "binary"} & set(sketches.lenses):
-        return None
+def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution:
+    """Return the quantiles of sketches, which are exact up to one cell."""
     top = positive = None
     if "binary" in sketches.lenses:
         view = sketches.sketch("binary").view()

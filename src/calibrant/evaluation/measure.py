@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,30 +31,36 @@ from ..metrics.registry import Metric, catalogue
 from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
-from ..sketches.grid import CELLS
 from ..sketches.sketch import sketch_views
-from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
+from ..util.checks import check_choice
 from ..util.processes import run_all
 from ..util.progress import track
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
-from .header import check_outcome, header_of, sketched_header
-from .result import ALPHA, Evaluation, Header, MetricResult, Skipped, shown_direction, side_note
+from .evidence import (
+    SUMMARY,
+    Inference,
+    adjust_for_groups,
+    resampled_alike,
+    shown_direction,
+    with_additions,
+    with_direction,
+)
+from .header import check_outcome, header_of
+from .result import Evaluation, Header, MetricResult, Skipped
+from .summary import EvaluationSummary
 
 if TYPE_CHECKING:
     from ..recalibration.choosing import Recalibration
 
 Source = TypeVar("Source", Predictions, Sketches)
 
-SETS = ("recommended", "all")
+SETS = ("summary", "recommended", "all")
 PAIRS = f"they compare all pairs of more than {PAIRED_ROWS:,} rows (name them to compute them)"
-SLOW = "resampling it is slow (name the metric to do so)"
-RESAMPLES = 200
 # Groups that a process evaluates before it takes the next ones.
 GROUPS_AT_ONCE = 256
-NOT_RESAMPLED = "in closed form, so the number of resamples had no effect"
 
 
 @documents_keywords()
@@ -63,7 +68,7 @@ def evaluate(
     y_true: Any,
     y_prob: Any = None,
     *,
-    metrics: str | Metric | Iterable[str | Metric] = "recommended",
+    metrics: str | Metric | Iterable[str | Metric] = "summary",
     lens: str | Lens | None = None,
     bins: Any = None,
     binning: Any = None,
@@ -81,18 +86,19 @@ def evaluate(
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> Evaluation:
-    """Evaluate predictions with many metrics at once.
+    """Evaluate predictions: a summary in six lines, or many metrics at once.
 
-    Computes each metric with its own defaults, together with a header that describes the data: number of rows; for two classes the number
-    of events, prevalence, mean predicted probability, observed over expected events (O/E) and AUROC; for more classes accuracy and mean
-    confidence. Predictions with groups, ``Predictions(..., groups=...)``, are evaluated by group as well. Use it for an overview; call a
-    metric itself, such as `calibrant.ece`, where one number is needed.
+    The summary answers what a reader asks first: the expected calibration error with an interval and its value by chance, the direction
+    (over- or underestimates, over- or underconfident), for an event the calibration slope, the Brier score, AUROC or, for several classes,
+    accuracy, and the test of calibration by the maximum cumulative difference. Other `metrics` are shown as a table below a header that describes the data.
+    Predictions with groups, ``Predictions(..., groups=...)``, are evaluated by group as well. Use it for an overview; call a metric
+    itself, such as `calibrant.ece`, where one number is needed.
 
     Parameters
     ----------
     y_true
     y_prob
-    metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
+    metrics : {"summary", "recommended", "all"}, str, Metric or iterable of these, default "summary"
         Metrics to compute, by id or alias, or a set of them. Of a set, metrics that compare all pairs of rows are left out for more
         than 20,000 rows, and listed in ``left_out``; metrics that are slow to resample have no interval and no simulated p-value. A metric
         that is named has both.
@@ -110,12 +116,13 @@ def evaluate(
     by_group : bool, default True
         Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
     level : float, optional
-        Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
+        Confidence level of the intervals, such as 0.95. By default calibration error and slope of a summary have intervals of level 0.95, and
+        other metrics none.
     assess : bool, default False
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
-        that is expected by chance: that of the metric if the predictions were calibrated.
+        that is expected by chance: that of the metric if the predictions were calibrated. A summary tests by `ecce_mad` in any case.
     n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values.
+        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional
@@ -160,7 +167,8 @@ def evaluate(
     significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 
-    Groups have intervals and p-values of their own, from their own rows. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
+    Groups have intervals and p-values of their own, from their own rows. In a summary they are not resampled, unless `level` or `assess` is
+    given: the test is in closed form, and groups of few rows have none. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
     Holm: the probability that any calibrated group has an adjusted p-value of at most 0.05 is at most 5%. It is not adjusted for several metrics. ``to_frame()``
     lists the groups of each metric with the worst first: by adjusted p-value, then p-value, then deviation from the value by chance. Simulated p-values of at most 0.05
     are simulated again, with up to 80 simulations times the number of groups, since adjusted p-values could otherwise not be small. Quantile groups are of all rows, before
@@ -182,43 +190,48 @@ def evaluate(
     ['region: north', 'region: south', 'age 30 to 229', 'age 230 to 429']
     """
     check_outcome(outcome)
-    metrics = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str) else metrics
+    if isinstance(metrics, Iterable) and not isinstance(metrics, str):
+        metrics = list(metrics)
     chosen = choose_metrics(metrics)
-    named = frozenset(catalogue[m].id for m in (metrics if isinstance(metrics, list) else [metrics]) if m not in SETS)
-    infer = Inference.read(level, assess, n_resamples, rng, named)
-    given = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
+    names = metrics if isinstance(metrics, list) else [metrics]
+    named = frozenset(catalogue[name].id for name in names if name not in SETS)
+    summary = "summary" in names
+    infer = Inference.read(level, assess, n_resamples, rng, named, summary)
+    options_of_all = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
+    source: Predictions | Sketches
+    left_out, remarks = [], []
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, sample_weight, pos_label, where)
         if calibrator is not None:
             raise InputTypeError("calibrator", "cannot be applied to sketches", ROWS_INSTEAD)
-        return _evaluate_sketches(y_true, chosen, given, infer, outcome)
-    checked = as_predictions(y_true, y_prob, sample_weight, pos_label)
-    if infer is not None and infer.assess:
-        from ..inference.significance import refuse_rows_by_label
-
-        refuse_rows_by_label(where)
-    predictions = parse_selection(where, checked if calibrator is None else calibrated(checked, calibrator))
-    if lens is not None:
-        # A lens that does not fit the data is an error; one that a metric does not support is a reason.
-        views_of(predictions, lens, flattened=True)
-    plan = [m for m in chosen if m.id in named or not is_slow(m, predictions.n, predictions.k)]
-    left_out = tuple(Skipped(m.id, PAIRS) for m in chosen if m not in plan)
-    results = _results(predictions, plan, given, infer)
-    groups = {}
-    if by_group and predictions.groups is not None:
-        parts = list(groups_of(predictions))
-        heads = partial(header_of, outcome=outcome)
-        measured = _evaluate_groups([predictions.take(rows) for *_, rows in parts], plan, given, infer, heads)
-        for (g, place, _), (header, own) in zip(parts, measured, strict=True):
-            groups[g.labels[place]] = Evaluation(header, own, {}, grouping=g.name, group=g.groups[place])
-    remarks = tuple(grouping.note for grouping in predictions.groupings if by_group and grouping.note)
-    if bins is None and binning is None and any("bins" in m.options for m in plan):
-        remarks += _few_levels(predictions)
-    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
+        source = y_true
+    else:
+        source = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        infer = None if infer is None else infer.of_rows(where)
+        source = parse_selection(where, source if calibrator is None else calibrated(source, calibrator))
+        if lens is not None:
+            # A lens that does not fit the data is an error; one that a metric does not support is a reason.
+            views_of(source, lens, flattened=True)
+        left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
+        chosen = [m for m in chosen if m not in left_out]
+        remarks = [grouping.note for grouping in source.groupings if by_group and grouping.note]
+        if bins is None and binning is None and any("bins" in m.options for m in chosen):
+            remarks += _few_levels(source)
+    if summary and source.kind != "binary" and lens is None and "cox_slope" not in named:
+        chosen = [m for m in chosen if m.id != "cox_slope"]  # the slope is that of an event
+    plan = Plan(chosen, [_options_of(m, options_of_all) for m in chosen], infer)
+    describe = partial(header_of, outcome=outcome, quantiles=not summary)
+    results = plan.results(source)
+    make: Callable[..., Evaluation] = Evaluation
+    if summary and infer is not None:
+        make = partial(EvaluationSummary, level=infer.level)
+    groups = _evaluate_groups(source, plan, describe, results, make) if by_group else {}
+    skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
+    return make(describe(source), tuple(results), groups, skipped, tuple(remarks))
 
 
 def _read_options(
-    chosen: list[Metric], given: dict[str, Any], bins: Any, binning: Any, options: Mapping[str, Any] | None
+    chosen: list[Metric], own: dict[str, Any], bins: Any, binning: Any, options: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the options of the metrics, checked."""
     if bins is None and isinstance(binning, str) and binning == LEVELS:
@@ -226,34 +239,29 @@ def _read_options(
     if bins is not None and not (isinstance(binning, str) and binning in OWN_BINNINGS):
         numbers = several_bins(bins)
         binning_rule(bins if numbers is None else numbers[0], EQUAL_WIDTH if binning is None else binning)
-    if given["distance"] is not None:
-        check_choice(given["distance"], "distance", ("tv", "l1", "l2"))
+    if own["distance"] is not None:
+        check_choice(own["distance"], "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
-    given = {**given, "bins": as_default(bins), "binning": binning}
-    given |= _further(options, chosen, given)
-    for name in CELL_OPTIONS:
-        if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
-            raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
-    return given
+    own = {**own, "bins": as_default(bins), "binning": binning}
+    own |= _further(options, chosen, own)
+    return own
 
 
 # Names of bins that only some metrics know.
 OWN_BINNINGS = ("auto", "simplex_grid", "pava")
-# How bins for few levels are asked for, which the command line writes as an option.
-LEVELS_KEYWORD = 'bins="levels"'
 
 
-def _few_levels(p: Predictions) -> tuple[str, ...]:
+def _few_levels(p: Predictions) -> list[str]:
     """A remark if the scores have few distinct values, some of which share a bin of equal width."""
     if p.kind not in ("binary", "confidence"):
-        return ()
+        return []
     score = p.probs if p.probs.ndim == 1 else p.probs[:, -1]
     levels = few_levels(score, float(p.weight.sum()) if p.weight is not None and p.weight_kind == "counts" else None)
     if levels is None or len(levels) < 3 or len(np.unique(np.ceil(levels * 15))) == len(levels):
-        return ()
-    return (
-        f"the scores have {len(levels)} distinct values, some of which share a bin; {LEVELS_KEYWORD} has one bin for each",
-    )
+        return []
+    return [
+        f"the scores have {len(levels)} distinct values, some of which share a bin; the bins 'levels' have one for each"
+    ]
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -327,209 +335,193 @@ def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | Non
 
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """Return metrics by name: the recommended ones, all, or those listed."""
+    """Return metrics by name: those of the summary, the recommended ones, all, or those listed."""
     if not isinstance(metrics, str | Metric | Iterable):
-        raise ArgumentError(
-            "metrics", f"must be 'recommended', 'all', or names; got {metrics!r}", "for example ['ece']"
-        )
+        problem = f"must be 'summary', 'recommended', 'all', or names; got {metrics!r}"
+        raise ArgumentError("metrics", problem, "for example ['ece']")
     chosen: dict[str, Metric] = {}
-    for each in [metrics] if isinstance(metrics, str | Metric) else metrics:
-        is_set = isinstance(each, str) and each in SETS
-        for m in catalogue.values() if is_set else [catalogue[each]]:
-            if not is_set or each == "all" or m.info.recommended:
-                chosen[m.id] = m
+    for name in [metrics] if isinstance(metrics, str | Metric) else metrics:
+        if name == "summary":
+            members = [catalogue[id] for id in SUMMARY]
+        elif name == "recommended":
+            members = [m for m in catalogue.values() if m.info.recommended]
+        else:
+            members = list(catalogue.values()) if name == "all" else [catalogue[name]]
+        chosen |= {m.id: m for m in members}
     if not chosen:
         raise ArgumentError("metrics", "is an empty list", "name at least one, for example ['ece']")
     return list(chosen.values())
 
 
-def _evaluate_sketches(
-    sketches: Sketches,
-    chosen: list[Metric],
-    given: Mapping[str, Any],
-    infer: Inference | None,
-    outcome: str | None,
-) -> Evaluation:
-    """Evaluate sketches and their groups."""
-    results = _results(sketches, chosen, given, infer)
-    groups, heads = sketches.groups, partial(sketched_header, outcome=outcome)
-    # What a sketch does not keep, no group has: the reason is that of all rows.
-    unknown = {result.metric: result for result in results if isinstance(result.error, InputTypeError)}
-    measured = _evaluate_groups([sketches.group(name) for name in groups], chosen, given, infer, heads, unknown)
-    parts = {
-        name: Evaluation(header, found, {}, grouping="group", group=name)
-        for name, (header, found) in zip(groups, measured, strict=True)
-    }
-    return Evaluation(sketched_header(sketches, outcome), tuple(results), parts)
-
-
-def _results(
-    p: Predictions | Sketches,
-    plan: list[Metric],
-    given: Mapping[str, Any],
-    infer: Inference | None = None,
-) -> list[MetricResult]:
-    """Return one result per metric: first all values, then intervals and p-values."""
-    options = [_options_of(m, given) for m in plan]
-    results = _values(p, track(plan, "metrics"), options)
-    if infer is not None:
-        import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
-
-        from ..inference import intervals, significance  # noqa: F401
-        from ..inference.cells import sharing
-
-        known = [place for place, result in enumerate(results) if result.value is not None]
-        # What shares resamples is one task; curves without bins, the last in the catalogue, take long and come first.
-        groups = resampled_alike([(plan[place], results[place].lens) for place in known])[::-1]
-        parts = [([known[at] for at in group], (what,)) for group in groups for what in infer.asked]
-
-        def add(places: list[int], asked: tuple[str, ...]) -> list[list[Addition]]:
-            return [infer.additions(asked, results[place], plan[place], p, options[place]) for place in places]
-
-        found: dict[int, list[Addition]] = {place: [] for place in known}
-        with sharing():
-            done = run_all([partial(add, *part) for part in parts], p.n * p.k)
-        for (places, _), additions in zip(parts, done, strict=True):
-            for place, own in zip(places, additions, strict=True):
-                found[place] += own
-        for place in known:
-            results[place] = infer.added(results[place], found[place])
-    return [with_direction(result, m, p, own) for result, m, own in zip(results, plan, options, strict=True)]
-
-
-def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
-    """Return the positions of metrics, given with their lens, that are resampled in the same way: as whole rows, or in as many cells."""
-    from ..inference.cells import first_cells
-
-    found: dict[int, list[int]] = {}
-    for position, (metric, lens) in enumerate(metrics):
-        one_score = metric.takes == "View" and lens != "classwise"
-        found.setdefault(first_cells([(metric, {})]) if one_score else 0, []).append(position)
-    return list(found.values())
-
-
 def _evaluate_groups(
-    parts: Sequence[Source],
-    plan: list[Metric],
-    given: Mapping[str, Any],
-    infer: Inference | None,
-    header: Callable[[Source], Header],
-    known: Mapping[str, MetricResult] = MappingProxyType({}),
-) -> list[tuple[Header, tuple[MetricResult, ...]]]:
-    """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other.
-
-    The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
-    """
-    options = [_options_of(m, given) for m in plan]
-
-    def add_directions(results: list[MetricResult], part: Source) -> list[MetricResult]:
-        return [with_direction(result, m, part, own) for result, m, own in zip(results, plan, options, strict=True)]
-
-    def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
-        measured = []
-        if isinstance(some[0], Sketches):
-            _fill_views(some, plan, options)
-        for part in track(some, "groups"):
-            results = _values(part, plan, options, known)
-            measured.append((header(part), add_directions(results, part) if infer is None else results))
-            if isinstance(part, Sketches):
-                part.clear_cache()
-        return measured
-
-    # Resamples use what the views of rows have cached, which another process would keep for itself.
-    step = max(1, len(parts)) if infer is not None else GROUPS_AT_ONCE
-    tasks = [partial(measure, parts[start : start + step]) for start in range(0, len(parts), step)]
-    done = [pair for task in run_all(tasks, sum(part.n for part in parts)) for pair in task]
-    headers, rows = [header for header, _ in done], [results for _, results in done]
-    if infer is None:
-        return list(zip(headers, map(tuple, rows), strict=True))
-    for place, m in enumerate(track(plan, "metrics") if parts else ()):
-        is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
-        own = infer if is_slow else infer.for_groups(len(parts))
-        for results, part in zip(rows, track(parts, "groups"), strict=True):
-            if results[place].value is not None:
-                found = own.additions(own.asked, results[place], m, part, options[place])
-                results[place] = own.added(results[place], found)
-    out = [add_directions(results, part) for results, part in zip(rows, parts, strict=True)]
-    if infer.assess:
-        for place in range(len(plan)):
-            _adjust(out, place)
-    return list(zip(headers, map(tuple, out), strict=True))
+    source: Predictions | Sketches,
+    plan: Plan,
+    describe: Callable[[Predictions | Sketches], Header],
+    results: Sequence[MetricResult],
+    make: Callable[..., Evaluation],
+) -> dict[Any, Evaluation]:
+    """Return the evaluation of each group of rows or of a sketch, by its name; `results` are those of all rows."""
+    known: dict[str, MetricResult] = {}
+    places: list[tuple[Any, str, Any]] = []
+    parts: list[Any] = []
+    if isinstance(source, Sketches):
+        # What a sketch does not keep, no group has: the reason is that of all rows.
+        known = {result.metric: result for result in results if isinstance(result.error, InputTypeError)}
+        places = [(name, "group", name) for name in source.groups]
+        parts = [source.group(name) for name in source.groups]
+    elif source.groups is not None:
+        for grouping, place, rows in groups_of(source):
+            places.append((grouping.labels[place], grouping.name, grouping.groups[place]))
+            parts.append(source.take(rows))
+    measured = plan.groups(parts, describe, known)
+    return {
+        key: make(header, own, {}, grouping=grouping, group=group)
+        for (key, grouping, group), (header, own) in zip(places, measured, strict=True)
+    }
 
 
-def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iterable[dict[str, Any]]) -> None:
-    """Compute the views of groups, and what metrics read of them, in one pass over all groups; each group keeps its own."""
-    views = {lens: sketch_views([part.sketch(lens) for part in parts]) for lens in parts[0].lenses}
-    for m, own in zip(plan, options, strict=True):
-        if m.takes == "View" and m.sketch:
-            with suppress(CalibrantError):  # which the metric reports
-                for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
-                    m.fill_views(views[sketch.lens], m.arguments(own))
+@dataclass(frozen=True)
+class Plan:
+    """The metrics to compute, the options of each, and the intervals and p-values to add."""
+
+    metrics: list[Metric]
+    options: list[dict[str, Any]]
+    infer: Inference | None
+
+    def results(self, p: Predictions | Sketches) -> list[MetricResult]:
+        """Return one result per metric: first all values, then intervals and p-values."""
+        results = self._values(p, track(self.metrics, "metrics"))
+        if self.infer is not None:
+            import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
+
+            from ..inference import intervals, significance  # noqa: F401
+            from ..inference.cells import sharing
+
+            infer = self.infer
+            known = [place for place, result in enumerate(results) if result.value is not None]
+            # What shares resamples is one task; curves without bins, the last in the catalogue, take long and come first.
+            alike = resampled_alike([(self.metrics[place], results[place].lens) for place in known])[::-1]
+            tasks = [([known[at] for at in group], what) for group in alike for what in ("interval", "p-value")]
+
+            def add(places: list[int], what: str) -> list[tuple[int, tuple[dict[str, Any], str]]]:
+                asked = [place for place in places if what in infer.asked(self.metrics[place])]
+                return [(at, infer.infer(what, results[at], self.metrics[at], p, self.options[at])) for at in asked]
+
+            additions: dict[int, list[tuple[dict[str, Any], str]]] = {place: [] for place in known}
+            with sharing():
+                done = run_all([partial(add, *task) for task in tasks], p.n * p.k)
+            for place, addition in (pair for pairs in done for pair in pairs):
+                additions[place].append(addition)
+            for place in known:
+                results[place] = with_additions(results[place], additions[place])
+        return self._with_directions(results, p)
+
+    def groups(
+        self,
+        parts: Sequence[Source],
+        describe: Callable[[Source], Header],
+        known: Mapping[str, MetricResult],
+    ) -> list[tuple[Header, tuple[MetricResult, ...]]]:
+        """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other.
+
+        The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
+        """
+        infer = None if self.infer is None else self.infer.for_groups(len(parts))
+        is_resampled = infer is not None and infer.resamples
+
+        def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
+            measured = []
+            if isinstance(some[0], Sketches):
+                self._fill_views(some)
+            for part in track(some, "groups"):
+                results = self._values(part, self.metrics, known)
+                if infer is None:
+                    results = self._with_directions(results, part)
+                elif not infer.resamples:
+                    results = [self._inferred(infer, place, result, part) for place, result in enumerate(results)]
+                measured.append((describe(part), results))
+                if isinstance(part, Sketches):
+                    part.clear_cache()
+            return measured
+
+        # Resamples use what the views of rows have cached, which another process would keep for itself.
+        step = max(1, len(parts)) if is_resampled else GROUPS_AT_ONCE
+        tasks = [partial(measure, parts[start : start + step]) for start in range(0, len(parts), step)]
+        done = [pair for task in run_all(tasks, sum(part.n for part in parts)) for pair in task]
+        rows = [results for _, results in done]
+        if infer is not None and is_resampled:
+            for place, m in enumerate(track(self.metrics, "metrics") if parts else ()):
+                is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
+                own = self.infer if is_slow and self.infer is not None else infer
+                for results, part in zip(rows, track(parts, "groups"), strict=True):
+                    results[place] = self._inferred(own, place, results[place], part)
+            rows = [self._with_directions(results, part) for results, part in zip(rows, parts, strict=True)]
+        for place in range(len(self.metrics) if infer is not None else 0):
+            adjust_for_groups(rows, place)
+        return [(header, tuple(results)) for (header, _), results in zip(done, rows, strict=True)]
+
+    def _inferred(
+        self, infer: Inference, place: int, result: MetricResult, part: Predictions | Sketches
+    ) -> MetricResult:
+        """Return the result of a group with its interval and p-value, as asked for."""
+        m, own = self.metrics[place], self.options[place]
+        asked = [] if result.value is None else infer.asked(m)
+        return with_additions(result, [infer.infer(what, result, m, part, own) for what in asked]) if asked else result
+
+    def _fill_views(self, parts: Sequence[Sketches]) -> None:
+        """Compute the views of groups, and what metrics read of them, in one pass over all groups; each group keeps its own."""
+        views = {lens: sketch_views([part.sketch(lens) for part in parts]) for lens in parts[0].lenses}
+        for m, own in zip(self.metrics, self.options, strict=True):
+            if m.takes == "View" and m.sketch:
+                with suppress(CalibrantError):  # which the metric reports
+                    for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
+                        m.fill_views(views[sketch.lens], m.arguments(own))
+
+    def _values(
+        self,
+        p: Predictions | Sketches,
+        metrics: Iterable[Metric],
+        known: Mapping[str, MetricResult] = MappingProxyType({}),
+    ) -> list[MetricResult]:
+        """Return the values of the metrics, each with its options; results that are `known` are not computed again."""
+        results: list[MetricResult] = []
+        for m, own in zip(metrics, self.options, strict=True):
+            if m.id in known:
+                results.append(known[m.id])
+                continue
+            try:
+                value, lens = m.of(p, **own)
+            except CalibrantError as error:
+                # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
+                # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
+                is_reason = isinstance(error, LensError) or error.argument in ("bins", "distance")
+                if isinstance(error, ArgumentError) and not is_reason:
+                    raise
+                results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
+            else:
+                results.append(MetricResult(m.id, m.name, value, lens, m.ideal, ""))
+        return results
+
+    def _with_directions(self, results: list[MetricResult], p: Predictions | Sketches) -> list[MetricResult]:
+        """Return the results with directions: those of the summary by its intervals, others by a test."""
+        directed = []
+        for result, m, own in zip(results, self.metrics, self.options, strict=True):
+            if self.infer is not None and self.infer.summary and m.id in SUMMARY:
+                directed.append(replace(result, direction=shown_direction(m, result, None)))
+            else:
+                directed.append(with_direction(result, m, p, own))
+        return directed
 
 
-def _adjust(rows: list[list[MetricResult]], place: int) -> None:
-    """Add the p-values of a metric adjusted for the groups; a direction is stated where the adjusted one is significant."""
-    from ..inference.multiplicity import adjust
-
-    tested = [results for results in rows if results[place].pvalue is not None]
-    pvalues = np.array([results[place].pvalue for results in tested], dtype=np.float64)
-    for results, adjusted in zip(tested, adjust(pvalues, "holm").tolist(), strict=True):
-        direction = results[place].direction if adjusted <= ALPHA else ""
-        results[place] = replace(results[place], adjusted=adjusted, direction=direction)
-
-
-def _values(
-    p: Predictions | Sketches,
-    plan: Iterable[Metric],
-    options: list[dict[str, Any]],
-    known: Mapping[str, MetricResult] = MappingProxyType({}),
-) -> list[MetricResult]:
-    """Return the values of the metrics, each with its options; results that are `known` are not computed again."""
-    results: list[MetricResult] = []
-    for m, own in zip(plan, options, strict=True):
-        if m.id in known:
-            results.append(known[m.id])
-            continue
-        try:
-            value, lens = m.of(p, **own)
-        except ArgumentError as error:
-            # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
-            # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
-            if not isinstance(error, LensError) and error.argument not in ("bins", "distance"):
-                raise
-            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
-        except CalibrantError as error:
-            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
-        else:
-            results.append(MetricResult(m.id, m.name, value, lens, m.ideal, ""))
-    return results
-
-
-def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
-    """Return the result with the direction of its deviation, where that is statistically significant."""
-    if not m.info.signed or result.value is None or not m.direction(result.value, result.lens):
-        return replace(result, direction="") if result.direction else result
-    evidence = None
-    if result.pvalue is None or m.alternative != "two-sided":
-        from ..inference.significance import points_somewhere
-
-        if not isinstance(p, Sketches):
-            evidence = points_somewhere(m, p, options, ALPHA)
-        elif result.lens in p.lenses and m.takes == "View":
-            others = {name: value for name, value in options.items() if name != "lens"}
-            evidence = points_somewhere(m, p.sketch(result.lens).view(), others, ALPHA)
-    return replace(result, direction=shown_direction(m, result, evidence))
-
-
-def _options_of(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options that this metric has; those of this metric alone come first."""
+def _options_of(m: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that this metric has; those of this metric alone come first."""
     taken = {
         name: value
-        for name, value in given.items()
+        for name, value in options.items()
         if value is not None
         and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
     }
-    return taken | {name.removeprefix(f"{m.id}."): v for name, v in given.items() if name.startswith(f"{m.id}.")}
+    return taken | {name.removeprefix(f"{m.id}."): v for name, v in options.items() if name.startswith(f"{m.id}.")}
 
 
 def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -539,7 +531,7 @@ def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         problem = f"must be a mapping of names to values; got {options!r}"
         raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
-    found = {}
+    checked = {}
     for key, value in options.items():
         metric, dot, name = key.rpartition(".")
         id = catalogue[metric].id if dot else ""
@@ -552,8 +544,8 @@ def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict
             remedy = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known) or 'none'}"
             problem = f"{metric} is not evaluated" if dot and not users else f"no metric evaluated here has {name!r}"
             raise ArgumentError("options", problem, remedy if users else "add it to the metrics")
-        found[f"{id}.{name}" if dot else name] = value
-    return found
+        checked[f"{id}.{name}" if dot else name] = value
+    return checked
 
 
 CELL_OPTIONS = ("gamma", "distance")
@@ -562,132 +554,3 @@ CELL_OPTIONS = ("gamma", "distance")
 def takes_cell_option(m: Metric, name: str) -> bool:
     """Whether an option of this name is one of the cells of vectors; other metrics have options of the same names."""
     return name in m.options and ("min_size" in m.options if name == "distance" else m.options.get("binning") == "auto")
-
-
-def cell_metrics(name: str) -> str:
-    """The metrics with an option of the cells of vectors, as text."""
-    return ", ".join(m.id for m in catalogue.values() if takes_cell_option(m, name))
-
-
-class Addition(NamedTuple):
-    """An interval or a p-value of a result: the fields that it sets, notes, and the number of resamples."""
-
-    changes: dict[str, Any]
-    notes: list[str]
-    drawn: int = 0
-
-
-class Inference(NamedTuple):
-    """Intervals and p-values to add to each value."""
-
-    level: float | None
-    assess: bool
-    n_resamples: int
-    seed: int
-    named: frozenset[str]
-    """Metrics that were named; others are not resampled if they are slow."""
-    simulations: int = 0
-    """Number of simulated data sets of a p-value, where it exceeds the number of resamples."""
-
-    def for_groups(self, groups: int) -> Inference:
-        """Return the settings for a group of several.
-
-        A simulated p-value cannot fall below 1 / (1 + simulations), and Holm multiplies the smallest by the number of groups. P-values of at
-        most 0.05 are simulated again, with so many simulations that the adjusted one can fall to a quarter of that.
-        """
-        return self._replace(simulations=math.ceil(4 * groups / ALPHA))
-
-    @classmethod
-    def read(
-        cls, level: Any, assess: Any, n_resamples: Any, rng: Any, named: frozenset[str] = frozenset()
-    ) -> Inference | None:
-        """Check the options; None where neither intervals nor p-values are requested."""
-        if level is not None:
-            check_fraction(level, "level")
-        if not isinstance(assess, bool):
-            raise ArgumentError("assess", f"must be True or False; got {assess!r}")
-        if level is None and not assess:
-            return None
-        least = 19 if level is None else least_resamples(level)
-        if check_whole(n_resamples, "n_resamples") < least:
-            raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
-        from ..inference.seeds import seed_of
-
-        return cls(level, assess, int(n_resamples), seed_of(rng), named)
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """What is added to a value: an interval, a p-value, or both."""
-        return ("interval",) * (self.level is not None) + ("p-value",) * self.assess
-
-    def additions(
-        self,
-        asked: tuple[str, ...],
-        result: MetricResult,
-        m: Metric,
-        p: Predictions | Sketches,
-        options: dict[str, Any],
-    ) -> list[Addition]:
-        """Return the interval and the p-value of a result, as asked for, or a note why it has none."""
-        from ..inference.intervals import OWN_INTERVALS, interval
-        from ..inference.metric_tests import DEFAULT_TESTS
-        from ..inference.resampling import remember
-        from ..inference.significance import assess
-
-        if isinstance(p, Sketches) and result.lens not in p.lenses:
-            return [Addition({}, ["resampling requires the rows"])]
-        rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
-        is_slow = m.id not in self.named and is_slow_to_resample(m, rows, p.k)
-        draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
-        source = p
-        if not isinstance(p, Sketches) and result.value is not None:
-            remember(m, p, options, result.value)
-        if isinstance(p, Sketches):
-            source = p.sketch(result.lens)  # type: ignore[assignment]
-            draws.pop("lens", None)
-        additions = []
-        if "interval" in asked:
-            level, notes = self.level, list[str]()
-            assert level is not None
-            has_formula = m.is_row_mean or m.id in OWN_INTERVALS
-            too_slow = is_slow and (not has_formula or result.lens in ("classwise", "ordinal"))
-            found = _try_inference("interval", lambda: interval(source, level=level, **draws), notes, too_slow)
-            if found is None:
-                additions.append(Addition({}, notes))
-            else:
-                additions.append(Addition({"low": found.low, "high": found.high}, [found.note], found.n_resamples))
-        if "p-value" in asked:
-            notes = []
-            too_slow = is_slow and m.id not in DEFAULT_TESTS
-            tested = _try_inference("p-value", lambda: assess(source, **draws), notes, too_slow)
-            # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
-            if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
-                draws["n_resamples"] = self.simulations
-                tested = _try_inference("p-value", lambda: assess(source, **draws), []) or tested
-            if tested is None:
-                additions.append(Addition({}, notes))
-            else:
-                changes = {"pvalue": tested.pvalue, "by_chance": tested.by_chance}
-                note = side_note(m, result.lens, tested.alternative)
-                additions.append(Addition(changes, [note], tested.n_resamples))
-        return additions
-
-    def added(self, result: MetricResult, additions: Sequence[Addition]) -> MetricResult:
-        """Return the result with its interval and p-value."""
-        notes = dict.fromkeys(note for addition in additions for note in addition.notes if note)  # each once
-        changes = {name: value for addition in additions for name, value in addition.changes.items()}
-        if changes and self.n_resamples != RESAMPLES and not any(addition.drawn for addition in additions):
-            notes[NOT_RESAMPLED] = None
-        return replace(result, **changes, note="; ".join(notes))
-
-
-def _try_inference(what: str, draw: Callable[[], Any], notes: list[str], too_slow: bool = False) -> Any:
-    """Return the interval or test; None, with the reason in `notes`, where it is undefined or too slow."""
-    if too_slow:
-        notes.append(f"no {what}: {SLOW}")
-        return None
-    try:
-        return draw()
-    except CalibrantError as error:
-        notes.append(f"no {what}: {error.problem}")
-    return None

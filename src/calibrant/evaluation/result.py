@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError
-from ..metrics.registry import Metric, catalogue
-from ..util.results import Result, html_lines, html_table, number, percent, text_table
+from ..metrics.registry import catalogue
+from ..util.results import Result, html_lines, html_table, number, percent, several, text_table
 from .confidence import ConfidenceDistribution
 
-# The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
+# The largest number of metrics in the row of a group, and of groups that a note lists.
 COLUMNS = 8
 # Of groups with intervals or p-values, the number of metrics that have a table each, and the number of groups in it.
 DETAILED = 3
@@ -20,13 +22,13 @@ WORST = 10
 LACKING = ("no interval", "no p-value", "resampling ")
 # Intervals of groups with fewer rows are said to be unreliable.
 SMALL = 10
-# The largest width of the columns of groups.
-WIDTH = 90
 # Values below this are rounding errors of 0.
 NOTHING = 1e-12
 # Significance level at which a direction is reported.
 ALPHA = 0.05
 NOT_SIGNIFICANT = "difference not significant"
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, headings and rows of text."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,11 @@ class Header:
     weight: float
     kind: str
     classes: int
-    prevalence: tuple[float, ...]
+    prevalence: tuple[float, ...] = ()
     """Share of each class (of each label, for multilabel predictions; empty where only confidences are known)."""
-    accuracy: float | None
-    top_k_accuracy: dict[int, float]
-    mean_confidence: float | None
+    accuracy: float | None = None
+    top_k_accuracy: dict[int, float] = field(default_factory=dict)
+    mean_confidence: float | None = None
     event_mean_score: float | None = None
     """Mean predicted probability of the positive class, for two classes; its observed rate is ``prevalence[1]``."""
     standard_error: float | None = None
@@ -91,39 +93,41 @@ class Header:
             return f"{means} ({NOT_SIGNIFICANT})"
         return f"{over if gap > 0 else under}: {means}"
 
+    @property
+    def counts(self) -> str:
+        """Number of rows, and of events or classes, with the prevalence of an event."""
+        parts = [several(self.n, "row") + ("" if self.weight == self.n else f" (weight {self.weight:,.6g})")]
+        if self.kind == "binary":
+            parts += [f"positive class {self.positive}"] * bool(self.positive)
+            parts += [] if self.events is None else [several(self.events, "event")]
+            parts += [f"prevalence {self.prevalence[1]:.4g}"]
+        else:
+            parts.append(f"{self.classes} classes" if self.kind == "multiclass" else self.kind)
+        return ", ".join(parts)
+
     def lines(self, sentences: bool = True) -> list[str]:
         """Return the header as lines of text; without `sentences`, the directions are left out and the means they state are numbers."""
-        rows = f"{self.n:,} row{'' if self.n == 1 else 's'}" + (
-            "" if self.weight == self.n else f" (weight {self.weight:,.6g})"
-        )
         if self.event_mean_score is not None:
-            return [*self._event_lines(rows), *([self.event, self.direction] if sentences else [])]
-        first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
-        if self.kind == "binary":
-            first += f", positive class {self.positive}" if self.positive else ""
-            first += f", prevalence {self.prevalence[1]:.4g}"
+            return [self.counts, *self._event_lines(), *([self.event, self.direction] if sentences else [])]
         stated = sentences and bool(self.direction)
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None and not stated else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
         parts += (
             [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None and not stated else []
         )
-        quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.words}"]
-        lines = [first, self.direction if stated else "", ", ".join(parts), *quantiles]
+        quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.text}"]
+        lines = [self.counts, self.direction if stated else "", ", ".join(parts), *quantiles]
         return [line for line in lines if line]
 
-    def _event_lines(self, rows: str) -> list[str]:
+    def _event_lines(self) -> list[str]:
         """What a reader asks first about a predicted event; its accuracy depends on a threshold that nobody has chosen."""
-        first = f"{rows}, positive class {self.positive}" if self.positive else rows
-        if self.events is not None:
-            first += f", {self.events:,} event{'' if self.events == 1 else 's'}"
         ratio = self.observed_expected
         parts = [f"mean predicted probability {number(self.event_mean_score)}"]
         parts += [f"O/E {number(ratio)}"] if ratio is not None else []
         parts += [f"AUROC {self.auroc:.4f}"] if self.auroc is not None else []
-        lines = [f"{first}, prevalence {self.prevalence[1]:.4g}", ", ".join(parts)]
+        lines = [", ".join(parts)]
         if self.confidence is not None and self.confidence.positive is not None:
-            lines.append(f"P({self.outcome or 'positive class'}): {self.confidence.positive.words}")
+            lines.append(f"P({self.outcome or 'positive class'}): {self.confidence.positive.text}")
         return lines
 
 
@@ -224,26 +228,22 @@ class Evaluation(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
-        found: list[tuple[str, str, int, MetricResult]] = []
-        found += [("", self.name_of_all, self.header.n, result) for result in self.results]
+        places = range(len(self.results))
         if self.infers_groups:
-            places = [(key, place) for place in range(len(self.results)) for key in self.worst_first(place)]
+            pairs = [(key, place) for place in places for key in self.worst_first(place)]
         else:
-            places = [(key, place) for key in self.groups for place in range(len(self.results))]
-        for key, place in places:
+            pairs = [(key, place) for key in self.groups for place in places]
+        rows = [
+            {"grouping": "", "group": self.name_of_all, "n": self.header.n, **vars(result)} for result in self.results
+        ]
+        for key, place in pairs:
             part = self.groups[key]
-            found.append(
-                (part.grouping, str(key if part.group is None else part.group), part.header.n, part.results[place])
-            )
-        columns = [column.name for column in fields(MetricResult) if column.repr]
-        table: dict[str, list[Any]] = {key: [] for key in ("grouping", "group", "n", *columns)}
-        for grouping, name, n, result in found:
-            for key, value in {**vars(result), "grouping": grouping, "group": name, "n": n}.items():
-                if key in table:
-                    table[key].append(value)
-        return table
+            name = str(key if part.group is None else part.group)
+            rows.append({"grouping": part.grouping, "group": name, "n": part.header.n, **vars(part.results[place])})
+        columns = ("grouping", "group", "n", *(column.name for column in fields(MetricResult) if column.repr))
+        return {column: [row[column] for row in rows] for column in columns}
 
-    @property
+    @cached_property
     def infers_groups(self) -> bool:
         """Whether the groups have intervals or p-values."""
         return any(r.low is not None or r.pvalue is not None for part in self.groups.values() for r in part.results)
@@ -286,112 +286,79 @@ class Evaluation(Result):
         return name
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the results as a table of text.
+        """Return the results of all rows as a table of text.
 
         Returns
         -------
         headings : list of str
-            Column headings; up to eight groups have a column each.
+            Column headings.
         rows : list of list of str
-            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, groups, lens, direction.
+            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, lens, direction.
         """
-        beside = {} if self.has_many_groups else self.groups
         rows = []
-        for position, result in enumerate(self.results):
-            cells = [shown_number(part.results[position].value) for part in beside.values()]
-            own = [shown_number(result.value), *self._inferred(result)]
+        for result in self.results:
             reason = result.reason.removeprefix(f"{result.metric}: is ")  # the metric is named at the start of the row
-            rows.append([result.metric, result.name, *own, *cells, result.lens, reason or result.direction])
-        value = self.name_of_all if self.groups else "value"
-        return ["metric", "name", value, *self._inferred(None), *map(str, beside), "lens", ""], rows
+            cells = [result.metric, result.name, shown_number(result.value), *self._inferred(result)]
+            rows.append([*cells, result.lens, reason or result.direction])
+        return ["metric", "name", "value", *self._inferred(None), "lens", ""], rows
 
-    @property
-    def has_many_groups(self) -> bool:
-        """Whether groups have tables of their own: too many for a column each, too long names, or intervals and p-values."""
-        wide = len(self.groups) > COLUMNS or sum(len(str(name)) + 2 for name in self.groups) > WIDTH
-        return wide or self.infers_groups
-
-    def group_table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the values of the groups as a table of text.
-
-        Returns
-        -------
-        headings : list of str
-            Column headings: group, rows, and up to eight metrics.
-        rows : list of list of str
-            One row per group; where there are p-values, those with the smallest adjusted one first, and a star marks values with at most 0.05.
-        """
-        keys = list(self.groups)
-        if self.infers_groups:
-            none = (math.inf, math.inf)
-            tests = {
-                key: [(r.adjusted, r.pvalue) for r in part.results if r.adjusted is not None and r.pvalue is not None]
-                for key, part in self.groups.items()
-            }
-            keys.sort(key=lambda key: min(tests[key], default=none))
-
-        def cell(found: MetricResult) -> str:
-            star = "*" if found.adjusted is not None and found.adjusted <= ALPHA else " " if self.infers_groups else ""
-            return shown_number(found.value) + star
-
-        rows = [
-            [str(key), f"{part.header.n:,}", *map(cell, part.results[:COLUMNS])]
-            for key, part in ((key, self.groups[key]) for key in keys)
-        ]
-        return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
-
-    def group_tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+    def group_tables(self) -> list[Table]:
         """Return the groups as tables of text.
 
         Returns
         -------
         list of tuple
             Title, headings and rows of each table. With intervals or p-values of at most three metrics, one table for each metric, the
-            worst groups first, at most ten; else one table of the values.
+            worst groups first, at most ten; else one table of the values of up to eight metrics.
         """
-        if not self.infers_groups:
-            return [("", *self.group_table())]
-        if len(self.results) > DETAILED:
-            headings, rows = self.group_table()
-            tested = any(r.adjusted is not None for part in self.groups.values() for r in part.results)
-            title = "groups, worst first; * p-value of at most 0.05, adjusted by Holm for the groups of each metric"
-            return [(title if tested else "", headings, rows[:WORST])]
-        tables = []
-        for place, whole in enumerate(self.results):
-            found = [(key, self.groups[key], self.groups[key].results[place]) for key in self.worst_first(place)]
-            shown = {key: any(getattr(r, key) is not None for *_, r in found) for key in ("low", "by_chance", "pvalue")}
-            headings = ["group", "rows", whole.metric]
-            headings += ["low", "high"] * shown["low"] + ["by chance"] * shown["by_chance"]
-            headings += ["p-value", "adjusted"] * shown["pvalue"] + [""]
-            rows = []
-            for key, part, r in found[:WORST]:
-                row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
-                row += [_cell(r.low, "low"), _cell(r.high, "high")] * shown["low"]
-                row += [_cell(r.by_chance, "by_chance")] * shown["by_chance"]
-                row += [_cell(r.pvalue, "pvalue"), _cell(r.adjusted, "pvalue")] * shown["pvalue"]
-                rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
-            title = self._title_of_groups(whole.metric, sum(r.adjusted is not None for *_, r in found))
-            tables.append((title, headings, rows))
-        return tables
+        if self.infers_groups and len(self.results) <= DETAILED:
+            return [self._table_of(place) for place in range(len(self.results))]
+        return [self._table_of_values()] if self.groups else []
 
-    def _title_of_groups(self, metric: str, tested: int) -> str:
-        """Describe a table of groups: order and adjustment."""
-        if not tested:
-            return f"{metric} by group" if metric else ""
-        count = "1 group" if tested == 1 else f"{tested:,} groups"
-        return f"{metric} by group, worst first; p-values adjusted by Holm for {count}"
+    def _table_of_values(self) -> Table:
+        """Return one row per group; where there are p-values, those with the smallest adjusted one first, and a star for at most 0.05."""
+        tests = {
+            key: [(r.adjusted, r.pvalue) for r in part.results if r.adjusted is not None and r.pvalue is not None]
+            for key, part in self.groups.items()
+        }
+        is_tested = any(tests.values())
+        rows = []
+        for key in sorted(self.groups, key=lambda key: min(tests[key], default=(math.inf, math.inf))):
+            row = [str(key), f"{self.groups[key].header.n:,}"]
+            for result in self.groups[key].results[:COLUMNS]:
+                star = "*" if result.adjusted is not None and result.adjusted <= ALPHA else " " * is_tested
+                row.append(shown_number(result.value) + star)
+            rows.append(row)
+        headings = ["group", "rows", *(result.metric for result in self.results[:COLUMNS])]
+        title = "groups, worst first; * p-value of at most 0.05, adjusted by Holm for the groups of each metric"
+        return title if is_tested else "", headings, rows[:WORST] if self.infers_groups else rows
+
+    def _table_of(self, place: int) -> Table:
+        """Return the worst groups by one metric, with intervals and p-values."""
+        metric = self.results[place].metric
+        ranked = [(key, self.groups[key], self.groups[key].results[place]) for key in self.worst_first(place)]
+        shown = {key: any(getattr(r, key) is not None for *_, r in ranked) for key in ("low", "by_chance", "pvalue")}
+        headings = ["group", "rows", metric]
+        headings += ["low", "high"] * shown["low"] + ["by chance"] * shown["by_chance"]
+        headings += ["p-value", "adjusted"] * shown["pvalue"] + [""]
+        rows = []
+        for key, part, r in ranked[:WORST]:
+            row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
+            row += [_cell(r.low), _cell(r.high)] * shown["low"]
+            row += [_cell(r.by_chance)] * shown["by_chance"]
+            row += [pvalue_cell(r.pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
+            rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
+        tested = sum(r.adjusted is not None for *_, r in ranked)
+        order = f", worst first; p-values adjusted by Holm for {several(tested, 'group')}" if tested else ""
+        return f"{metric} by group{order}", headings, rows
 
     def _inferred(self, result: MetricResult | None) -> list[str]:
         """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
         cells = []
-        for key, heading in (
-            ("low", "low"),
-            ("high", "high"),
-            ("by_chance", "by chance"),
-            ("pvalue", "p-value"),
-        ):
+        for key, heading in (("low", "low"), ("high", "high"), ("by_chance", "by chance"), ("pvalue", "p-value")):
             if any(getattr(r, key) is not None for r in self.results):
-                cells.append(heading if result is None else _cell(getattr(result, key), key))
+                shown = pvalue_cell if key == "pvalue" else _cell
+                cells.append(heading if result is None else shown(getattr(result, key)))
         return cells
 
     def notes(self) -> list[str]:
@@ -402,64 +369,65 @@ class Evaluation(Result):
         list of str
             One sentence per remark.
         """
-        lines = list(self.remarks)
-        if self.has_many_groups and len(self.results) > COLUMNS:
+        lines = [*self.remarks, *self._limits()]
+        for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
+            listed = ", ".join(s.metric for s in self.left_out if s.reason == reason)
+            lines.append(f"left out, {reason}: {listed}")
+        by_note: dict[str, list[str]] = {}
+        for result in self.results:
+            by_note.setdefault(self._note(result), []).append(result.metric)
+        lines += [f"{', '.join(metrics)}: {note}" for note, metrics in by_note.items() if note]
+        return lines + self._group_notes()
+
+    def _note(self, result: MetricResult) -> str:
+        """The note on a result that the table does not state."""
+        return result.note
+
+    def _limits(self) -> list[str]:
+        """Which groups and metrics the tables leave out."""
+        lines = []
+        if self.groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         if self.infers_groups and len(self.results) > DETAILED:
             lines.append(f"intervals and p-values of the groups are shown for at most {DETAILED} metrics")
         if self.infers_groups and len(self.groups) > WORST:
             ranked = all(part.results[0].adjusted is not None for part in self.groups.values())
             lines.append(f"{'the worst ' if ranked else ''}{WORST} of {len(self.groups):,} groups are shown")
-        for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
-            listed = ", ".join(s.metric for s in self.left_out if s.reason == reason)
-            lines.append(f"left out, {reason}: {listed}")
-        for note in dict.fromkeys(result.note for result in self.results if result.note):
-            listed = ", ".join(result.metric for result in self.results if result.note == note)
-            lines.append(f"{listed}: {note}")
-        return lines + self._group_notes() + self._reasons()
+        return lines
 
     def _group_notes(self) -> list[str]:
-        """Reasons why groups lack intervals or p-values, and groups that are too small for intervals."""
-        if not self.infers_groups:
-            return []
-        noted: dict[tuple[str, str], list[str]] = {}
-        for place, whole in enumerate(self.results):
-            names: dict[str, list[str]] = {}
-            for key, part in self.groups.items():
-                for note in part.results[place].note.split("; "):
-                    if note.startswith(LACKING):
-                        names.setdefault(note, []).append(str(key))
-            for note, groups in names.items():
-                noted.setdefault((_few(groups), note), []).append(whole.metric)
-        lines = [f"{', '.join(metrics)} of {names}: {note}" for (names, note), metrics in noted.items()]
+        """Reasons why groups lack intervals or p-values, or values that exist for all rows, and groups that are too small for intervals."""
+        lines = self._listed(lambda own, _: [note for note in own.note.split("; ") if note.startswith(LACKING)])
         small = [str(key) for key, part in self.groups.items() if part.header.n < SMALL]
         if small and any(r.low is not None for part in self.groups.values() for r in part.results):
             lines.append(f"{_few(small)}: fewer than {SMALL} rows, so that intervals are not reliable")
-        return lines
+        return lines + self._listed(
+            lambda own, whole: (
+                [own.reason.removeprefix(f"{own.metric}: ")] if own.value is None is not whole.value else []
+            )
+        )
 
-    def _reasons(self) -> list[str]:
-        """Reasons why groups lack values that exist for all rows."""
-        lacking: dict[tuple[str, str], list[str]] = {}
+    def _listed(self, texts: Callable[[MetricResult, MetricResult], list[str]]) -> list[str]:
+        """Return the texts on a result of a group and that of all rows, each once, with the metrics and groups that it applies to."""
+        listed: dict[tuple[str, str], list[str]] = {}
         for place, whole in enumerate(self.results):
             groups: dict[str, list[str]] = {}
-            for name, part in self.groups.items():
-                result = part.results[place]
-                if result.value is None and whole.value is not None:
-                    groups.setdefault(result.reason.removeprefix(f"{result.metric}: "), []).append(str(name))
-            for reason, names in groups.items():
-                lacking.setdefault((_few(names), reason), []).append(whole.metric)
-        return [f"{', '.join(metrics)} of {names}: {reason}" for (names, reason), metrics in lacking.items()]
+            for key, part in self.groups.items():
+                for text in texts(part.results[place], whole):
+                    groups.setdefault(text, []).append(str(key))
+            for text, names in groups.items():
+                listed.setdefault((_few(names), text), []).append(whole.metric)
+        return [f"{', '.join(metrics)} of {names}: {text}" for (names, text), metrics in listed.items()]
 
     def __repr__(self) -> str:
         headings, rows = self.table()
-        lines = text_table(headings, rows, range(2, len(headings) - 2))
-        for title, headings, rows in self.group_tables() if self.has_many_groups else ():
+        lines = text_table(headings, rows, numeric_columns(headings))
+        for title, headings, rows in self.group_tables():
             lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
         return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        tables = self.group_tables() if self.has_many_groups else []
-        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in tables)
+        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in self.group_tables())
         return super()._repr_html_() + "".join(more)
 
     def _title(self) -> str:
@@ -473,8 +441,12 @@ class Evaluation(Result):
 
 
 def numeric_columns(headings: list[str]) -> range:
-    """The columns of a table of groups that are right-aligned."""
-    return range(1, len(headings) - (not headings[-1]))
+    """The columns of a table that are right-aligned: those between the names and the lens or direction."""
+    return (
+        range(2, len(headings) - 2)
+        if headings[:2] == ["metric", "name"]
+        else range(1, len(headings) - (not headings[-1]))
+    )
 
 
 def _few(names: list[str]) -> str:
@@ -487,12 +459,15 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:COLUMNS]) + more
 
 
-def _cell(value: float | None, key: str) -> str:
+def pvalue_cell(value: float | None) -> str:
+    """Format a p-value of a table; empty where there is none."""
     if value is None:
         return ""
-    if key == "pvalue":
-        return f"{value:.3g}" if value >= 0.001 else "< 0.001"
-    return shown_number(value)
+    return f"{value:.3g}" if value >= 0.001 else "< 0.001"
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else shown_number(value)
 
 
 def shown_number(value: float | None, digits: int = 4) -> str:
@@ -502,36 +477,3 @@ def shown_number(value: float | None, digits: int = 4) -> str:
     ('0', '0.2500')
     """
     return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
-
-
-def shown_direction(metric: Metric, result: MetricResult, evidence: bool | None) -> str:
-    """Return the direction in which a value deviates, where it is statistically significant.
-
-    A p-value decides where there is one; a one-sided p-value gives no evidence about the other side. Otherwise `evidence` decides,
-    whether a two-sided test rejects, and then whether the interval excludes the ideal value.
-    """
-    value, ideal = result.value, metric.ideal
-    if value is None or ideal is None:
-        return ""
-    sides = {"two-sided": True, "greater": value > ideal, "less": value < ideal}
-    if result.pvalue is not None and sides[metric.alternative]:
-        known = result.pvalue <= ALPHA
-    elif evidence is not None:
-        known = evidence
-    else:
-        known = result.low is not None and result.high is not None and not result.low <= ideal <= result.high
-    return metric.direction(value, result.lens) if known else ""
-
-
-def side_note(metric: Metric, lens: str, alternative: str) -> str:
-    """Describe the alternative of a one-sided test of a signed metric; empty for a two-sided test."""
-    if not metric.info.signed or metric.ideal is None or alternative == "two-sided":
-        return ""
-    over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
-    if not over:
-        return ""
-    tested = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
-    if tested is None and over.startswith("too"):
-        tested = f"forecasts that are {over}"
-    tested = tested or f"scores that are too {'high' if over.startswith('over') else 'low'}"
-    return f"one-sided test: the alternative is {tested}"

@@ -118,9 +118,9 @@ def assess_gaussian(
     >>> import calibrant as cal
     >>> x = np.random.default_rng(0).normal(size=(200, 2))
     >>> print(cal.inference.assess_gaussian(x, np.zeros((200, 2)), np.eye(2)).verdict)
-    nees = 1.983 is not significant at 5% (p = 0.924). With 200 rows, a value below 1.732 or beyond 2.287 would be significant.
+    nees 1.983: not significant at 5% (p = 0.924). With 200 rows, a value below 1.732 or beyond 2.287 would be significant.
     >>> print(cal.inference.assess_gaussian(x, np.zeros((200, 2)), 0.5 * np.eye(2), metric="ecd").verdict)
-    ecd = 0.9831 is statistically significant at 5% (p < 0.001).
+    Entropic calibration difference (ecd) 0.9831: statistically significant at 5% (p < 0.001).
     """
     check_choice(metric, "metric", ("nees", "ecd"))
     side = _side(alternative, "two-sided" if metric == "nees" else "greater")
@@ -219,7 +219,7 @@ def assess_density(
     >>> error = np.random.default_rng(0).laplace(scale=1.5, size=100)
     >>> result = cal.inference.assess_density(-np.abs(error) - np.log(2), 1 + np.log(2))
     >>> print(result.verdict)
-    ecd_density = 0.7411 is statistically significant at 5% (p < 0.001).
+    ecd_density 0.7411: statistically significant at 5% (p < 0.001).
     """
     side = _side(alternative, "greater")
 

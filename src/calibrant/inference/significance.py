@@ -160,7 +160,7 @@ def assess(
     0.5176
     >>> y, p = [0, 1] * 200, [0.3, 0.7] * 200
     >>> print(cal.assess(y, p, metric="brier", rng=0).verdict)
-    brier = 0.09000 is statistically significant at 5% (p = 0.002).
+    Brier score (brier) 0.09000: statistically significant at 5% (p = 0.002).
     """
     chosen = catalogue[metric]
     check_options(assess, options, chosen)
@@ -497,13 +497,17 @@ def points_somewhere(
     """Whether a two-sided closed-form test rejects at level `alpha`; None where no such test is accurate for these rows."""
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
-    test = default_test(other.id)
-    if test is None or "two-sided" not in test.sides:
-        return None
     try:
-        asked = _asked(other, source, keywords, alpha, "two-sided", 1, 0)
-        if not has_one_event(asked.views) or test.off(asked):
-            return None
-        return test(asked).pvalue <= alpha
+        tested = closed_form_test(_asked(other, source, keywords, alpha, "two-sided", 1, 0))
     except CalibrantError:
         return None
+    return None if tested is None else tested.pvalue <= alpha
+
+
+def closed_form_test(asked: TestInput) -> TestOutcome | None:
+    """The outcome of the metric's own test; None where it has none, or none that is accurate for these rows."""
+    test = default_test(asked.metric.id)
+    if test is None or asked.alternative not in test.sides or not has_one_event(asked.views) or test.off(asked):
+        return None
+    outcome: TestOutcome = test(asked)
+    return outcome

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..util.results import Record, Result, number, plain_value, pvalue_text
+from ..util.results import Record, Result, number, plain_value, pvalue_text, several
 
 Floats = NDArray[np.float64]
 
@@ -97,13 +97,15 @@ class SignificanceResult(Record):
         """The conclusion in one or two sentences; it never states that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
         size = f"{100 * self.alpha:.4g}%"
+        metric = catalogue.get(self.metric)
+        name = self.metric if metric is None else f"{metric.name} ({self.metric})"
+        value = f"{name} {number(self.statistic)}"
         if self.rejected:
-            return f"{self.metric} = {number(self.statistic)} is statistically significant at {size} ({chance})."
-        reach = ""
+            return f"{value}: statistically significant at {size} ({chance})."
         if 0 < self.n_resamples < round(1 / self.alpha, 9) - 1:
             least = math.ceil(round(1 / self.alpha, 9)) - 1
             return (
-                f"{self.metric} = {number(self.statistic)} cannot be significant at {size}: with {self.n_resamples} resamples no p-value "
+                f"{value}: cannot be significant at {size}, since with {self.n_resamples} resamples no p-value "
                 f"falls below {1 / (1 + self.n_resamples):.3g}; use at least {least}."
             )
         always = self.null is None or bool((self.null == self.statistic).all())
@@ -113,10 +115,11 @@ class SignificanceResult(Record):
                 if self.lens == "density"
                 else "simulated labels always give this value"
             )
-            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): {why}."
-        if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
-            reach = f" With {self.n:,} row{'s' * (self.n != 1)}, a value {' or '.join(sides)} would be significant."
-        return f"{self.metric} = {number(self.statistic)} is not significant at {size} ({chance}).{reach}"
+            return f"{value}: not significant (p = 1), since {why}."
+        reach = ""
+        if sides := [f"{side} {number(limit)}" for side, limit in self._sides() if math.isfinite(limit)]:
+            reach = f" With {several(self.n, 'row')}, a value {' or '.join(sides)} would be significant."
+        return f"{value}: not significant at {size} ({chance}).{reach}"
 
     def _sides(self) -> list[tuple[str, float]]:
         """The known critical values, each with the side on which a value is significant."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
-from ..evaluation.measure import evaluate, resampled_alike, with_direction
-from ..evaluation.result import Evaluation, Header, MetricResult, side_note
+from ..evaluation.evidence import resampled_alike, side_note, with_direction
+from ..evaluation.measure import evaluate
+from ..evaluation.result import Evaluation, Header, MetricResult
 from ..inference.cells import CellSampler, Draws, sharing
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError
+from ..evaluation.evidence import Inference
 from ..evaluation.header import check_outcome
-from ..evaluation.measure import Inference, choose_metrics
+from ..evaluation.measure import choose_metrics
 from ..util.checks import check_choice, check_fraction
 from ..views.lenses import Lens
 

@@ -216,7 +216,7 @@ class Sketches(Summary):
             return top.mean_score, top.positives / top.n
         if "binary" not in self.lenses:
             return None, None
-        sums = self.sketch("binary").coarse(2)
+        sums = self.sketch("binary").halves
         rows, positives, score = sums.rows, sums.positives, sums.score_sum
         confidence = (rows[0] - score[0] + score[1]) / self.n
         return float(confidence), float((rows[0] - positives[0] + positives[1]) / self.n)

@@ -277,11 +277,13 @@ class Sketch(Summary):
         """Mean of all scores."""
         if not self.n:
             raise UndefinedMetricError("mean_score", "there are no rows")
-        half = REST_BITS // 2
-        whole, rest = self._kept.whole, self._kept.rest
-        total = (int(whole.sum()) << REST_BITS) + (int((rest >> half).sum()) << half)
-        total += int((rest & ((1 << half) - 1)).sum())
-        return total / (self.n << REST_BITS)
+        parts = zip(self.halves.whole.tolist(), self.halves.rest.tolist(), strict=True)
+        return sum((whole << REST_BITS) + rest for whole, rest in parts) / (self.n << REST_BITS)
+
+    @cached_property
+    def halves(self) -> CellSums:
+        """Exact sums over the scores up to one half, and over those above it."""
+        return self.coarse(2)
 
     def coarse(self, count: int) -> CellSums:
         """Return exact sums in a coarser grid of equal width.
@@ -303,8 +305,8 @@ class Sketch(Summary):
         """
         if count < 1 or EQUAL % count:
             raise ArgumentError("count", f"must divide {EQUAL}; got {count}", "for example 300 or 1920")
-        ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
-        return self._kept.gathered(np.searchsorted(ends, self._cells + 1), count)
+        bounds = np.searchsorted(grid().edges, np.arange(count + 1) / count)
+        return self._kept.between(np.searchsorted(self._cells, bounds))
 
     def view(self, lens: Any = "auto") -> View:
         """Return the view of the sketch, with counts as weights.
@@ -347,6 +349,7 @@ class Sketch(Summary):
     def clear_cache(self) -> None:
         """Forget the view, which takes many times the memory of a sketch with few rows."""
         vars(self).pop("_view", None)
+        vars(self).pop("halves", None)
 
     @cached_property
     def _view(self) -> View:
@@ -503,15 +506,20 @@ def checked_cells(arrays: list[Counts], head: Mapping[str, Any]) -> tuple[Counts
 
 
 def sketch_views(sketches: Sequence[Sketch]) -> list[View]:
-    """Compute the views of sketches of one lens in one pass over the cells of all; each sketch keeps its own."""
+    """Compute the views and the halves of sketches of one lens in one pass over the cells of all; each sketch keeps its own."""
     edges = grid().edges
     cells = np.concatenate([sketch._cells for sketch in sketches])
     sums = CellSums(*map(np.concatenate, zip(*(sketch._kept for sketch in sketches), strict=True)))
     sizes = np.array([len(sketch._cells) for sketch in sketches])
     views = cell_views(sums, edges[cells], edges[cells + 1], sizes, sketches[0].lens)
-    for sketch, view in zip(sketches, views, strict=True):
+    ends = np.cumsum(sizes)
+    is_low = np.append(0, np.cumsum(cells < np.searchsorted(edges, 0.5)))
+    middles = ends - sizes + is_low[ends] - is_low[ends - sizes]
+    halves = sums.between(np.append(0, np.column_stack([middles, ends])))
+    for place, (sketch, view) in enumerate(zip(sketches, views, strict=True)):
         view.has_mixed_cells = sketch._kept.are_mixed
         sketch._view = view
+        sketch.halves = CellSums(*(part[2 * place : 2 * place + 2] for part in halves))
     return views
 
 

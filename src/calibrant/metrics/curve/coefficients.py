@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...curves.logistic_regression import (
     Groups,
     LogisticFit,
     SeparatedError,
+    fit_lines,
     groups_of,
     logit,
     rates_seen,
@@ -52,6 +54,30 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     return fit_line(groups, feature, firth=penalty == "firth")
 
 
+def _coefficients(view: View, penalty: str | None, edge: str) -> Floats:
+    """Return intercept and slope of the line, which may have been fitted together with those of other views."""
+    if penalty is None and LINE in view.tables:
+        known: Floats = view.tables[LINE]
+        return known
+    return line_of(inside(view) if edge == "drop" else view, penalty).coefficients
+
+
+def _fill_lines(views: Sequence[View], penalty: str | None, edge: str) -> None:
+    """Fit the lines of several views with counts together; each view keeps its own, unless it needs the care of a single fit."""
+    if penalty is not None or edge == "drop":
+        return
+    sizes = np.array([view.n for view in views])
+    weight = np.concatenate([view.weights for view in views])
+    events = weight * np.concatenate([view.outcome for view in views])
+    lines, is_fitted = fit_lines(logit(np.concatenate([view.score for view in views])), weight, events, sizes)
+    for view, line, fitted in zip(views, lines, is_fitted, strict=True):
+        if fitted:
+            view.tables[LINE] = line
+
+
+LINE = "cox line"
+
+
 @metric(
     "Cox calibration intercept",
     range=(-math.inf, math.inf),
@@ -59,10 +85,11 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     alternative="two-sided",
     cite="cox1958",
     reads_log_odds=True,
+    fill=_fill_lines,
 )
 def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
-    return float(line_of(inside(view) if edge == "drop" else view, penalty).coefficients[0])
+    return float(_coefficients(view, penalty, edge)[0])
 
 
 @metric(
@@ -72,10 +99,11 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
     alternative="two-sided",
     cite="cox1958",
     reads_log_odds=True,
+    fill=_fill_lines,
 )
 def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
-    return float(line_of(inside(view) if edge == "drop" else view, penalty).coefficients[1])
+    return float(_coefficients(view, penalty, edge)[1])
 
 
 @metric(
