@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import ArgumentError
 from .config import apply_configuration, configurable_options
 
 Command = Callable[..., Any]
@@ -87,8 +88,6 @@ class WrittenOption(click.Option):
 
 def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> None:
     """Raise if an output would replace an input or another output; sketches may be merged into one of them."""
-    from ..errors import ArgumentError
-
     read = [given[name] for name in INPUTS if given.get(name)]
     inputs = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
     outputs: dict[str, str] = {}
@@ -109,7 +108,6 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
 
 def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> None:
     """Raise if a file would be replaced by one of another kind: a calibrator, a sketch, a table or a document; an empty one may be."""
-    from ..errors import ArgumentError
     from ..util.files import read_start
 
     start = read_start(path, 4096)

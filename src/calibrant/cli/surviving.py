@@ -12,8 +12,9 @@ from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
+from ..util.results import markdown_table
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
-from .gate_results import markdown_list, markdown_table
+from .gate_results import markdown_list
 from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
 from .selecting import Draws
