@@ -94,13 +94,13 @@ COMPOSED = ("PlattScalingWithFeatures", "GroupCalibration", "MultiCalibration")
 def call_of(kind: str, name: str, labels: np.ndarray, probs: np.ndarray) -> tuple[Call, Callable[[Any], Call] | None]:
     """The call that is measured, and for a calibrator the one that applies its result."""
     import calibrant as cal
-    from calibrant.recalibration.methods import METHODS, calibrator_types
+    from calibrant.recalibration.methods import METHODS, TYPES
 
     own = extras(len(labels))
     if kind == "calibrator":
         if name in METHODS:
             return lambda: METHODS[name]().fit(probs, labels), lambda fitted: lambda: fitted.predict_proba(probs)
-        chosen = calibrator_types()[name]
+        chosen = TYPES[name]
         words = {chosen.needs: own[chosen.needs]}
         parts = {"calibrator": cal.PlattScaling()} if name == "GroupCalibration" else {}
         return (

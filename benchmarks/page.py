@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tables import BEGIN, END, environment_lines, feature_lines, rows_of, times_and_features
+from tables import BEGIN, END, environment_lines, feature_lines, readme_table, rows_of
 
 GROWTH, FEATURES = "growth", "features"
 ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2% higher"
@@ -217,11 +217,6 @@ def _busy_lines(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def readme_table(results: dict[str, Any], features: dict[str, Any]) -> str:
-    """The tables of the README, between the comments that mark them: relative times, and features."""
-    return times_and_features(results, features)
-
-
 def _titles(results: dict[str, Any], date: str) -> str:
     titles = dict.fromkeys(case["title"] for case in results["cases"] if case.get("date") == date)
     return "; ".join(titles)
@@ -287,15 +282,15 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     path.write_text("\n".join(lines))
 
 
-def write_readme(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
-    """Replace the short tables of the README."""
+def write_readme(results: dict[str, Any], path: Path) -> None:
+    """Replace the short table of the README."""
     before, _, rest = path.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    path.write_text(before + readme_table(results, features).strip() + after)
+    path.write_text(before + readme_table(results).strip() + after)
 
 
 if __name__ == "__main__":
     here = Path(__file__).parent
     known = [json.loads((here / name).read_text()) for name in ("results.json", "features.json")]
     write_page(known[0], known[1], here.parent / "docs" / "benchmarks.md")
-    write_readme(known[0], known[1], here.parent / "README.md")
+    write_readme(known[0], here.parent / "README.md")

@@ -253,7 +253,7 @@ def main() -> int:
             results, features.read(), ROOT / "docs" / "benchmarks.md" if is_usual else chosen.out.with_suffix(".md")
         )
         if is_usual:
-            write_readme(results, features.read(), ROOT / "README.md")
+            write_readme(results, ROOT / "README.md")
     unexplained = [f"differs, and nobody knows why: {line}" for line in _unexplained(results)]
     for line in [*unexplained, *wrong]:
         print(line, file=sys.stderr)

@@ -9,36 +9,12 @@ SELF, PLAIN = "calibrant", "calibrant without numba"
 # Tasks of the README and the cases that measure them.
 SHORT_TIMES = (
     ("top-label ECE, 1 000 000 x 10", ("top_label_10", "tu_top_label")),
-    ("top-label ECE, 100 000 x 1000", ("top_label_1000",)),
     ("binary ECE, 10 000 000", ("binary", "calibre_binary")),
-    ("class-wise ECE, 100 000 x 100", ("class_wise", "tu_class_wise")),
-    ("debiased error, 1 000 000", ("debiased", "calibre_debiased")),
-    ("monotonic sweep, 1 000 000", ("sweep", "calibre_sweep")),
     ("smooth ECE, 100 000", ("smece_100000", "calibre_smece")),
-    ("Hosmer-Lemeshow, 100 000", ("hosmer_lemeshow",)),
     ("p-value of Kuiper's statistic, 100 000", ("kuiper_pvalue",)),
-    ("worst of 20 groups, 100 000", ("multicalibration",)),
     ("isotonic regression, 200 000", ("map_isotonic", "map_isotonic_312")),
-    ("Platt scaling, 200 000", ("map_platt",)),
-    ("beta calibration, 200 000", ("map_beta",)),
-    ("Venn-Abers, 200 000", ("map_venn_abers",)),
     ("temperature, 20 000 x 10", ("map_temperature", "map_temperature_tu", "map_temperature_312")),
-    ("Dirichlet, 10 000 x 5", ("map_dirichlet", "map_dirichlet_tu")),
 )
-# Features of the README, by their titles in features.toml, with their headings.
-SHORT_FEATURES = {
-    "measures of calibration and proper scores": "metrics",
-    "calibrators (post-hoc recalibration)": "calibrators",
-    "tests with p-values": "p-values",
-    "confidence intervals of an error": "intervals of an error",
-    "sample weights in errors and scores": "weights in metrics",
-    "errors by group": "errors by group",
-    "mergeable state of fixed size": "mergeable state of fixed size",
-    "files larger than memory": "files larger than memory",
-    "monitoring over time": "monitoring",
-    "losses for training": "training losses",
-    "command line": "command line",
-}
 
 
 def rows_of(count: int) -> str:
@@ -102,23 +78,18 @@ def _behind(row: dict[str, Any]) -> list[str]:
     return [f"- *{row['title']}*: {', '.join(by)}. Search terms: `{words}`.{other}"]
 
 
-def times_and_features(results: dict[str, Any], features: dict[str, Any]) -> str:
-    """The two short tables, between the comments that mark them."""
+def readme_table(results: dict[str, Any]) -> str:
+    """The times of the README, between the comments that mark them."""
     computer = results["machine"]
     lines = [
         BEGIN,
-        "The column *calibrant* is its run time, including input validation; all other figures are multiples of it, so a value below 1 is faster. "
-        "The packages run in the same process, after a check that their values agree, or why they differ "
-        f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures](docs/benchmarks.md), "
-        "`make bench` reproduces them):",
+        "Run times of calibrant, with all checks of the input; other figures are multiples of it. The packages run in the same process, and their values are "
+        f"compared first ({computer['cores']} cores of a {computer['cpu']}, {results['date']}; `make bench` repeats it):",
         "",
         "| task | calibrant | without numba | fastest other | others |",
         "| --- | ---: | ---: | --- | --- |",
         *_short_times({case["id"]: case for case in results["cases"]}),
         "",
-        "Features, as checked by `python benchmarks/run.py --only features`; [benchmarks](docs/benchmarks.md) lists the evidence for each entry:",
-        "",
-        *_short_features(features),
         END,
     ]
     return "\n".join(lines) + "\n"
@@ -152,18 +123,3 @@ def _short(name: str) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.1f}"
-
-
-def _short_features(features: dict[str, Any]) -> list[str]:
-    if not features:
-        return []
-    rows = {row["title"]: row["cells"] for row in features["features"]}
-    titles = [title for title in SHORT_FEATURES if title in rows]
-    lines = [
-        "| | " + " | ".join(SHORT_FEATURES[title] for title in titles) + " |",
-        "| --- |" + " :---: |" * len(titles),
-    ]
-    for name in next(iter(rows.values())):
-        cells = [_mark(rows[title][name]) for title in titles]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return [*lines, ""]

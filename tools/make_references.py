@@ -653,7 +653,7 @@ def peer_rows(
 def subject(call: str) -> tuple[str, str]:
     """What a call computes: its kind, and the metric, calibrator or function."""
     import calibrant as cal
-    from calibrant.recalibration.methods import calibrator_types
+    from calibrant.recalibration.methods import TYPES
 
     if tested := re.search(r"cal\.(assess|interval)\(.*?metric=[\"'](\w+)", call):
         return {"assess": "test", "interval": "interval"}[tested[1]], tested[2]
@@ -661,7 +661,7 @@ def subject(call: str) -> tuple[str, str]:
     for name in (path.rpartition(".")[2] for path in paths):
         if name in set(cal.catalogue):
             return "metric", name
-        if name in calibrator_types():
+        if name in TYPES:
             return "calibrator", name
     kinds = {"inference": "test", "decision": "decision"}
     return kinds.get(attrgetter(paths[0])(cal).__module__.split(".")[1], "summary"), function_of(call)
@@ -726,7 +726,7 @@ def stored_data() -> dict[str, dict[str, Any]]:
 def stored() -> dict[str, Any]:
     """Values that only this package gives: they show that another machine or version computes the same."""
     import calibrant as cal
-    from calibrant.recalibration.methods import calibrator_types
+    from calibrant.recalibration.methods import TYPES
     from calibrant.validation.references import evaluate
 
     data = stored_data()
@@ -736,7 +736,7 @@ def stored() -> dict[str, Any]:
         *(("interval", name, INTERVAL.format(name, DATA.get(name, "y, p")), 1e-7) for name in cal.catalogue),
         *(
             ("calibrator", name, FIT.format(name, *NEEDS.get(name, ("", "", ""))), 1e-7)
-            for name in calibrator_types()
+            for name in TYPES
             if name != "Identity"
         ),
     ]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant import Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid
+from calibrant import Edges, EqualArea, EqualMass, EqualWidth, KDTree, Levels, Predictions, Quantile, SimplexGrid
 from calibrant.binning import BinTable
-from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_cells, bin_table, has_fixed_bins, parse_binning
+from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_table, binning_rule
 from calibrant.binning.table import binomial_interval
 from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
@@ -270,14 +270,14 @@ def test_a_table_becomes_a_frame(table: BinTable) -> None:
 
 
 def test_weighted_and_soft_tables() -> None:
-    weighted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], sample_weight=[1, 3, 4]), bins=2)
+    weighted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], sample_weight=[1, 3, 4]), binning_rule(2))
     assert weighted.share == pytest.approx([0.5, 0.5])
     assert weighted.mean_score == pytest.approx([0.35, 0.9])
     assert weighted.rate == pytest.approx([0.75, 1])
     assert weighted.weight_kind == "importance"
-    counted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], counts=[1, 3, 4]), bins=2)
+    counted = bin_table(view([0.2, 0.4, 0.9], [0, 1, 1], counts=[1, 3, 4]), binning_rule(2))
     assert (counted.weight.tolist(), counted.positives.tolist(), counted.square.tolist()) == ([4, 4], [3, 4], [10, 16])
-    soft = bin_table(view([0.2, 0.4, 0.9], [0.5, 0.3, 1], soft=True), bins=2)
+    soft = bin_table(view([0.2, 0.4, 0.9], [0.5, 0.3, 1], soft=True), binning_rule(2))
     assert soft.is_soft
     assert soft.rate == pytest.approx([0.4, 1])
 
@@ -317,16 +317,16 @@ def test_fitted_bins_that_start_with_a_heap_of_zeros() -> None:
 
 
 def test_a_rule_keeps_its_own_number_of_bins() -> None:
-    assert parse_binning(view, EqualMass(7), BINS) == EqualMass(7)
-    assert parse_binning(view, EqualWidth(closed="left"), 9) == EqualWidth(9, closed="left")
-    assert parse_binning(view, "equal_mass", np.int64(4)) == EqualMass(4)
-    assert parse_binning(view, EQUAL_WIDTH, [0, 0.5, 1]) == Edges((0.0, 0.5, 1.0))
+    assert binning_rule(BINS, EqualMass(7)) == EqualMass(7)
+    assert binning_rule(9, EqualWidth(closed="left")) == EqualWidth(9, closed="left")
+    assert binning_rule(np.int64(4), "equal_mass") == EqualMass(4)
+    assert binning_rule([0, 0.5, 1], EQUAL_WIDTH) == Edges((0.0, 0.5, 1.0))
 
 
 def test_a_table_is_made_once_for_each_view_and_rule() -> None:
     given = view([0.2, 0.7, 0.9])
-    assert bin_table(given, bins=5) is bin_table(given, EqualWidth(5))
-    assert bin_table(given, bins=5) is not bin_table(given, bins=6)
+    assert bin_table(given, binning_rule(5)) is bin_table(given, EqualWidth(5))
+    assert bin_table(given, binning_rule(5)) is not bin_table(given, binning_rule(6))
 
 
 @dataclass  # not frozen, so it cannot be hashed
@@ -489,7 +489,7 @@ def test_intervals_agree_with_scipy(method: str, name: str, level: float) -> Non
 
 
 def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
-    found = bin_table(view([0.1, 0.2, 0.3, 0.9, 0.9], [0, 1, 0, 1, 1]), bins=2)
+    found = bin_table(view([0.1, 0.2, 0.3, 0.9, 0.9], [0, 1, 0, 1, 1]), binning_rule(2))
     lower, upper = found.interval(0.9, "jeffreys")
     assert (lower[0], upper[0]) == pytest.approx(stats.beta(1.5, 2.5).ppf([0.05, 0.95]))
     # With nothing but hits the upper bound is 1 by convention.
@@ -498,10 +498,12 @@ def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
 
 def test_importance_weights_use_the_effective_size() -> None:
     p, y = [0.2] * 5, [0, 1, 0, 0, 1]
-    plain = np.array(bin_table(view(p, y), bins=1).interval())
-    assert np.array(bin_table(view(p, y, sample_weight=[3] * 5), bins=1).interval()) == pytest.approx(plain)
+    plain = np.array(bin_table(view(p, y), binning_rule(1)).interval())
+    assert np.array(bin_table(view(p, y, sample_weight=[3] * 5), binning_rule(1)).interval()) == pytest.approx(plain)
     # (4 + 1 + 1)^2 / (16 + 1 + 1) = 2 rows, of which 4 / 6 are hits.
-    weighted = bin_table(view([0.2] * 3, [1, 0, 0], sample_weight=[4, 1, 1]), bins=1).interval(0.95, "jeffreys")
+    weighted = bin_table(view([0.2] * 3, [1, 0, 0], sample_weight=[4, 1, 1]), binning_rule(1)).interval(
+        0.95, "jeffreys"
+    )
     assert weighted[0][0] == pytest.approx(stats.beta(4 / 3 + 0.5, 2 / 3 + 0.5).ppf(0.025))
     assert weighted[1][0] == pytest.approx(stats.beta(4 / 3 + 0.5, 2 / 3 + 0.5).ppf(0.975))
 
@@ -568,24 +570,90 @@ def test_cells_of_equal_mass_are_those_of_the_definition(count: int) -> None:
                     given = View(score, np.zeros(rows, np.uint8), weight, "unit" if weight is None else "counts")
                     if sorted_before:
                         assert given.prefix.end[-1] == rows
-                    cell, bins = bin_cells(given, "equal_mass", count)
+                    cell, bins = EqualMass(count).cells(given)
                     assert cell.tolist() == wanted.tolist()
                     assert bins == wanted.max() + 1
 
 
 @pytest.mark.parametrize(
-    ("binning", "bins", "fixed"),
+    ("rule", "fixed"),
     [
-        ("equal_width", 15, True),
-        ("equal_width:1/K", 5, True),
-        ("equal_width", [0, 0.3, 1], True),
-        (Edges((0, 0.5, 1)), 15, True),
-        ("simplex_grid", 4, True),
-        ("equal_width", [3, 5], False),
-        ("equal_width", "sweep", False),
-        ("equal_mass", 15, False),
-        (EqualMass(), 15, False),
+        (binning_rule(15), True),
+        (binning_rule(5, "equal_width:1/K"), True),
+        (binning_rule([0, 0.3, 1]), True),
+        (Edges((0, 0.5, 1)), True),
+        (SimplexGrid(4), True),
+        (EqualWidth(15, min_rows=2), False),
+        (binning_rule("sweep"), False),
+        (EqualMass(15), False),
     ],
 )
-def test_bins_that_do_not_depend_on_other_rows(binning: Any, bins: Any, fixed: bool) -> None:
-    assert has_fixed_bins(binning, bins) is fixed
+def test_bins_that_do_not_depend_on_other_rows(rule: Any, fixed: bool) -> None:
+    assert getattr(rule, "is_fixed", False) is fixed
+
+
+class TestSmallBins:
+    """Bins with fewer than `min_rows` rows are merged with a neighbour."""
+
+    SCORE: ClassVar = [0.05, 0.15, 0.15, 0.15, 0.35, 0.35, 0.95]
+
+    def test_a_small_bin_joins_the_next_one_and_the_last_the_one_before(self) -> None:
+        table = EqualWidth(10, min_rows=2).table(view(self.SCORE))
+        assert table.rows.tolist() == [4, 3]
+        assert table.left.tolist() == [0, 0.2]
+        assert table.right.tolist() == [0.2, 1]
+        cell, count = EqualWidth(10, min_rows=2).cells(view(self.SCORE))
+        assert (cell.tolist(), count) == ([0, 0, 0, 0, 1, 1, 1], 2)
+
+    def test_fewer_rows_than_the_minimum_are_one_bin(self) -> None:
+        assert EqualMass(3, min_rows=100).table(view(self.SCORE)).rows.tolist() == [7]
+
+    def test_counts_are_rows_and_importance_weights_are_not(self) -> None:
+        p, y = [0.1, 0.4, 0.9], [0, 1, 1]
+        assert len(EqualWidth(3, min_rows=4).table(view(p, y, counts=[4, 5, 6]))) == 3
+        assert len(EqualWidth(3, min_rows=4).table(view(p, y, sample_weight=[4, 5, 6]))) == 1
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            EqualWidth(12),
+            EqualMass(12),
+            Quantile(12),
+            EqualArea(12),
+            Edges((0, 0.1, 0.2, 0.6, 1)),
+            Levels(),
+            EqualMass(12, ties="split"),
+        ],
+    )
+    def test_every_rule_merges_its_table_and_its_cells_alike(self, rule: Any) -> None:
+        rng = np.random.default_rng(3)
+        score = rng.random(60).round(1)
+        data = View(score, (rng.random(60) < score).astype(np.uint8))
+        merging = replace(rule, min_rows=9)
+        table, (cell, count) = merging.table(data), merging.cells(data)
+        assert table.rows.min() >= 9
+        assert table.rows.tolist() == np.bincount(cell, minlength=count).tolist()
+        assert table.excess.sum() == pytest.approx(rule.table(data).excess.sum(), abs=1e-12)
+        assert set(table.left) <= set(rule.table(data).left)
+        assert cal.ece(data, binning=merging) == cal.ece(data, binning=rule, min_rows=9)
+
+    def test_a_searched_number_of_bins_is_merged(self) -> None:
+        rng = np.random.default_rng(4)
+        score = rng.random(300)
+        y = (rng.random(300) < score).astype(int)
+        few = cal.calibration_curve(y, score, bins="sweep", binning="equal_mass", min_rows=100).table
+        assert len(few) <= 3
+        assert few.rows.min() >= 100
+
+    @pytest.mark.parametrize("least", [0, 2.5, "10", True])
+    def test_the_minimum_is_a_positive_integer(self, least: Any) -> None:
+        with pytest.raises(ArgumentError, match="min_rows"):
+            EqualMass(5, min_rows=least)
+
+    def test_cells_of_vectors_are_not_merged(self) -> None:
+        y, p = [0, 1, 2] * 20, np.full((60, 3), 1 / 3)
+        for binning in ("auto", "simplex_grid", cal.KDTree()):
+            with pytest.raises(ArgumentError, match="min_rows: requires bins of one score"):
+                cal.gece(y, p, binning=binning, min_rows=5)
+        with pytest.raises(ArgumentError, match="min_rows"):
+            cal.tce([0, 1] * 20, [0.3] * 40, min_rows=5)

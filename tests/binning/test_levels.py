@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.binning.parse import bin_table
+from calibrant.binning.parse import bin_table, binning_rule
 from calibrant.cli import main
 from calibrant.errors import ArgumentError, InputWarning, UndefinedMetricError
 from calibrant.views import View
@@ -71,7 +71,7 @@ def test_exact_equality_makes_a_level(scores: list[float], kind: Any) -> None:
     score = np.repeat(np.array(scores, kind), 3)
     distinct, rows = np.unique(score, return_counts=True)
     view = View(score, np.tile(np.array([0, 1, 1], np.uint8), len(scores)))
-    table = bin_table(view, bins="levels")
+    table = bin_table(view, binning_rule("levels"))
     assert table.rows.tolist() == rows.tolist()
     cell, count = cal.Levels().cells(view)
     assert count == len(distinct)

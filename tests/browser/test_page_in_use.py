@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.binning.parse import bin_table
+from calibrant.binning.parse import bin_table, binning_rule
 from calibrant.util.results import number
 
 from .chromium import Browser, Page
@@ -62,7 +62,7 @@ def test_hovering_shows_values(binary: Page) -> None:
     binary.hover(x, y)
     assert not binary.run("document.getElementById('tip').hidden")
     text = binary.run("document.getElementById('tip').innerText")
-    table = bin_table(one_view(BINARY), "equal_width", 5)
+    table = bin_table(one_view(BINARY), binning_rule(5))
     for value in (number(table.mean_score[2]), number(table.rate[2]), f"{int(table.rows[2]):,}"):
         assert value in text
     binary.hover(1, 1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.grouped import GroupedCalibrator
-from calibrant.recalibration.methods import METHODS, calibrator_types
+from calibrant.recalibration.methods import METHODS, TYPES
 
 from .problems import COLUMNS, Problem, random_problem
 
@@ -46,7 +46,7 @@ SCALES = (1000, 0.001, np.pi)
 def every_calibrator() -> list[Any]:
     return [
         pytest.param(name, options, id=f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})")
-        for name in sorted(calibrator_types())
+        for name in sorted(TYPES)
         for options in VARIANTS.get(name, [{}])
     ]
 
@@ -54,7 +54,7 @@ def every_calibrator() -> list[Any]:
 def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
     if "before" in options:
         options = {**options, "before": np.full(k, 1 / k)}
-    return calibrator_types()[name](**options)
+    return TYPES[name](**options)
 
 
 def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ def problems(shape: str, tied: bool) -> tuple[Problem, Problem]:
 
 def test_every_calibrator_is_tried() -> None:
     assert {type(make()).__name__ for make in METHODS.values()} <= {p.values[0] for p in every_calibrator()}
-    assert set(VARIANTS) <= set(calibrator_types())
+    assert set(VARIANTS) <= set(TYPES)
 
 
 @calibrators
@@ -170,7 +170,7 @@ def test_the_order_of_rows_with_sharp_logits_changes_nothing(name: str, k: int) 
     given = {"groups": groups} if name == "MultiCalibration" else {}
 
     def applied(order: NDArray[Any]) -> NDArray[np.float64]:
-        made = calibrator_types()[name](input="logit")
+        made = TYPES[name](input="logit")
         words = {word: values[order] for word, values in given.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -106,7 +106,7 @@ def test_readme_keeps_its_order() -> None:
         "make demo",
         "make test",
         "import calibrant as cal",
-        "## Comparison with other packages",
+        "## Speed",
         "## Documentation",
     ]
     places = [text.index(part) for part in parts]

@@ -531,13 +531,6 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
         assert result.pvalue == cal.assess(LABELS, PROBS, metric=result.metric, n_resamples=200, rng=0).pvalue
 
 
-@pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
-def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match="has no effect without intervals or p-values"):
-        call(cal.evaluate, LABELS, PROBS, metrics=["ece"], **words)
-    call(cal.evaluate, LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
-
-
 @pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_further_options_of_metrics() -> None:
     y, p = np.array([0, 1, 1, 0, 1, 1, 0, 1]), np.array([0.1, 1.0, 0.8, 0.3, 0.6, 0.4, 0.45, 0.7])

@@ -159,7 +159,7 @@ def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(link: Any, s
     groups = np.arange(45) % strata
 
     def measured(weight: np.ndarray) -> dict[str, Any]:
-        read = read_survival(risk, time, event, 4, None, groups, weight, None, None)
+        read = read_survival(risk, {"time": time, "event": event, "groups": groups, "sample_weight": weight}, 4)
         return {m.measure: m for m in _point_measures(read.known(0), risk, link, 0.95)}
 
     step = 1e-5
@@ -400,7 +400,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     inside = dict.fromkeys(expected, 0)
     for seed in range(repeats):
         (risk, time, event), _ = simulated(seed, n, share, slope)
-        read = read_survival(risk, time, event, 1, None, None, None, None, None)
+        read = read_survival(risk, {"time": time, "event": event, "groups": None, "sample_weight": None}, 1)
         for m in _point_measures(read.known(0), risk, "logit", 0.95):
             if m.measure in inside:
                 inside[m.measure] += m.low <= expected[m.measure] <= m.high
@@ -417,7 +417,7 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     result = cal.clinical.survival_summary(np.full(80, rate), time=time, event=event, horizon=4, n_resamples=0)
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
-    read = read_survival(np.full(80, rate), time, event, 4, None, None, None, None, None)
+    read = read_survival(np.full(80, rate), {"time": time, "event": event, "groups": None, "sample_weight": None}, 4)
     assert _brier(read.known(0), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
 
 

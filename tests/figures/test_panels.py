@@ -48,7 +48,7 @@ def test_panels_are_drawn_side_by_side() -> None:
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = panels.plot(figure)
     assert axes == figure.axes
-    assert [ax.child_axes[0].get_title() for ax in axes] == list(MODELS)
+    assert [ax.child_axes[0].get_title().splitlines()[0] for ax in axes] == list(MODELS)
     for ax, diagram in zip(axes, panels.diagrams.values(), strict=True):
         full = ~diagram.table.empty
         assert np.array_equal(curve_of(ax).get_xydata(), np.column_stack([diagram.mean_score, diagram.rate])[full])
@@ -56,14 +56,17 @@ def test_panels_are_drawn_side_by_side() -> None:
     assert all(ax.get_xlabel().replace("\n", " ") == "mean predicted probability" for ax in axes)
     assert len(png_of(figure)) > 5000
     bare = panels.plot(Figure(), counts=None)
-    assert [ax.get_title() for ax in bare] == list(MODELS)
+    assert [ax.get_title() for ax in bare] == [f"{name}\n95% intervals" for name in MODELS]
     assert [ax.get_subplotspec().get_geometry()[:2] for ax in panels.plot(Figure(), columns=2)] == [(2, 2)] * 3
 
 
-def test_values_of_the_legend_belong_to_the_panel() -> None:
+def test_values_stand_below_the_name_of_the_panel() -> None:
     panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
     for ax, probs in zip(panels.plot(Figure()), MODELS.values(), strict=True):
-        id, value = ax.get_legend().get_texts()[0].get_text().split()
+        assert ax.get_legend() is None
+        _, fact, bounds = ax.child_axes[0].get_title().splitlines()
+        id, value = fact.split()
+        assert bounds == "95% intervals"
         assert id == "ece"
         assert float(value) == pytest.approx(cal.ece(SIM.y_true, probs, bins=6), rel=5e-3)
 
@@ -143,7 +146,7 @@ def test_small_multiples_stay_small() -> None:
     assert [bool(ax.get_xlabel()) for ax in axes] == [False] * 8 + [True] * 4
     assert {ax.get_ylabel() for ax in axes} == {"observed rate", ""}
     assert all(ax.get_legend() is None for ax in axes)
-    assert axes[0].texts[0].get_text().startswith("ece ")
+    assert axes[0].child_axes[0].get_title().splitlines()[1].startswith("ece ")
     figure.draw_without_rendering()
     titles = [ax.child_axes[0].title.get_window_extent() for ax in axes]
     plots = [ax.get_window_extent() for ax in axes]

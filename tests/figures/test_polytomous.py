@@ -64,5 +64,7 @@ def test_forms_and_errors() -> None:
         cal.figures.classwise_curves(cal.Sketch.of(DATA.y_true == 1, P[:, 1]))
     with pytest.raises(TypeError, match="lens"):
         cal.figures.classwise_curves(cal.Predictions(Y, P, classes=NAMES), lens="class:late")
-    with pytest.raises(CalibrantError, match="'wald' is not available for 'loess'"):
+    with pytest.raises(
+        CalibrantError, match="uncertainty: must be 'auto', 'binomial', 'residual' or 'bootstrap'; got 'wald'"
+    ):
         cal.figures.classwise_curves(cal.Predictions(Y, P, classes=NAMES), uncertainty="wald")

@@ -225,7 +225,7 @@ def test_the_suggested_setting_follows_its_rule() -> None:
     for _ in range(50):
         value, null = rng.random(5) * 0.1, rng.random((8, 5)) * 0.1
         settings = (0.01, 0.05, 0.1, 0.2, 0.5)
-        found = _suggested(cal.catalogue["gece"], "gamma", settings, value, null)
+        found = _suggested(cal.catalogue["gece"], "gamma", settings, value - null.mean(axis=0), null)
         assert found == coarsest_of_the_best(settings, value, null)
         assert _suggested(cal.catalogue["gece"], "norm", settings, value, null) is None
         assert _suggested(cal.catalogue["esce"], "bins", settings, value, null) is None
@@ -335,7 +335,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         (
             {"over": "gamma"},
             ArgumentError,
-            "over: ece has no option 'gamma'; choose one of bins, binning, norm, fraction",
+            "over: ece has no option 'gamma'; choose one of bins, binning, min_rows, norm, fraction",
         ),
         ({"over": "binning"}, ArgumentError, "values: are required to vary binning; give the settings to evaluate"),
         ({"values": []}, ArgumentError, r"values: must be one or more settings of bins; got \[\]"),

@@ -367,23 +367,6 @@ def test_an_infinite_statistic_is_text_for_json_and_a_number_in_a_frame() -> Non
     assert table.to_frame()["statistic"].tolist() == [r.statistic for r in table.results]
 
 
-def test_options_that_a_test_does_not_use_are_named() -> None:
-    calm = cal.inference.make_calibrated(400, rng=0)
-    words: dict[str, Any] = {"n_resamples": 300, "rng": 0}
-    closed = call(cal.assess, calm.y_true, calm.y_prob, metric="ecce_mad", **words)
-    assert closed.unused == ("n_resamples", "rng")
-    assert "n_resamples and rng were not used" in repr(closed)
-    assert "were not used" in closed._repr_html_()
-    assert closed.to_dict()["unused"] == ["n_resamples", "rng"]
-    drawn = call(cal.assess, calm.y_true, calm.y_prob, metric="ece", exact=True, fixed_design=False, **words)
-    assert drawn.unused == ()
-    own = call(cal.assess, calm.y_true, calm.y_prob, metric="t_cal", method="adaptive", exact=True, **words)
-    assert own.unused == ("exact",)
-    tiny = cal.assess([0, 1, 1], [0.2, 0.7, 0.6], metric="ece", fixed_design=False)
-    assert tiny.unused == ("fixed_design",)
-    assert cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad").unused == ()
-
-
 @pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept"])
 def test_a_likelihood_ratio_shows_its_statistic(metric: str) -> None:
     """The test is one of a chi-square statistic, not of the coefficient, whose critical value is unknown."""

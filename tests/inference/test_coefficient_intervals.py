@@ -154,7 +154,7 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
             cal.errors.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
         ):
             cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster=True"):
+    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling"):
         call(cal.interval, y, p, cluster=True, **words)
     with pytest.raises(cal.errors.GroupError, match="at least two groups"):
         call(cal.interval, y, p, groups=np.zeros(300), cluster=True, **words)

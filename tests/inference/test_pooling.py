@@ -176,7 +176,6 @@ def test_text_json_and_names() -> None:
         ((SLOPES, ERRORS), {"covariate": [1] * 5}, UndefinedMetricError, "two distinct"),
         ((SLOPES, ERRORS), {"covariate": [1, 2]}, ShapeError, "covariate"),
         ((SLOPES, ERRORS), {"method": "fixed", "interval": "hartung_knapp"}, ArgumentError, "random effects"),
-        ((SLOPES, ERRORS), {"method": "fixed", "prediction_df": "k-2"}, ArgumentError, "no prediction interval"),
         ((SLOPES, ERRORS), {"transform": "log"}, ArgumentError, "transform"),
     ],
 )

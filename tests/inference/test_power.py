@@ -98,13 +98,6 @@ def test_certain_scores_are_contradicted_by_one_outcome() -> None:
     assert detectable_shift(100, scores=[0.0]) == pytest.approx(1 - 0.2 ** (1 / 100), rel=1e-12)
 
 
-def test_options_that_a_formula_does_not_use_are_named() -> None:
-    found = power("calibration_in_the_large", 1000, scores=SCORES, deviation=0.04, repeats=300, rng=4)
-    assert found.note == "repeats and rng were not used: a formula gives the power"
-    assert sample_size("ecd", warp=FLAT, scores=SCORES, workers=2).note.startswith("workers was not used")
-    assert power("calibration_in_the_large", 1000, scores=SCORES, deviation=0.04).note == ""
-
-
 def test_few_events_are_simulated() -> None:
     """The formula supposes a normal number of events."""
     few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), warp=bias(1.0), repeats=100)

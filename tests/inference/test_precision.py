@@ -196,7 +196,6 @@ def test_equal_risks_leave_the_slope_open() -> None:
         ({"scores": (2, 8), "auroc": 0.5}, "auroc: must lie between 0.5 and 1; got 0.5"),
         ({"scores": (2, 8), "prevalence": 20}, "prevalence: must lie between 0 and 1; got 20"),
         ({"scores": (2, 8), "threshold": 1}, "threshold: must lie between 0 and 1"),
-        ({"scores": (2, 8), "sensitivity": 0.8, "specificity": 0.5}, "sensitivity: requires threshold"),
         ({"scores": (2, 8), "sensitivity": 0.8, "threshold": 0.2}, "specificity: is missing"),
         ({"scores": (2, 8), "oe": 0}, "oe: must be a positive finite number"),
         ({"scores": (2, 8), "slope": -1}, "slope: must be a positive finite number"),
@@ -206,7 +205,6 @@ def test_equal_risks_leave_the_slope_open() -> None:
         ({"scores": (2, 8), "level": 95}, "level: must lie between 0 and 1"),
         ({"scores": (2, 8), "convention": "R"}, "convention: must be 'exact' or 'pmvalsampsize'"),
         ({"scores": (2, 8), "oe_width": None, "slope_width": None, "auroc_width": None}, "give at least one width"),
-        ({"scores": (2, 8), "net_benefit_width": 0.1}, "net_benefit_width: requires threshold"),
     ],
 )
 def test_messages(given: dict[str, Any], message: str) -> None:

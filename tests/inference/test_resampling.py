@@ -151,7 +151,6 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
 def test_what_is_measured_one_by_one() -> None:
     y, p = vectors(60, 3)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    assert skce_draws(cal.skce_b, {}, sampler, 5, 0, 1) is None
     assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, 5, 0, 1) is None
     few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
     assert skce_draws(cal.skce_uq, {}, few, 5, 0, 1) is None

@@ -151,14 +151,14 @@ def test_expected_value_under_calibration_is_0(name: Any) -> None:
     """Exactly, over all labels of four rows with three classes; only mean and variance of the reference are simulated."""
     p = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.2, 0.4, 0.4], [1.0, 0.0, 0.0]])
     view = cal.Predictions([0] * 4, p)
-    simulated = SimulatedVariation(cal.vce_db.views(view)[0], name, "equal_width", 2)
+    simulated = SimulatedVariation(cal.vce_db.views(view)[0], name, cal.EqualWidth(2))
     null = simulated.draw(np.random.default_rng(1), 20_000)
     mean = terms = 0.0
     for y in itertools.product(range(3), repeat=4):
         chance = float(np.prod(p[np.arange(4), y]))
         if chance:
             of = SimulatedVariation(
-                cal.vce_db.views(cal.Predictions(list(y), p, classes=[0, 1, 2]))[0], name, "equal_width", 2
+                cal.vce_db.views(cal.Predictions(list(y), p, classes=[0, 1, 2]))[0], name, cal.EqualWidth(2)
             )
             square = np.square(of.observed - null.mean(axis=0)) @ of.share
             mean += chance * float(of.corrected(of.observed, null) @ of.share)

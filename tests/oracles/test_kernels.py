@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.binning.parse import bin_table
+from calibrant.binning.parse import bin_table, binning_rule
 from calibrant.sketches import grid
 from calibrant.util import kernels
 from calibrant.views.resolve import views_of
@@ -69,7 +69,7 @@ def bits(*arrays: Any) -> list[bytes]:
 
 
 def table_bits(predictions: cal.Predictions, bins: int, lens: str) -> list[list[bytes]]:
-    tables = [bin_table(view, "equal_width", bins) for view in views_of(predictions, lens)]
+    tables = [bin_table(view, binning_rule(bins)) for view in views_of(predictions, lens)]
     return [bits(*(getattr(table, name) for name in FIELDS)) for table in tables]
 
 

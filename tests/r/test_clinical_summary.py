@@ -30,7 +30,7 @@ def summary(name: str, column: str, smoother: str, level: float = 0.5) -> Clinic
 
 @pytest.fixture(autouse=True)
 def nothing_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "BOOTSTRAP", {})
+    monkeypatch.setattr(performance, "BOOTSTRAPPED", ())
 
 
 def entries(*parts: str) -> list[Any]:

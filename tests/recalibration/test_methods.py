@@ -14,8 +14,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.recalibration import Calibrator, Method
-from calibrant.recalibration.base import METHODS, TYPES
-from calibrant.recalibration.methods import calibrator_types, find_method
+from calibrant.recalibration.base import METHODS
+from calibrant.recalibration.methods import TYPES, find_method
 
 DATA = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(2.0), rng=0)
 
@@ -40,7 +40,7 @@ def halved() -> Iterator[type[Calibrator]]:
 
 
 def test_a_class_is_known_everywhere(halved: type[Calibrator], tmp_path: Path) -> None:
-    assert calibrator_types()["Halved"] is halved
+    assert TYPES["Halved"] is halved
     assert find_method("kept")().share == 1  # type: ignore[attr-defined]
     assert "halved" in [c.method for c in cal.recalibrate(DATA.y_true, DATA.y_prob).candidates]
     found = cal.recalibrate(DATA.y_true, DATA.y_prob, method="halved")

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.recalibration.base import Calibrator
-from calibrant.recalibration.methods import METHODS, calibrator_types
+from calibrant.recalibration.methods import METHODS, TYPES
 from calibrant.recalibration.persistence import _checksum, load, save
 from tests.killing import kill_while_writing
 
@@ -237,7 +237,7 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
         cal.errors.InputTypeError, match="calibrator: Own is not a calibrant calibrator and cannot be saved"
     ):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
-    assert "TemperatureScaling" in calibrator_types()
+    assert "TemperatureScaling" in TYPES
     assert list(tmp_path.iterdir()) == []
 
 

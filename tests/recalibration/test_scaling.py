@@ -343,28 +343,29 @@ def test_blocks_of_rows_give_the_loss_gradient_and_hessian_of_all_rows() -> None
     rng = np.random.default_rng(0)
     n, k = 60_000, 5
     logits = 2 * rng.normal(size=(n, k))
-    linear = object.__new__(softmax_regression.LinearSoftmax)
-    linear.z, linear.labels, linear.n, linear.k = logits, rng.integers(0, k, n), n, k
-    linear.weight = rng.integers(1, 4, n).astype(float)
-    linear.weight /= linear.weight.sum()
+    labels, weight = rng.integers(0, k, n), rng.integers(1, 4, n).astype(float)
+    linear = softmax_regression.LinearSoftmax(logits, labels, weight)
     factor, bias = 0.5 + rng.random(k), rng.normal(size=k)
     value, slope, shift, curvature = linear.diagonal(factor, bias)
     known = linear(factor, bias)
     assert value == pytest.approx(known[0], rel=1e-13)
     np.testing.assert_allclose(slope, known[1], atol=1e-13)
     np.testing.assert_allclose(shift, known[2], atol=1e-13)
-    np.testing.assert_allclose(curvature, linear.diagonal_curvature(factor, bias), atol=1e-13)
+    probs = softmax_regression.softmax(logits * factor + bias)
+    spread = probs[:, :, None] * (np.eye(k) - probs[:, None, :])
+    both = np.stack([logits, np.ones((n, k))], axis=1)
+    known_curvature = np.einsum("i,iab,ica,idb->cadb", linear.weight, spread, both, both).reshape(2 * k, 2 * k)
+    np.testing.assert_allclose(curvature, known_curvature, atol=1e-13)
 
 
 def test_the_hessian_of_a_matrix_is_that_of_the_definition() -> None:
     """Rows of several blocks with weights: weight * (diag(p) - p p') for the classes, times the products of the features."""
     rng = np.random.default_rng(1)
     n, k = 11_003, 3
-    linear = object.__new__(softmax_regression.LinearSoftmax)
-    linear.z, linear.labels, linear.n, linear.k = 2 * rng.normal(size=(n, k)), rng.integers(0, k, n), n, k
-    linear.weight = rng.integers(1, 4, n) / n
+    logits, labels = 2 * rng.normal(size=(n, k)), rng.integers(0, k, n)
+    linear = softmax_regression.LinearSoftmax(logits, labels, rng.integers(1, 4, n))
     matrix, bias = rng.normal(size=(k, k)), rng.normal(size=k)
-    probs = linear.probs(matrix, bias)
+    probs = softmax_regression.softmax(logits @ matrix.T + bias)
     spread = probs[:, :, None] * (np.eye(k) - probs[:, None, :])
     features = np.column_stack([linear.z, np.ones(n)])
     known = np.einsum("i,iab,ic,id->acbd", linear.weight, spread, features, features).reshape(k * (k + 1), -1)

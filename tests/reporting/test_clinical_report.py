@@ -55,7 +55,6 @@ def test_every_form_opens_with_the_table_and_closes_with_tripod(found: Report, m
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
     assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")
     assert "<b>women" not in page
-    assert page.count("data:image/svg+xml") >= 3
     assert 'id="clinical-benefit"' in page
     heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")

@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.reporting.measuring import measure
+from calibrant.reporting.settings import Settings
 from calibrant.reporting.wording import level_text, percents
 from calibrant.util.results import percent
 
@@ -51,7 +52,7 @@ def test_sides_of_a_comparison_count_rows_too() -> None:
 def test_counts_are_not_drawn_one_by_one_where_rows_would_not_be() -> None:
     many = np.full(200, 100_000)
     p = cal.Predictions(LABEL, SCORE, counts=many)
-    table, *_ = measure(p, [cal.catalogue["cwce"], cal.catalogue["ece"]], None, 0.95, 200, 0)
+    table, _ = measure(p, Settings(metrics=["cwce", "ece"]))
     assert table["cwce"].low is None
     assert "too long" in table["cwce"].note
     assert table["ece"].value == cal.ece(p)

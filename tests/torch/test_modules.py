@@ -33,6 +33,7 @@ from calibrant.errors import (  # noqa: E402
     ShapeError,
     WeightError,
 )
+from calibrant.torch.rows import DeviceData  # noqa: E402
 
 DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
 
@@ -291,7 +292,7 @@ def test_beta_of_separated_labels_is_refused() -> None:
     logits, _ = drawn(n=100, k=2)
     with pytest.raises(cal.errors.UndefinedMetricError, match="separates the outcomes"):
         ct.BetaModule(2).fit(*tensors(logits, logits.argmax(axis=1)))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="only one outcome"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="all outcomes are equal"):
         ct.BetaModule(3).fit(*tensors(drawn(n=100, k=3)[0], np.arange(100) % 2))
 
 
@@ -317,15 +318,20 @@ def test_more_classes_than_newton_steps_are_for() -> None:
     assert probabilities(module, tensors(fresh, labels)[0]) == pytest.approx(calibrator.predict_proba(fresh), abs=1e-5)
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    logits, labels = tensors(*drawn(n=100, k=3))
-    made = (ct.TemperatureModule, ct.VectorModule, lambda k: ct.MatrixModule(k, off_diagonal=0.1))
-    whole = [make(3).double().fit(logits, labels)(logits) for make in made]
-    ordered = ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits)
-    monkeypatch.setattr("calibrant.torch.rows.BLOCK", 128)
-    for make, expected in zip(made, whole, strict=True):
-        assert torch.allclose(make(3).double().fit(logits, labels)(logits), expected, atol=1e-7)
-    assert torch.allclose(ct.IntraOrderPreservingModule(3).double().fit(logits, labels)(logits), ordered, atol=1e-8)
+@pytest.mark.parametrize("entries", [128, 1 << 24])
+@pytest.mark.parametrize("name", ["temperature", "bcts", "vector", "matrix", "dirichlet"])
+def test_solvers_on_a_device_find_what_those_of_arrays_find(
+    name: str, entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows as tensors, in one block and in many; on a CPU modules use arrays, so the tensors are set here."""
+    monkeypatch.setattr("calibrant.recalibration.softmax_regression.DEVICE_ENTRIES", entries)
+    kind = next(pair[1] for pair in PAIRS if pair[0] == name)
+    logits, labels = drawn(n=100, k=3)
+    known, found = kind(input="logit").fit(logits, labels), kind(input="logit")
+    data, _, _ = found._read_training(logits, labels, None, None)
+    found._fit_read(DeviceData(data._p, torch.device(DEVICE)), None, 3)
+    for attribute in known.fitted:
+        assert getattr(found, attribute) == pytest.approx(getattr(known, attribute), rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["bcts", "vector"])

@@ -245,14 +245,16 @@ def test_beta_says_which_class_it_cannot_fit() -> None:
         ct.BetaModule(4).fit(tensor(logits), labels % 2)
     share = torch.softmax(torch.as_tensor(logits), 1)[:, 2].numpy()
     told = np.where(share > 0.3, 2, np.where(labels == 2, 0, labels))
-    with pytest.raises(UndefinedMetricError, match="labels: of class 2: a threshold separates the outcomes"):
+    with pytest.raises(UndefinedMetricError, match="labels: a threshold separates the outcomes"):
         ct.BetaModule(4).fit(tensor(logits), told)
 
 
 @pytest.mark.parametrize("module", [ct.BiasCorrectedTemperatureModule, ct.VectorModule, ct.MatrixModule])
 def test_a_class_without_rows_is_told(module: Any) -> None:
     logits, labels = noise(0, n=100)
-    with pytest.warns(CalibrantWarning, match="class 2 has no rows, so the module shrinks its probability towards 0"):
+    with pytest.warns(
+        CalibrantWarning, match="class 2 has no rows, so the calibrator shrinks its probability towards 0"
+    ):
         module(3).fit(tensor(logits), labels % 2)
 
 

@@ -240,9 +240,13 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             lambda: ct.OodKnn().fit(tensor(KNOWN)),
             InputError,
-            "features: a vector of length 0 cannot be normalised; pass normalise=False",
+            "features: a vector of length 0 cannot be normalised in row 0; use normalise=False",
         ),
-        (lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])), InputError, "features: values must be finite in row 0"),
+        (
+            lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])),
+            InputError,
+            "features: values must be finite; got nan in row 0",
+        ),
         (lambda: ct.OodKnn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),
         (
             lambda: ct.OodKnn().fit(np.ones((2, 2))),

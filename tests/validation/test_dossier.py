@@ -19,7 +19,7 @@ import calibrant as cal
 from calibrant.cli import main
 from calibrant.inference import metric_tests
 from calibrant.metrics.registry import Metric
-from calibrant.recalibration.methods import calibrator_types
+from calibrant.recalibration.methods import TYPES
 from calibrant.validation import dossier, references, timing
 from calibrant.validation.identities import compare_identity, identities, problem
 from calibrant.validation.installation import checksums, origin
@@ -94,9 +94,7 @@ def test_every_metric_and_calibrator_has_a_row_that_sees_one_part_in_a_million()
 
     rows = [row for group in GROUPS for row in load(group)]
     assert {row.topic for row in load("definitions") if row.kind == "metric" and seen(row)} == set(cal.catalogue)
-    assert {row.topic for row in rows if row.kind == "calibrator" and seen(row)} >= set(calibrator_types()) - {
-        "Identity"
-    }
+    assert {row.topic for row in rows if row.kind == "calibrator" and seen(row)} >= set(TYPES) - {"Identity"}
     assert {row.topic for row in rows if row.kind == "test" and seen(row)} >= set(METRICS)
     assert len({row.id for row in rows}) == len(rows)
     assert all(row.source and row.source_call and row.reason for row in rows)
@@ -206,7 +204,7 @@ def test_every_requirement_is_traced_to_a_definition_rows_and_a_result() -> None
     entries = {entry["id"]: entry for entry in trace(everything, checks)}
     names = {
         "metric": cal.catalogue,
-        "calibrator": set(calibrator_types()) - {"Identity"},
+        "calibrator": set(TYPES) - {"Identity"},
         "test": METRICS,
         "interval": METRICS,
     }

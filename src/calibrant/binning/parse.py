@@ -1,13 +1,13 @@
-"""Resolve ``binning=`` and ``bins=`` (a name, a rule, edges or a search) to a BinTable, or to the bin of each row."""
+"""Read ``bins=``, ``binning=`` and ``min_rows=`` (a name, a rule, edges or a search) as one rule, which gives a BinTable or the bin of each row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..views.view import View
@@ -22,10 +22,11 @@ from .rules import (
     EqualWidth,
     Levels,
     Quantile,
+    Rule,
     check_bins,
     edge_values,
 )
-from .searches import SEARCHES, EqualArea, check_search, choose_bins, search_together
+from .searches import SEARCHES, EqualArea, Searched, check_search, search_together
 from .table import BinTable
 
 Binning = Literal["equal_width", "equal_mass", "equal_area", "quantile", "levels"] | BinningRule | BinTable | str
@@ -108,10 +109,27 @@ def _fraction(text: str) -> float | None:
         return None
 
 
-def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
-    """Return the rule for `binning` and `bins`: a name with a number or a search, given edges, or a rule."""
-    if isinstance(bins, int) and type(binning) in (str, _DefaultName) and binning in NAMED:
-        return _named_rule(binning, bins)
+def binning_rule(bins: Any = BINS, binning: Any = EQUAL_WIDTH, min_rows: int | None = None) -> BinningRule:
+    """Return the rule that ``bins=``, ``binning=`` and ``min_rows=`` describe: a name with a number or a search, edges, or a rule.
+
+    Functions call it once, where they receive the keywords, and pass on the rule.
+    """
+    plain = type(binning) in (str, _DefaultName) and binning in NAMED
+    rule = _named_rule(binning, bins) if plain and isinstance(bins, int) else _read_rule(bins, binning)
+    return rule if min_rows is None else with_min_rows(rule, min_rows)
+
+
+def with_min_rows(rule: Any, min_rows: int) -> Any:
+    """Return the rule with small bins merged."""
+    if isinstance(rule, Searched):
+        return replace(rule, rule=with_min_rows(rule.rule, min_rows))
+    if isinstance(rule, Rule):
+        return replace(rule, min_rows=min_rows)
+    problem = f"requires bins of one score per row, and {type(rule).__name__} has cells of its own"
+    raise ArgumentError("min_rows", problem, "drop min_rows")
+
+
+def _read_rule(bins: Any, binning: Any) -> BinningRule:
     binning = written_rule(binning)
     if isinstance(bins, str) and bins == LEVELS:
         if is_default(binning) or (isinstance(binning, str) and binning == LEVELS) or isinstance(binning, Levels):
@@ -123,35 +141,65 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
         if not is_default(binning):
             raise _own_bins_beside("edges", binning)
         return Edges(tuple(edge_values(bins).tolist()))
-    if isinstance(binning, str):
-        if binning not in NAMED:
-            raise unknown_binning(binning)
-        if not isinstance(bins, str):
-            return _named_rule(binning, check_bins(bins))
-        rule: BinningRule = NAMED[binning]()
-    elif isinstance(binning, BinTable):
+    rule = _rule_of(binning)
+    if not isinstance(binning, str):
+        refuse_two_numbers(rule, bins)
+    if isinstance(bins, str):
+        check_search(bins)
+        return Searched(rule, bins) if rule.with_bins(1) is not rule else rule
+    return rule if bins is None else rule.with_bins(check_bins(bins))
+
+
+def _rule_of(binning: Any) -> BinningRule:
+    """Return the rule, without a number of bins unless it has its own."""
+    if isinstance(binning, str) and binning in NAMED:
+        return NAMED[binning]()
+    if isinstance(binning, BinTable):
         if len(binning) > 1 and binning.left[-1] == 1:
             problem = "a table in which the score 1 has a bin of its own cannot be used for other rows"
             raise ArgumentError("binning", problem, "pass the rule")
-        rule = Edges(tuple(binning.edges.tolist()), binning.closed)
-    elif isinstance(binning, type):
-        raise ArgumentError(
-            "binning",
-            f"expected an instance, got the class {binning.__name__}",
-            f"call it: {binning.__name__}()",
-        )
-    elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
-        rule = binning
-    elif isinstance(getattr(binning, "table", None), BinTable):
+        return Edges(tuple(binning.edges.tolist()), binning.closed)
+    if isinstance(binning, type):
+        problem = f"expected an instance, got the class {binning.__name__}"
+        raise ArgumentError("binning", problem, f"call it: {binning.__name__}()")
+    if hasattr(binning, "table") and hasattr(binning, "with_bins"):
+        rule: BinningRule = binning
+        return rule
+    if isinstance(getattr(binning, "table", None), BinTable):
         raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", "pass its .table")
-    else:
-        raise unknown_binning(binning)
-    refuse_two_numbers(rule, bins)
-    if isinstance(bins, str):
-        if (rule, bins) not in view.tables:
-            view.tables[rule, bins] = choose_bins(view, rule, bins)
-        bins = view.tables[rule, bins]
-    return rule.with_bins(check_bins(bins))
+    raise unknown_binning(binning)
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Several rules, over which the value of a metric is averaged."""
+
+    rules: tuple[BinningRule, ...]
+
+    def table(self, view: View) -> Any:
+        raise ArgumentError("bins", f"must be one number or increasing edges here; got {len(self.rules)} numbers")
+
+    cells = table
+
+
+@dataclass(frozen=True)
+class Pava:
+    """Blocks of neighbours pooled by a metric itself, with its own bounds on their size."""
+
+
+Blocks = BinningRule | Pava
+
+
+def block_rule(bins: Any, binning: Any, min_rows: int | None = None) -> Blocks:
+    """Return the rule of these keywords, among which ``binning="pava"`` is one."""
+    if not (isinstance(binning, str) and binning == "pava"):
+        return binning_rule(bins, binning, min_rows)
+    if is_default(binning) and (are_edges(bins) or is_found_in_rows(bins)):
+        return binning_rule(bins, EQUAL_WIDTH, min_rows)  # edges and levels replace the default
+    if not is_default(bins):
+        problem = f"has no effect with 'pava', which determines its own blocks; got {bins!r}"
+        raise ArgumentError("bins", problem, "pass binning as well")
+    return Pava() if min_rows is None else with_min_rows(Pava(), min_rows)
 
 
 def unknown_binning(binning: Any) -> ArgumentError:
@@ -169,21 +217,6 @@ def _named_rule(binning: str, bins: int) -> BinningRule:
 def is_found_in_rows(value: Any) -> bool:
     """Whether the number of bins follows from the rows: a search, or one bin per level."""
     return isinstance(value, Levels) or (isinstance(value, str) and value in (*SEARCHES, LEVELS))
-
-
-def has_fixed_bins(binning: Any, bins: Any) -> bool:
-    """Whether the bin of a row does not depend on other rows: bins of equal width, also of all classes, and given edges."""
-    if isinstance(bins, str) or several_bins(bins) is not None:
-        return False
-    rule = written_rule(binning)
-    named = isinstance(rule, str) and rule in ("equal_width", "simplex_grid")
-    return named or are_edges(bins) or isinstance(rule, (EqualWidth, Edges))
-
-
-def has_levels(options: Mapping[str, Any]) -> bool:
-    """Whether options of a metric ask for one bin per distinct score."""
-    given = (options.get("bins"), options.get("binning"))
-    return any(isinstance(value, Levels) or (isinstance(value, str) and value == LEVELS) for value in given)
 
 
 def are_edges(bins: Any) -> bool:
@@ -224,7 +257,7 @@ def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
 def refuse_two_numbers(rule: Any, bins: Any) -> None:
     """Raise if ``bins=`` is given together with a rule that has its own bins, since one of the two would be ignored."""
     takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
-    if takes_number or is_default(bins):
+    if takes_number or bins is None or is_default(bins):
         return
     name = type(rule).__name__
     own = (
@@ -259,16 +292,14 @@ def several_bins(bins: Any) -> list[int] | None:
     return None
 
 
-def check_with_sums(binning: Any, bins: Any) -> CheckedSums | None:
+def check_with_sums(rule: Any) -> CheckedSums | None:
     """Return a check of scores and outcomes that computes the sums over these bins in the same pass; None if there is none."""
-    by_width = type(binning) in (str, _DefaultName) and NAMED.get(binning) is EqualWidth
-    fits = by_width and type(bins) in (int, _DefaultNumber) and CheckedSums.is_possible(bins)
-    return CheckedSums(int(bins)) if fits else None
+    usual = isinstance(rule, EqualWidth) and rule.bins is not None and rule.is_usual
+    return CheckedSums(int(rule.bins)) if usual and CheckedSums.is_possible(rule.bins) else None
 
 
-def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> BinTable:
+def bin_table(view: View, rule: BinningRule) -> BinTable:
     """Return the bin table of a view, cached by rule."""
-    rule = parse_binning(view, binning, bins)
     try:
         known: BinTable | None = view.tables.get(rule)
     except TypeError:  # a rule of a user that is not hashable
@@ -278,20 +309,17 @@ def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> 
     return known
 
 
-def fill_tables(views: Sequence[View], binning: Any, bins: Any) -> None:
+def fill_tables(views: Sequence[View], rule: Any) -> None:
     """Compute, in one pass over several views with counts, their tables of equal width or numbers of bins of equal mass, which each keeps."""
-    if has_fixed_bins(binning, bins):
-        rule = parse_binning(views[0], binning, bins)
-        if isinstance(rule, EqualWidth) and rule not in views[0].tables:
-            rule.fill_tables(views)
-    elif bins == "search" and binning == "equal_mass":
-        for view, count in zip(
-            views, search_together([(view.prefix.weight, view.prefix.outcome) for view in views]), strict=True
-        ):
+    if isinstance(rule, EqualWidth) and rule not in views[0].tables:
+        rule.fill_tables(views)
+    elif (
+        isinstance(rule, Searched)
+        and rule.how == "search"
+        and isinstance(rule.rule, EqualMass)
+        and rule.rule.keeps_ties
+    ):
+        paths = [(view.prefix.weight, view.prefix.outcome) for view in views]
+        for view, count in zip(views, search_together(paths), strict=True):
             if count is not None:
-                view.tables[EqualMass(), bins] = count
-
-
-def bin_cells(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> tuple[NDArray[np.intp], int]:
-    """Return the bin of each row of a view, and the number of bins."""
-    return parse_binning(view, binning, bins).cells(view)
+                view.tables["number", rule] = count

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +22,25 @@ from ..util.blocks import rows_per_block
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .parse import EQUAL_WIDTH, are_edges, bin_cells, is_default, refuse_two_numbers
-from .rules import Edges, check_bins, edge_values
+from .parse import EQUAL_WIDTH, are_edges, binning_rule, is_default, refuse_two_numbers, with_min_rows
+from .rules import BinningRule, Edges, EqualMass, check_bins, edge_values
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Node = tuple[int, float, int, int]
 Waiting = tuple[float, int, Array, Floats, tuple[int, int] | None]
 
-# Keywords of `Predictions` that concern the probabilities alone.
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
 
 
 def bin_of_each(
-    view: VectorView, key: Floats, binning: Any, bins: Any, confidences: bool = False
+    view: VectorView, key: Floats, rule: BinningRule, confidences: bool = False
 ) -> tuple[NDArray[np.intp], int]:
     """Return the bin of each row by a number in [0, 1], and the number of bins; `confidences` lie in [1/K, 1]."""
     classes = view.rows.exclusive_classes if confidences and view.rows is not None else None
     scalar = View(key, np.zeros(view.n, np.uint8), view.weight, view.weight_kind, lens=view.lens, classes=classes)
-    return bin_cells(scalar, binning, bins)
+    return rule.cells(scalar)
 
 
 def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
@@ -49,7 +48,7 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
     distinct, place = np.unique(values, return_inverse=True)
     rank = place.ravel() / max(1, len(distinct) - 1)
     scalar = View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
-    return bin_cells(scalar, "equal_mass", check_bins(bins, edges=False))[0]
+    return EqualMass(check_bins(bins, edges=False)).cells(scalar)[0]
 
 
 def bin_of_feature(view: View, feature: int, bins: Any) -> NDArray[np.intp]:
@@ -57,68 +56,83 @@ def bin_of_feature(view: View, feature: int, bins: Any) -> NDArray[np.intp]:
     ranked = view.by_rank(feature)
     key = "bin of feature", check_bins(bins, edges=False)
     if key not in ranked.tables:
-        ranked.tables[key] = bin_cells(ranked, "equal_mass", key[1])[0]
+        ranked.tables[key] = EqualMass(key[1]).cells(ranked)[0]
     found: NDArray[np.intp] = ranked.tables[key]
     return found
 
 
-def _binning_without_tree(view: VectorView, binning: Any, bins: Any) -> Any:
-    """The binning that is given, or that ``"auto"`` stands for; None for a k-d tree of `gamma` and `min_size`."""
-    if not (isinstance(binning, str) and binning == "auto"):
-        return binning
-    if view.score_column is not None:
-        return EQUAL_WIDTH
-    return "simplex_grid" if are_edges(bins) else None
+@dataclass(frozen=True)
+class Auto:
+    """Bins of equal width for one score per row; for vectors a grid with these edges, or a k-d tree."""
+
+    bins: Any
+    min_rows: int | None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the cell of a vector does not depend on other rows."""
+        return are_edges(self.bins) and self.min_rows is None
+
+    def at(self, view: VectorView) -> BinningRule | SimplexGrid | None:
+        """Return the rule for these rows; None for a k-d tree."""
+        if view.score_column is not None:
+            return binning_rule(self.bins, EQUAL_WIDTH, self.min_rows)
+        grid = SimplexGrid(tuple(edge_values(self.bins).tolist())) if are_edges(self.bins) else None
+        if self.min_rows is not None:
+            with_min_rows(grid or KDTree(), self.min_rows)  # raises
+        if grid is None and not is_default(self.bins):
+            raise LensError(
+                "bins",
+                f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {self.bins!r}",
+                "pass gamma for its cells or use binning='simplex_grid' for a grid",
+            )
+        return grid
 
 
-def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
-    """Resolve ``binning="auto"``: equal-width bins for one score per row, else a k-d tree; edges apply to every class."""
-    usual = KDTree()
-    changed = {
-        name: given for name, given in (("gamma", gamma), ("min_size", min_size)) if given != getattr(usual, name)
-    }
-    chosen = _binning_without_tree(view, binning, bins)
-    if chosen is not None:
-        for name, given in changed.items():
-            own = getattr(chosen, name, None) if isinstance(chosen, KDTree) else None
-            if own is None:
-                raise ArgumentError(
-                    name, "has no effect without a k-d tree, which divides whole vectors", f"drop {name}"
-                )
-            if given != own:
-                raise ArgumentError(
-                    name, f"{given!r} conflicts with the tree, which has its own ({own!r})", f"drop {name}"
-                )
-        return chosen
-    if not is_default(bins):
-        raise LensError(
-            "bins",
-            f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {bins!r}",
-            "pass gamma for its cells or use binning='simplex_grid' for a grid",
-        )
-    return KDTree(gamma, min_size)
-
-
-def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
-    """Return the cell of each row in a k-d tree or a grid, or its bin if there is one score per row."""
-    if isinstance(binning, (KDTree, SimplexGrid)):
+def partition_rule(bins: Any, binning: Any, min_rows: int | None = None) -> Partition:
+    """Return the rule of these keywords, which may be one for whole vectors: ``"auto"``, ``"simplex_grid"``, a tree or a grid."""
+    if isinstance(binning, str) and binning == "auto":
+        return Auto(bins, min_rows)
+    if isinstance(binning, str) and binning == "simplex_grid":
+        binning = SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins)
+    elif isinstance(binning, (KDTree, SimplexGrid)):
         refuse_two_numbers(binning, bins)
-        cell, count = binning.cells(view)
-        if isinstance(binning, KDTree) and binning.nodes_ is not None:  # cells without rows are left out
+    else:
+        return binning_rule(bins, binning, min_rows)
+    partition: Partition = binning if min_rows is None else with_min_rows(binning, min_rows)
+    return partition
+
+
+def partition_of(view: VectorView, rule: Partition, gamma: float, min_size: int) -> BinningRule | KDTree | SimplexGrid:
+    """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
+    chosen = rule.at(view) if isinstance(rule, Auto) else rule
+    if chosen is None:
+        return KDTree(gamma, min_size)
+    usual = KDTree()
+    for name, value in (("gamma", gamma), ("min_size", min_size)):
+        if value == getattr(usual, name):
+            continue
+        if not isinstance(chosen, KDTree):
+            raise ArgumentError(name, "has no effect without a k-d tree, which divides whole vectors", f"drop {name}")
+        if value != getattr(chosen, name):
+            problem = f"{value!r} conflicts with the tree, which has its own ({getattr(chosen, name)!r})"
+            raise ArgumentError(name, problem, f"drop {name}")
+    return chosen
+
+
+def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], int]:
+    """Return the cell of each row in a k-d tree or a grid, or its bin if there is one score per row."""
+    if isinstance(partition, (KDTree, SimplexGrid)):
+        cell, count = partition.cells(view)
+        if isinstance(partition, KDTree) and partition.nodes_ is not None:  # cells without rows are left out
             used, cell = np.unique(cell, return_inverse=True)
             return cell.astype(np.intp).ravel(), len(used)
         return cell, count
-    if binning == "simplex_grid":
-        return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
-    if view.score_column is None:
-        shown = repr(binning)
-        raise LensError(
-            "binning",
-            f"{type(binning).__name__ if chr(10) in shown else shown} requires one score per row, and {view.lens!r} has several",
-            "use 'auto' or KDTree()",
-        )
+    if view.score_column is None or isinstance(partition, Auto):
+        problem = f"{type(partition).__name__} requires one score per row, and {view.lens!r} has several"
+        raise LensError("binning", problem, "use 'auto' or KDTree()")
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
-    return bin_of_each(view, column.astype(np.float64), binning, bins, confidences=True)
+    return bin_of_each(view, column.astype(np.float64), partition, confidences=True)
 
 
 @dataclass(repr=False)
@@ -434,6 +448,7 @@ class SimplexGrid:
     """
 
     bins: int | tuple[float, ...] = 10
+    is_fixed: ClassVar[bool] = True
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
         """Return the cell of each row.
@@ -471,6 +486,9 @@ class SimplexGrid:
         keys = np.ascontiguousarray(place).view(np.dtype((np.void, columns * place.itemsize))).ravel()
         used, cell = np.unique(keys, return_inverse=True)
         return cell.astype(np.intp).ravel(), len(used)
+
+
+Partition = BinningRule | Auto | KDTree | SimplexGrid
 
 
 def _unlabelled(y_prob: Any, lens: str | Lens, sample_weight: Any, input: Any) -> VectorView:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,83 @@ class BinningRule(Protocol):
 
 
 @dataclass(frozen=True)
-class EqualWidth(BinningRule):
+class Rule(BinningRule):
+    """Base of calibrant's rules: small bins are merged with a neighbour."""
+
+    has_fixed_edges: ClassVar[bool] = False
+    """Whether the edges do not depend on the rows."""
+
+    min_rows: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.min_rows is not None:
+            check_whole(self.min_rows, "min_rows")
+
+    def with_bins(self, bins: int) -> Self:
+        own: Any = self
+        return self if getattr(own, "bins", 0) is not None else replace(own, bins=bins)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the bin of a row does not depend on other rows."""
+        return self.has_fixed_edges and self.min_rows is None
+
+    def table(self, view: View) -> BinTable:
+        table = self._table(view)
+        return table if self.min_rows is None else self.merge(table)
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        cell, count = self._cells(view)
+        if self.min_rows is None:
+            return cell, count
+        rows = np.bincount(cell, view.weight if view.weight_kind == "counts" else None, count)
+        merged = _merged_bins(rows, self.min_rows)
+        return merged[cell], int(merged[-1]) + 1
+
+    def merge(self, table: BinTable) -> BinTable:
+        """Return a table of these bins with those merged that have too few rows.
+
+        Parameters
+        ----------
+        table : BinTable
+            Sums over the bins before they are merged, of these rows or of a resample.
+
+        Returns
+        -------
+        BinTable
+            Table whose bins have at least `min_rows` rows, unless there are fewer in all.
+        """
+        if self.min_rows is None:
+            return table
+        merged = _merged_bins(table.size, self.min_rows)
+        first = np.flatnonzero(np.diff(merged, prepend=-1))
+        last = np.append(first[1:], len(merged)) - 1
+        sums: dict[str, Any] = {name: np.add.reduceat(getattr(table, name), first) for name in BinTable.SUMS}
+        return replace(table, left=table.left[first], right=table.right[last], **sums)
+
+    def _table(self, view: View) -> BinTable:
+        """Divide the scores into bins, of which none is merged."""
+        raise NotImplementedError
+
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        """Return the bin of each row, of which none is merged."""
+        raise NotImplementedError
+
+
+def _merged_bins(rows: Array, least: int) -> NDArray[np.intp]:
+    """Return the merged bin of each bin: from the left, a bin with fewer rows joins the next one, and the last joins the one before."""
+    merged = np.zeros(len(rows), np.intp)
+    number, inside = 0, 0.0
+    for place, size in enumerate(rows.tolist()):
+        merged[place] = number
+        inside += size
+        if inside >= least:
+            number, inside = number + 1, 0.0
+    return np.minimum(merged, max(0, number - 1))
+
+
+@dataclass(frozen=True)
+class EqualWidth(Rule):
     """Bins of equal width.
 
     Bins are closed on the right by default, and the smallest score belongs to the first bin.
@@ -121,6 +197,8 @@ class EqualWidth(BinningRule):
         edge: ``"linspace"`` is `numpy.linspace` (netcal, scikit-learn, calibstats). ``"torch"`` is ``torch.linspace`` and rounds the scores to
         float32, ``"torch64"`` is the same in float64 (torchmetrics). With ``"quotient"`` a score belongs to bin ``int(score / (1 / M))``
         (relplot). The last three require ``closed="left"``, and the score 1 has a bin of its own, as in these packages.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -156,12 +234,15 @@ class EqualWidth(BinningRule):
     array([1, 0, 1, 1, 1])
     """
 
+    has_fixed_edges = True
+
     bins: int | None = None
     closed: Closed = "right"
     range: tuple[float | Literal["1/K"], float] = (0.0, 1.0)
     edges: Literal["exact", "linspace", "torch", "torch64", "quotient"] = "exact"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_closed(self.closed)
         if self.edges not in EDGES:
             raise ArgumentError(
@@ -180,8 +261,10 @@ class EqualWidth(BinningRule):
                 "range", f"must satisfy 0 <= low < high <= 1; got {self.range!r}", 'for example (0.5, 1) or ("1/K", 1)'
             )
 
-    def with_bins(self, bins: int) -> EqualWidth:
-        return self if self.bins is not None else EqualWidth(bins, self.closed, self.range, self.edges)
+    @property
+    def is_usual(self) -> bool:
+        """Whether bins are closed on the right, with the edges k/M on [0, 1]."""
+        return (self.closed, self.range, self.edges) == ("right", (0.0, 1.0), "exact")
 
     def _edges(self, view: View) -> tuple[Floats, bool]:
         """Return the edges, and whether they are k/M on [0, 1]."""
@@ -237,7 +320,7 @@ class EqualWidth(BinningRule):
         _check_inside(view, least, high, shown, "use lens='top_label'")
         return low, high
 
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         edges, uniform = self._edges(view)
         if not uniform or view.weight is not None or view.is_soft:
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
@@ -267,7 +350,7 @@ class EqualWidth(BinningRule):
         if uniform:
             tables = _tables_by_slots(views, edges, self._slots(views[0], edges, uniform), self.closed)
             for view, table in zip(views, tables, strict=True):
-                view.tables[self] = table
+                view.tables[self] = self.merge(table)
 
     def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
         """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
@@ -288,13 +371,13 @@ class EqualWidth(BinningRule):
             else slots_among(edges, self.closed)
         )
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges, uniform = self._edges(view)
         return cells_by_slots(view.score, self._slots(view, edges, uniform)), len(edges) - 1
 
 
 @dataclass(frozen=True)
-class Edges(BinningRule):
+class Edges(Rule):
     """Bins with given edges.
 
     Parameters
@@ -304,6 +387,8 @@ class Edges(BinningRule):
         the last one; otherwise an error states how many do not.
     closed : {"right", "left"}, default "right"
         Which edge belongs to a bin.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -317,10 +402,13 @@ class Edges(BinningRule):
     0.2
     """
 
+    has_fixed_edges = True
+
     edges: tuple[float, ...]
     closed: Closed = "right"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_closed(self.closed)
         values = edge_values(self.edges)
         rising = values.ndim == 1 and len(values) >= 2 and bool((np.diff(values) > 0).all())
@@ -331,14 +419,11 @@ class Edges(BinningRule):
                 "for example [0, 0.5, 0.9, 1]",
             )
 
-    def with_bins(self, bins: int) -> Edges:
-        return self
-
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         edges = self._checked(view)
         return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._checked(view)
         return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
 
@@ -352,7 +437,7 @@ class Edges(BinningRule):
 
 
 @dataclass(frozen=True)
-class EqualMass(BinningRule):
+class EqualMass(Rule):
     """Bins of equal weight, at the quantiles of the scores.
 
     Tied scores stay in one bin by default, so that there may be fewer bins than requested.
@@ -367,6 +452,8 @@ class EqualMass(BinningRule):
     split : {"floor", "array_split"}, default "floor"
         Which bins are larger if the number of rows is not a multiple of the number of bins; ``"array_split"`` follows NumPy's
         function of that name, and implies that ties are split.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -386,24 +473,22 @@ class EqualMass(BinningRule):
     split: Literal["floor", "array_split"] = "floor"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.ties not in ("together", "split"):
             raise ArgumentError("ties", f"must be 'together' or 'split'; got {self.ties!r}")
         if self.split not in ("floor", "array_split"):
             raise ArgumentError("split", f"must be 'floor' or 'array_split'; got {self.split!r}")
 
-    def with_bins(self, bins: int) -> EqualMass:
-        return self if self.bins is not None else EqualMass(bins, self.ties, self.split)
-
     @property
     def keeps_ties(self) -> bool:
         return self.ties == "together" and self.split == "floor"
 
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         if self.keeps_ties:
             return table_by_groups(view, equal_mass_cuts(view.prefix, check_bins(self.bins)))
         return _table_by_starts(view, self._split_starts(view))
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         if not self.keeps_ties:
             return cells_by_starts(view, self._split_starts(view))
         count = check_bins(self.bins)
@@ -431,7 +516,7 @@ class EqualMass(BinningRule):
 
 
 @dataclass(frozen=True)
-class Quantile(BinningRule):
+class Quantile(Rule):
     """Bins between interpolated quantiles of the scores.
 
     The edges are the quantiles k/M of the scores, with linear interpolation between neighbouring scores. It is the rule of scikit-learn's
@@ -448,6 +533,8 @@ class Quantile(BinningRule):
         Arithmetic of the ranks, which decides the bin of a score that is equal to an edge: `numpy.percentile` (scikit-learn) or `numpy.quantile`
         (netcal, calibstats). With ``"midway"`` the sorted scores are divided by `numpy.array_split`, and an edge lies midway between neighbouring
         parts (uncertainty-calibration).
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -474,12 +561,10 @@ class Quantile(BinningRule):
     edges: Literal["percentile", "quantile", "midway"] = "percentile"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_closed(self.closed)
         if self.edges not in ("percentile", "quantile", "midway"):
             raise ArgumentError("edges", f"must be 'percentile', 'quantile' or 'midway'; got {self.edges!r}")
-
-    def with_bins(self, bins: int) -> Quantile:
-        return self if self.bins is not None else Quantile(bins, self.closed, self.edges)
 
     def _cuts(self, view: View) -> Floats:
         """Return the edges, which are infinite at both ends."""
@@ -507,11 +592,11 @@ class Quantile(BinningRule):
         kept = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
         return np.concatenate([[-np.inf], inner[kept], [np.inf]])
 
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         edges = self._cuts(view)
         return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._cuts(view)
         return cells_by_slots(view.score, slots_among(edges, self.closed)), len(edges) - 1
 
@@ -540,7 +625,7 @@ def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Levels(BinningRule):
+class Levels(Rule):
     """One bin per distinct score, for scores with few levels.
 
     Stated confidences ("90%"), grades and frequencies among a few samples have few distinct values. With a bin for each of them nothing
@@ -550,6 +635,8 @@ class Levels(BinningRule):
     ----------
     most : int, default 1000
         Largest number of distinct scores; more of them raise an error, because rates of single rows are not informative.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -578,10 +665,8 @@ class Levels(BinningRule):
     most: int = 1000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole(self.most, "most")
-
-    def with_bins(self, bins: int) -> Levels:
-        return self
 
     def count(self, view: View) -> int:
         """Return the number of distinct scores.
@@ -628,11 +713,11 @@ class Levels(BinningRule):
         # Between adjacent floating-point numbers the middle is rounded to one of them; bins are closed on the right.
         return np.concatenate([[0.0], np.where(middle < levels[1:], middle, levels[:-1]), [1.0]])
 
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         edges = self._edges(view)
         return _table_by_slots(view, edges, slots_among(edges, "right"), "right")
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._edges(view)
         return cells_by_slots(view.score, slots_among(edges, "right")), len(edges) - 1
 

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..views.view import Prefix, View
-from .rules import BinningRule, EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
+from .rules import (
+    BinningRule,
+    EqualMass,
+    EqualWidth,
+    Rule,
+    cells_by_starts,
+    check_bins,
+    equal_mass_cuts,
+    table_by_groups,
+)
 from .table import BinTable
 
 Array = NDArray[Any]
@@ -54,7 +63,7 @@ def choose_bins(view: View, rule: Any, how: str) -> int:
 def _cuts_of(rule: Any, how: str) -> Cuts:
     if isinstance(rule, EqualMass) and rule.keeps_ties:
         return equal_mass_cuts
-    if isinstance(rule, EqualWidth) and (rule.closed, rule.range, rule.edges) == ("right", (0.0, 1.0), "exact"):
+    if isinstance(rule, EqualWidth) and rule.is_usual:
         return equal_width_cuts
     raise ArgumentError("bins", f"{how!r} requires equal-width bins on [0, 1] or equal-mass bins; got {rule!r}")
 
@@ -255,13 +264,39 @@ def dyadic(view: View, cuts: Cuts) -> int:
 
 
 @dataclass(frozen=True)
-class EqualArea(BinningRule):
+class Searched(BinningRule):
+    """Bins of a rule whose number is chosen from the data by a named search."""
+
+    rule: BinningRule
+    how: str
+
+    def with_bins(self, bins: int) -> Searched:
+        return self
+
+    def at(self, view: View) -> BinningRule:
+        """Return the rule with the number of bins that the search finds for these rows."""
+        key = "number", self
+        if key not in view.tables:
+            view.tables[key] = choose_bins(view, self.rule, self.how)
+        return self.rule.with_bins(view.tables[key])
+
+    def table(self, view: View) -> BinTable:
+        return self.at(view).table(view)
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        return self.at(view).cells(view)
+
+
+@dataclass(frozen=True)
+class EqualArea(Rule):
     """Bins for which width times weight is about the same, between equal width and equal mass.
 
     Parameters
     ----------
     bins : int, optional
         Largest number of bins; by default the number that the metric is called with.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
 
     See Also
     --------
@@ -278,15 +313,12 @@ class EqualArea(BinningRule):
 
     bins: int | None = None
 
-    def with_bins(self, bins: int) -> EqualArea:
-        return self if self.bins is not None else EqualArea(bins)
-
-    def table(self, view: View) -> BinTable:
+    def _table(self, view: View) -> BinTable:
         cuts, edges = self._cuts(view)
         table = table_by_groups(view, cuts)
         return BinTable(**{**table.__dict__, "left": edges[:-1], "right": edges[1:]})
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+    def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         cuts, _ = self._cuts(view)
         return cells_by_starts(view, view.prefix.end[cuts])
 

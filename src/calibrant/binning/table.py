@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ class BinTable(Result):
         Fraction of the total weight.
     """
 
+    SUMS: ClassVar = ("rows", "weight", "positives", "score_sum", "excess", "square")
     _numeric = range(6)
     _width = 9
 
@@ -90,6 +91,11 @@ class BinTable(Result):
     @property
     def empty(self) -> Array:
         return self.rows == 0
+
+    @property
+    def size(self) -> Array:
+        """Number of rows that each bin represents; importance weights have no unit, so that only counts can state it."""
+        return self.rows if self.weight_kind == "importance" else self.weight
 
     @cached_property
     def share(self) -> Floats:

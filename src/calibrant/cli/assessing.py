@@ -48,7 +48,7 @@ def run(
     data = source.read() if sketches is None else sketches
     result: Any
     if metrics is None:
-        result = assess(data, metric=names[0], method=method or "auto", **keywords)._replaced(unused=())
+        result = assess(data, metric=names[0], method=method or "auto", **keywords)
         rejected = [result.metric] if result.rejected else []
     else:
         result = assess_many(data, metrics=names, correction=correction or "holm", **keywords)

@@ -15,10 +15,11 @@ from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..inference.multiplicity import adjust
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
-from ..reporting.building import Options, Report, build, read_options
+from ..reporting.building import Report, build
 from ..reporting.comparing import COMPARED, compare_parts
 from ..reporting.forms import form_of
 from ..reporting.measuring import evaluate_cells
+from ..reporting.settings import Settings
 from ..sketches.collection import ALL, Sketches
 from ..util.files import check_writable, write_atomic
 from .conditions import (
@@ -72,15 +73,16 @@ def run(
     if out is None:  # the others are checked with the options
         check_writable(target)
         check_replaceable("--out", target, "a document")
-    title, metrics = options.pop("title"), options.pop("metrics")
-    draws, recalibration = Draws.take(options), options.pop("recalibration") and kind is None
-    names = COMPARED if kind is not None and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
-    settings = read_options(
-        title or f"Calibration of {_name(files[0])}",
-        names,
-        recalibration=recalibration,
+    title, metrics, draws = options.pop("title"), options.pop("metrics"), Draws.take(options)
+    is_comparison = kind is not None
+    names = COMPARED if is_comparison and metrics == "recommended" else [name.strip() for name in metrics.split(",")]
+    settings = Settings(
+        title=title if is_comparison else title or f"Calibration of {_name(files[0])}",
+        metrics=names,
+        n_resamples=draws.resamples,
+        seed=draws.seed,
+        recalibration=options.pop("recalibration") and not is_comparison,
         purpose=purpose,
-        **draws.keywords(),
         **options,
     )
     more = {"files": [_name(file) for file in files], "by": source.columns.by, "where": source.where}
@@ -88,7 +90,7 @@ def run(
     if kind is not None:
         parts = _parts(files, calibrator, source, kind, id_column)
         more |= {} if calibrator is None else {"calibrator": _name(calibrator)}
-        several = compare_parts(parts, settings, kind, given_title=title, more=more)
+        several = compare_parts(parts, settings, kind, more)
         _write(several, several.text(shape), target, tripod, several.sentence)
         return False
     check_gates = _read_gates(gates, source, settings)
@@ -98,7 +100,7 @@ def run(
     return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}", [found.verdict.sentence])
 
 
-def _read_gates(gates: Gates, source: Source, settings: Options) -> Callable[[Any, Report], list[Checked]]:
+def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:
     """A function that checks the gates, on metrics and on the table of a validation study, for data and their report."""
     study = [name for name in ROWS if name not in HEADER] if settings.purpose is not None else []
     conditions = metric_conditions(gates, study)
@@ -135,7 +137,7 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
 def _measure_gates(
     data: Predictions | Sketches,
     conditions: list[Condition],
-    settings: Options,
+    settings: Settings,
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])

@@ -26,10 +26,11 @@ from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration, rows_summing_to_one
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
+from ..reporting.building import Report, build, cells_of, diagram_of
 from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.recalibration import calibrators_of
+from ..reporting.settings import Settings
 from ..reporting.tables import changes_table
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text
@@ -179,11 +180,19 @@ def run(
     names = [*(name.strip() for name in metrics.split(",")), *gate_metrics(conditions)]
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
-    target = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
+    target: dict[str, Any] = {"accuracy": check_fraction(options["accuracy"], "--accuracy", 0.9)}
     target["guarantee"] = check_fraction(options["guarantee"], "--guarantee")
     _check_files(validation, test, out)
     outcome, described = options["outcome"], {name: options[name] for name in ("outcome", "metadata")}
-    asked = read_options(None, names, None, level, draws.resamples, draws.seed, False, **target, **described)
+    asked = Settings(
+        metrics=names,
+        level=level,
+        n_resamples=draws.resamples,
+        seed=draws.seed,
+        recalibration=False,
+        **target,
+        **described,
+    )
     evaluation: dict[str, Any] = {"metrics": names, "level": level, "outcome": outcome, **draws.keywords()}
     result = _measure(
         _read_choices(replace(source, file=validation)), _read_choices(source), fit, target, evaluation, hold_out
@@ -313,7 +322,7 @@ def _change(found: Comparison) -> str:
     return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
 
-def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any]) -> Report:
+def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]) -> Report:
     """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
     found = build(outcome.mapped, asked, given, outcome.after)
     unchanged = outcome.found.method == "none"

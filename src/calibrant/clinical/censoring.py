@@ -10,50 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    ShapeError,
-    UndefinedMetricError,
-    WeightError,
-)
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, WeightError
 from ..inference.means import two_sided_quantile
 from ..input.convert import column, is_number, missing_values, numbers
 from ..input.grouping import combined_groups
 from ..input.weights import read_weights
 from ..util.results import Result, number, several
-from ..views.keywords import documents_keywords
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-
-# Parameters of the functions of a time to event.
-FOLLOW_UP_PARAMETERS = {
-    "time": ("array-like of shape (N,) or str", "Time to the event or to censoring, from the time of the prediction."),
-    "event": (
-        "array-like of shape (N,) or str",
-        "What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.",
-    ),
-    "cause": (
-        "int, optional",
-        "Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.",
-    ),
-    "groups": (
-        "array-like of shape (N,) or str, optional",
-        "Groups within each of which the distribution of censoring is estimated; by default one for all rows. A dict or frame of several columns gives their combinations.",
-    ),
-    "sample_weight": (
-        "array-like of shape (N,) or str, optional",
-        "Importance weight of each row; only ratios matter.",
-    ),
-    "missing": (
-        '{"raise", "drop"}, default "raise"',
-        """What to do about rows with a missing risk, time, event, group or weight: raise an error, or drop them. The result states how
-many were dropped.""",
-    ),
-}
 
 
 class FollowUp(NamedTuple):
@@ -199,7 +165,6 @@ def counted(found: Any) -> str:
     return ", ".join([*shown, f"{found.n_event_free:,} event-free", f"{found.n_censored:,} censored before it"])
 
 
-@documents_keywords(table=FOLLOW_UP_PARAMETERS)
 def horizon_outcomes(
     time: Any,
     event: Any,
@@ -223,7 +188,8 @@ def horizon_outcomes(
         What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
     horizon : float
         Time by which the event is predicted, in the unit of `time`.
-    cause
+    cause : int, optional
+        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
     groups : array-like of shape (N,), optional
         Groups within each of which the distribution of censoring is estimated; by default one for all rows.
     sample_weight : array-like of shape (N,), optional
@@ -329,12 +295,8 @@ def read_follow_up(time: Any, event: Any, cause: Any, groups: Any, sample_weight
     bad = ~np.isfinite(codes) | (codes < 0) | (codes != np.floor(codes))
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(
-            "event",
-            f"codes must be 0 (censored), 1 (event) or 2 and above (competing events); got {codes[row]:g}",
-            "correct the row",
-            row=row,
-        )
+        problem = f"codes must be 0 (censored), 1 (event) or 2 and above (competing events); got {codes[row]:g}"
+        raise InputError("event", problem, "correct the row", row=row)
     event = codes.astype(np.int64)
     stratum, names = combined_groups(groups, n)
     weight, _ = read_weights(sample_weight, None, n)

@@ -35,7 +35,7 @@ from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.resolve import as_predictions
 from ..views.selections import parse_selection
 from ..views.view import View
@@ -47,24 +47,6 @@ STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
 # Whole numbers in this range are years.
 EARLIEST, LATEST = 1800, 2200
-SHARED_HERE = {
-    "interval": (
-        '{"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional',
-        "Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.",
-    ),
-    "prediction_df": (
-        '{"k-1", "k-2"}, optional',
-        "Degrees of freedom of the prediction interval, as for `pool_estimates`.",
-    ),
-    "edge": (
-        '{"clip", "drop"}, default "clip"',
-        "Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.",
-    ),
-    "rng": (
-        "None, int or numpy.random.Generator, default 0",
-        "Seed or random generator, for metrics with a bootstrap interval.",
-    ),
-}
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 # Length of the periods into which dates are divided.
@@ -290,7 +272,7 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
     ]
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords()
 def validate_by_group(
     predictions: Predictions,
     *,
@@ -320,13 +302,17 @@ def validate_by_group(
         the id of any metric that `calibrant.interval` supports.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between groups, as for `pool_estimates`.
-    interval
+    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
+        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
     level
-    prediction_df
+    prediction_df : {"k-1", "k-2"}, optional
+        Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
-    edge
-    rng
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator, for metrics with a bootstrap interval.
     lens
     where
 
@@ -393,10 +379,10 @@ def validate_by_group(
     """
     p = _with_groups(as_predictions(predictions, where=where))
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling, edge)
+    return _Validation(_estimators(metrics, level, rng, lens, edge), pooling, min_rows, lens, edge).of(p)
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(table=parameters_of(validate_by_group))
 def validate_by_period(
     y_true: Any,
     y_prob: Any = None,
@@ -415,8 +401,6 @@ def validate_by_period(
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> GroupValidation:
     r"""Validate a model in periods of time, with a pooled estimate and a trend.
 
@@ -449,8 +433,6 @@ def validate_by_period(
     rng
     lens
     where
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -491,20 +473,17 @@ def validate_by_period(
     (-0.006, 0.82)
     """
     check_choice(every, "every", EVERY)
-    p = as_predictions(y_true, y_prob, sample_weight, pos_label)
+    p = as_predictions(y_true, y_prob)
     if times is None:
-        if every is not None:
-            raise ArgumentError("every", "divides dates into periods", "pass times as well")
         values = np.array(_with_groups(p).group_names)
         periods = values if values.dtype.kind in "iufU" else np.array(p.group_names, object)
         _, position, unit = _periods(periods, None, order)
     else:
         codes, position, unit = _periods(_one_column(times, p), every, order)
         p = p.with_groups(codes)
-    p = parse_selection(where, p)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    chosen = _estimators(metrics, level, rng, lens, edge)
-    return _validated(p, lens, chosen, min_rows, pooling, edge, position, unit, trend=trend)
+    validation = _Validation(_estimators(metrics, level, rng, lens, edge), pooling, min_rows, lens, edge)
+    return validation.of(parse_selection(where, p), Periods(position, unit, trend))
 
 
 def _one_column(times: Any, p: Predictions) -> Any:
@@ -687,120 +666,111 @@ def _half_width(found: Interval) -> tuple[float, float]:
     return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
 
-def _validated(
-    p: Predictions,
-    lens: Any,
-    chosen: Mapping[str, tuple[Measure, Estimator]],
-    min_rows: int,
-    pooling: dict[str, Any],
-    edge: Edge,
-    position: Mapping[Any, float] | None = None,
-    unit: str = "",
-    *,
-    trend: bool = False,
-) -> GroupValidation:
-    check_whole(min_rows, "min_rows")
-    level = pooling["level"]
-    pool_estimates([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **pooling)  # options are checked before the groups are estimated
-    assert p.groups is not None
-    kind, names = "period" if unit else "group", p.group_names
-    present = [code for code in range(len(names)) if (p.groups == code).any()]
-    if position is not None:
-        present.sort(key=lambda code: position[names[code]])
-    elif all(isinstance(name, str) for name in names):
-        present.sort(key=lambda code: _natural(names[code]))
-    if len(present) < 2:
-        argument = "times" if unit else "groups"
-        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical.summary")
-    notes = _boundary_notes(p, lens, chosen, edge)
-    with warnings.catch_warnings():
-        if notes:  # all rows have warned already
+class Periods(NamedTuple):
+    """Position in time of each period, the unit of time, and whether to fit a trend."""
+
+    position: Mapping[Any, float]
+    unit: str
+    trend: bool
+
+
+class _Validation(NamedTuple):
+    """What is estimated in each group and how it is pooled."""
+
+    estimators: Mapping[str, tuple[Measure, Estimator]]
+    pooling: dict[str, Any]
+    min_rows: int
+    lens: Any
+    edge: Edge
+
+    def of(self, p: Predictions, periods: Periods | None = None) -> GroupValidation:
+        """Validate predictions in their groups."""
+        check_whole(self.min_rows, "min_rows")
+        pool_estimates([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **self.pooling)  # options are checked before the estimation
+        groups, names = p.groups, p.group_names
+        assert groups is not None
+        kind = "group" if periods is None else "period"
+        present = [code for code in range(len(names)) if (groups == code).any()]
+        if periods is not None:
+            present.sort(key=lambda code: periods.position[names[code]])
+        elif all(isinstance(name, str) for name in names):  # "Centre 2" is before "Centre 10"
+            parts_of = {code: re.split(r"(\d+)", names[code]) for code in present}
+            present.sort(key=lambda code: [int(part) if part.isdecimal() else part for part in parts_of[code]])
+        if len(present) < 2:
+            problem = f"there is one {kind} only; pooling requires at least two"
+            raise GroupError("groups" if periods is None else "times", problem, "use clinical.summary")
+        notes = self._boundary_notes(p)
+        with warnings.catch_warnings():
+            if notes:  # all rows have warned already
+                warnings.simplefilter("ignore", BoundaryScoresWarning)
+            overall = self._group("all rows", p, 1)
             warnings.simplefilter("ignore", BoundaryScoresWarning)
-        overall = _group("all rows", p, lens, chosen, 1, level)
-        warnings.simplefilter("ignore", BoundaryScoresWarning)
-        parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
-    pooled: dict[str, PooledEstimate | None] = {}
-    for id, (measure, _) in chosen.items():
+            parts = [self._group(names[code], p.take(groups == code), self.min_rows) for code in present]
+        pooled = {id: self._pooled(id, parts, periods) for id in self.estimators}
+        measures = {id: measure for id, (measure, _) in self.estimators.items()}
+        unit, level = "" if periods is None else periods.unit, self.pooling["level"]
+        return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures, notes)
+
+    def _pooled(self, id: str, parts: list[ValidatedGroup], periods: Periods | None) -> PooledEstimate | None:
+        """Pool one measure, and enter the weight of each group in its estimate; None for fewer than two groups."""
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
         if len(used) < 2:
-            pooled[id] = None
-            continue
-        values = [_forth(parts[place].estimates[id].value, measure.transform) for place in used]
-        errors = [parts[place].estimates[id].standard_error for place in used]
-        times = None
-        if trend and position is not None and len(used) > 2:
-            times = [position[parts[place].name] for place in used]
-        found = pool_estimates(
-            values, errors, names=[parts[i].name for i in used], transform=measure.transform, covariate=times, **pooling
+            return None
+        transform = self.estimators[id][0].transform
+        forth = {None: float, "exp": math.log, "expit": lambda value: math.log(value / (1 - value))}[transform]
+        has_trend = periods is not None and periods.trend and len(used) > 2
+        pooled = pool_estimates(
+            [forth(parts[place].estimates[id].value) for place in used],
+            [parts[place].estimates[id].standard_error for place in used],
+            names=[parts[place].name for place in used],
+            transform=transform,
+            covariate=[periods.position[parts[place].name] for place in used] if periods and has_trend else None,
+            **self.pooling,
         )
-        pooled[id] = found
-        for place, weight in zip(used, found.weights.tolist(), strict=True):
-            kept = parts[place].estimates
-            parts[place] = replace(parts[place], estimates={**kept, id: kept[id]._replace(weight=weight)})
-    measures = {id: measure for id, (measure, _) in chosen.items()}
-    return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures, notes)
+        for place, weight in zip(used, pooled.weights.tolist(), strict=True):
+            estimates = parts[place].estimates
+            parts[place] = replace(parts[place], estimates={**estimates, id: estimates[id]._replace(weight=weight)})
+        return pooled
 
+    def _boundary_notes(self, p: Predictions) -> tuple[str, ...]:
+        """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
+        view = one_event(p, self.lens, WHAT, KINDS)
+        sure = view.n - inside(view).n
+        if not sure or not {"intercept", "slope"} & set(self.estimators):
+            return ()
+        warn_of_sure_scores(view, "intercept and slope", self.edge)
+        some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
+        if self.edge == "drop":
+            return (f"{some} and left out of intercept and slope",)
+        kept = 'the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical.summary'
+        return (f"{some}: {kept}",)
 
-def _boundary_notes(p: Predictions, lens: Any, chosen: Mapping[str, Any], edge: Edge) -> tuple[str, ...]:
-    """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
-    view = one_event(p, lens, WHAT, KINDS)
-    sure = view.n - inside(view).n
-    if not sure or not {"intercept", "slope"} & set(chosen):
-        return ()
-    warn_of_sure_scores(view, "intercept and slope", edge)
-    some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
-    if edge == "drop":
-        return (f"{some} and left out of intercept and slope",)
-    return (
-        f'{some}: the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical.summary',
-    )
-
-
-def _natural(name: str) -> list[Any]:
-    """Key of an order in which "Centre 2" is before "Centre 10"."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
-
-
-def _forth(value: float, transform: str | None) -> float:
-    return value if transform is None else math.log(value) if transform == "exp" else math.log(value / (1 - value))
-
-
-def _group(
-    name: Any,
-    p: Predictions,
-    lens: Any,
-    chosen: Mapping[str, tuple[Measure, Estimator]],
-    min_rows: int,
-    level: float,
-) -> ValidatedGroup:
-    view = one_event(p, lens, WHAT, KINDS)
-    rows = int(view.total) if view.weight_kind == "counts" else view.n
-    events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
-    common = (
-        f"fewer than {min_rows} rows"
-        if rows < min_rows
-        else "no events"
-        if not events
-        else "only events"
-        if events == rows
-        else ""
-    )
-    steps = two_sided_quantile(level)
-    estimates = {}
-    for id, (measure, estimate) in chosen.items():
-        reason, value, error = common, math.nan, math.nan
-        if not reason:
-            try:
-                value, error = estimate(p, view)
-                reason = "" if error > 0 and math.isfinite(value) else "no standard error"
-            except CalibrantError as problem:
-                reason = problem.problem
-        if reason:
-            estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
-        else:
-            shown, low, high = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
-            estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
-    return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
+    def _group(self, name: Any, p: Predictions, min_rows: int) -> ValidatedGroup:
+        view = one_event(p, self.lens, WHAT, KINDS)
+        rows = int(view.total) if view.weight_kind == "counts" else view.n
+        events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
+        reasons = {
+            f"fewer than {min_rows} rows": rows < min_rows,
+            "no events": not events,
+            "only events": events == rows,
+        }
+        common = next((reason for reason, applies in reasons.items() if applies), "")
+        steps = two_sided_quantile(self.pooling["level"])
+        estimates = {}
+        for id, (measure, estimate) in self.estimators.items():
+            reason, value, error = common, math.nan, math.nan
+            if not reason:
+                try:
+                    value, error = estimate(p, view)
+                    reason = "" if error > 0 and math.isfinite(value) else "no standard error"
+                except CalibrantError as problem:
+                    reason = problem.problem
+            if reason:
+                estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
+            else:
+                ends = [value, value - steps * error, value + steps * error]
+                estimates[id] = GroupEstimate(*back(ends, measure.transform).tolist(), error, 0.0)
+        return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
 
 
 def _oe(p: Predictions, view: View) -> tuple[float, float]:

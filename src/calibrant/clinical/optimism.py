@@ -7,21 +7,15 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    CalibrantWarning,
-    UndefinedMetricError,
-    warn_caller,
-)
+from ..errors import ArgumentError, CalibrantError, CalibrantWarning, UndefinedMetricError, warn_caller
 from ..evaluation.discrimination import auroc, average_precision
 from ..inference.replicates import many
-from ..inference.resampling import FEW_GROUPS, given_in_vain
+from ..inference.resampling import FEW_GROUPS
 from ..inference.seeds import generator, seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.indices import curve_of
@@ -44,7 +38,6 @@ from .refitting import (
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Method = Literal["bootstrap", "632", "632+", "cross_validation"]
-Formula = Callable[[Predictions], float]
 
 METHODS = ("bootstrap", "632", "632+", "cross_validation")
 SMOOTHERS = ("lowess", "loess", "rcs", "logistic")
@@ -62,15 +55,23 @@ MEMORISED, FORGOTTEN = 0.99, 0.05
 MOST_FAILED = 0.1
 
 
+class Statistic(NamedTuple):
+    """A statistic of predictions: its name, its formula, and the metric of the catalogue that it is."""
+
+    name: str
+    formula: Callable[[Predictions], float]
+    metric: Metric | None = None
+
+
 def _oe(p: Predictions) -> float:
     return catalogue["expected_observed_ratio"].of(p, form="observed_expected")[0]
 
 
 # Statistics that are not metrics of the catalogue, by the names that they may be given.
-NAMED: dict[str, tuple[str, Formula]] = {
-    **dict.fromkeys(("auroc", "c", "c_statistic"), ("auroc", auroc)),
-    "average_precision": ("average_precision", average_precision),
-    **dict.fromkeys(("oe", "o/e"), ("oe", _oe)),
+NAMED = {
+    **dict.fromkeys(("auroc", "c", "c_statistic"), Statistic("auroc", auroc)),
+    "average_precision": Statistic("average_precision", average_precision),
+    **dict.fromkeys(("oe", "o/e"), Statistic("oe", _oe)),
 }
 
 
@@ -215,7 +216,7 @@ class InternalValidation(Result):
 
     def __getitem__(self, metric: str) -> OptimismRow:
         names = [row.metric for row in self.rows]
-        wanted = NAMED[metric][0] if metric in NAMED else metric
+        wanted = NAMED[metric].name if metric in NAMED else metric
         if wanted not in names and metric in catalogue:
             wanted = catalogue[metric].id
         if wanted not in names:
@@ -263,7 +264,6 @@ def internal_validation(
     sample_weight: Any = None,
     pos_label: Any = None,
     curve: Literal["lowess", "loess", "rcs", "logistic"] | None = "lowess",
-    grid: Any = None,
     resamples: Iterable[Any] | None = None,
     rng: Any = 0,
 ) -> InternalValidation:
@@ -307,8 +307,6 @@ def internal_validation(
         The event. By default the larger of two numbers, or the one that the names of two classes determine, such as ``"yes"``.
     curve : {"lowess", "loess", "rcs", "logistic"} or None, default "lowess"
         Smoother of the calibration curve; None for no curve.
-    grid : array-like of float, optional
-        Risks at which the curve is given; by default 50 between the fifth smallest and the fifth largest apparent risk.
     resamples : iterable of array-like of int, optional
         Resamples to use in place of random ones: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation,
         such as those of a scikit-learn splitter.
@@ -389,23 +387,12 @@ def internal_validation(
     check_whole(repeats, "repeats")
     if curve is not None:
         check_choice(curve, "curve", SMOOTHERS)
-    cross = method == "cross_validation"
-    unused = {"n_resamples": n_resamples} if cross else {"folds": folds, "repeats": repeats, "pooled": pooled}
-    for keyword in given_in_vain(internal_validation, **unused):
-        if cross:
-            raise ArgumentError(keyword, "has no effect on cross-validation", "use folds and repeats")
-        raise ArgumentError(keyword, f"has no effect on method={method!r}", "use method='cross_validation'")
     check_estimator(estimator)
     data = TrainingRows.read(X, y, groups, sample_weight, pos_label)
     if stratify and data.groups is not None:
         raise ArgumentError("stratify", "cannot be combined with groups", "give one of them")
-    fit = fit_of(estimator, data)
-    statistics = _statistics(metrics, data.k)
-    fitted, probs = fit(np.arange(data.n))
-    apparent = data.predictions(probs)
-    smooth = _Smooth.of(apparent, curve if data.k == 2 else None, grid)
-    start = _Values.of(apparent, statistics, smooth)
-    seed = seed_of(rng)
+    refits = _Refits(estimator, data, _statistics(metrics, data.k), curve)
+    cross, seed = method == "cross_validation", seed_of(rng)
     if resamples is not None:
         plan = list(given_resamples(resamples, data.n, cross))
     elif cross:
@@ -414,218 +401,140 @@ def internal_validation(
         plan = bootstrap_rows(data, bool(stratify), n_resamples, seed)
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
-    refits = _Refits(data, fit, statistics, smooth)
-    held_out = None
     with one_blas_thread():
         if cross and pooled:
-            held_out = refits.pooled(plan, start)
+            refits.run_pooled(plan)
         else:
-            training = method in ("bootstrap", "cross_validation")
-            refits.run(plan, "all" if method == "bootstrap" else "outside", training)
+            refits.run(plan, method)
+    failures = refits.failures
     if refits.worked == 0:
-        raise UndefinedMetricError(
-            "internal_validation",
-            f"every refit failed: {next(iter(refits.failures))}",
-            "check the estimator and the data",
+        problem = f"every refit failed: {next(iter(failures))}"
+        raise UndefinedMetricError("internal_validation", problem, "check the estimator and the data")
+    if sum(failures.values()) > MOST_FAILED * len(plan):
+        most = max(failures, key=lambda reason: failures[reason])
+        warn_caller(
+            f"{sum(failures.values())} of {len(plan)} refits failed, so the estimate describes the others only; most often: {most}",
+            CalibrantWarning,
         )
-    none = _no_information(apparent, statistics, smooth, seed) if method == "632+" else None
-    estimates = _corrected(method, start.both, refits, held_out, none)
-    count = len(statistics)
-    columns = zip(*([_number(value) for value in part[:count]] for part in (*estimates[:5], estimates[6])), strict=True)
-    rows = tuple(
-        OptimismRow(name, first, inside, test, optimism, corrected, int(n), error)
-        for (name, _), n, (first, inside, test, optimism, corrected, error) in zip(
-            statistics, estimates[5], columns, strict=False
-        )
-    )
-    found = None
-    if smooth is not None:
-        assert curve is not None
-        # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
-        before, after = (np.clip(part[count:], 0, 1) for part in (estimates[0], estimates[4]))
-        found = OptimismCurve(smooth.at, before, after, estimates[5][count:].astype(int), curve)
-    failed = sum(refits.failures.values())
-    if failed > MOST_FAILED * len(plan):
-        _warn_failed(failed, len(plan), refits.failures)
+    estimates = refits.estimates(method, seed)
     return InternalValidation(
-        rows,
+        refits.rows(estimates),
         method,
         data.n,
         None if data.k > 2 else int((data.codes == 1).sum()),
         data.classes[1] if data.k == 2 else None,
         len(plan),
-        dict(refits.failures),
+        dict(failures),
         dict(refits.warned),
-        found,
-        fitted,
-        "\n".join(_remarks(data, start, apparent, refits, len(plan))),
+        refits.corrected_curve(estimates),
+        refits.fitted,
+        "\n".join(_remarks(refits, len(plan))),
     )
 
 
-def _statistics(metrics: Any, k: int) -> list[tuple[str, Formula]]:
-    """Names and formulas of the statistics."""
+def _statistics(metrics: Any, k: int) -> list[Statistic]:
+    """The statistics that were named."""
     if metrics is None:
         metrics = CLINICAL if k == 2 else SEVERAL_CLASSES
     if isinstance(metrics, Mapping):
-        found = [(str(name), _statistic(each)[1]) for name, each in metrics.items()]
+        statistics = [_statistic(each)._replace(name=str(name)) for name, each in metrics.items()]
     else:
         several = isinstance(metrics, Iterable) and not isinstance(metrics, (str, Metric))
-        found = [_statistic(each) for each in (metrics if several else [metrics])]
-    names = [name for name, _ in found]
-    if not names:
+        statistics = [_statistic(each) for each in (metrics if several else [metrics])]
+    if not statistics:
         raise ArgumentError("metrics", "is empty", "name at least one, for example ['auroc', 'cox_slope']")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ArgumentError("metrics", f"{twice!r} occurs twice", "pass a dict with a name for each")
-    return found
+    name, times = Counter(each.name for each in statistics).most_common(1)[0]
+    if times > 1:
+        raise ArgumentError("metrics", f"{name!r} occurs twice", "pass a dict with a name for each")
+    return statistics
 
 
-def _statistic(given: Any) -> tuple[str, Formula]:
-    if given in (auroc, average_precision):
-        return NAMED[given.__name__]
-    if isinstance(given, str) and given.lower() in NAMED:
-        return NAMED[given.lower()]
-    if isinstance(given, (str, Metric)):
-        metric = catalogue[given]
-        return metric.id, _OfMetric(metric)
-    if not callable(given):
-        raise ArgumentError(
-            "metrics",
-            f"must be names, metrics or functions of (y_true, y_prob); got {given!r}",
-            "for example ['auroc']",
-        )
-    return getattr(given, "__name__", type(given).__name__), _Function(given)
+def _statistic(metric: Any) -> Statistic:
+    if metric in (auroc, average_precision):
+        return NAMED[metric.__name__]
+    if isinstance(metric, str) and metric.lower() in NAMED:
+        return NAMED[metric.lower()]
+    if isinstance(metric, (str, Metric)):
+        known = catalogue[metric]
+        return Statistic(known.id, lambda p: known.of(p)[0], known)
+    if not callable(metric):
+        problem = f"must be names, metrics or functions of (y_true, y_prob); got {metric!r}"
+        raise ArgumentError("metrics", problem, "for example ['auroc']")
+    name = getattr(metric, "__name__", type(metric).__name__)
+    return Statistic(name, lambda p: float(metric(np.asarray(p.labels), np.asarray(p.probs))))
 
 
-@dataclass(frozen=True)
-class _OfMetric:
-    """A metric of the catalogue."""
-
-    metric: Metric
-
-    def __call__(self, p: Predictions) -> float:
-        return self.metric.of(p)[0]
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A statistic given as a function of labels and probabilities."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, p: Predictions) -> float:
-        return float(self.function(np.asarray(p.labels), np.asarray(p.probs)))
+def _value(statistic: Statistic, p: Predictions, strict: bool = False) -> tuple[float, str]:
+    """The value of a statistic, NaN where it is undefined, and why it is; other errors are raised on the training rows only."""
+    try:
+        value = statistic.formula(p)
+    except UndefinedMetricError as error:
+        return math.nan, error.problem.removeprefix("is undefined: ")
+    except (CalibrantError, ValueError, ZeroDivisionError, FloatingPointError):  # also of a function of the user
+        if strict:
+            raise
+        return math.nan, ""
+    return (math.nan, "infinite") if math.isinf(value) else (value, "")
 
 
-@dataclass(frozen=True)
-class _Smooth:
-    """The smoother of the calibration curve, and the risks at which it is read."""
+class Estimates(NamedTuple):
+    """Apparent value, means over the resamples, corrected value and standard error of each statistic and of each point of the curve."""
 
-    at: Floats
-    options: dict[str, Any]
-
-    @classmethod
-    def of(cls, p: Predictions, smoother: str | None, grid: Any) -> _Smooth | None:
-        if grid is not None:
-            try:
-                at = np.asarray(grid, dtype=np.float64)
-            except (TypeError, ValueError):
-                at = np.empty(0)
-            if at.ndim != 1 or len(at) == 0 or not ((at >= 0) & (at <= 1)).all():
-                raise ArgumentError("grid", "must be risks in [0, 1]", "for example numpy.linspace(0.05, 0.95, 19)")
-        if smoother is None:
-            return None
-        if grid is None:
-            ordered = np.sort(np.asarray(p.probs))
-            cut = BEYOND if len(ordered) > 2 * BEYOND + 2 else 0
-            at = np.linspace(ordered[cut], ordered[len(ordered) - 1 - cut], POINTS)
-        return cls(at, {**catalogue["ici"].options, "smoother": smoother})
-
-    def values(self, p: Predictions) -> Floats:
-        view = views_of(p, "binary")[0]
-        assert isinstance(view, View)
-        groups, fitted = curve_of(view, **self.options)
-        return np.interp(self.at, groups.score, fitted, left=math.nan, right=math.nan)
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Values of the statistics and of the curve for one set of predictions, NaN where undefined, and why they are."""
-
-    both: Floats
-    reasons: dict[str, str]
-
-    @classmethod
-    def of(
-        cls, p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, strict: bool = True
-    ) -> _Values:
-        found, reasons = [], {}
-        for name, formula in statistics:
-            value = math.nan
-            try:
-                value = formula(p)
-            except UndefinedMetricError as error:
-                reasons[name] = error.problem.removeprefix("is undefined: ")
-            except CalibrantError:
-                if strict:
-                    raise
-            except (ValueError, ZeroDivisionError, FloatingPointError):  # of a function of the user
-                if strict:
-                    raise
-            if math.isinf(value):
-                reasons[name] = "infinite"
-            found.append(value if math.isfinite(value) else math.nan)
-        if smooth is None:
-            return cls(np.array(found), reasons)
-        try:
-            line = smooth.values(p)
-        except CalibrantError:
-            line = np.full(len(smooth.at), math.nan)
-        return cls(np.concatenate([found, line]), reasons)
+    apparent: Floats
+    training: Floats
+    test: Floats
+    optimism: Floats
+    corrected: Floats
+    n: NDArray[np.int64]
+    error: Floats
 
 
 class _Refits:
-    """Refits of the model and the values of each, with the failures counted."""
+    """A model and its refits: the values of the statistics, and of the curve at some risks, with the failures counted."""
 
-    def __init__(
-        self,
-        data: TrainingRows,
-        fit: Callable[[Indices], tuple[Any, Floats]],
-        statistics: list[tuple[str, Formula]],
-        smooth: _Smooth | None,
-    ) -> None:
-        self.data, self.fit, self.statistics, self.smooth = data, fit, statistics, smooth
+    def __init__(self, estimator: Any, data: TrainingRows, statistics: list[Statistic], curve: str | None) -> None:
+        self.data, self.statistics, self.curve = data, statistics, curve if data.k == 2 else None
+        self.fit = fit_of(estimator, data)
+        self.fitted, probs = self.fit(np.arange(data.n))
+        self.predictions = data.predictions(probs)
+        if self.curve is not None:
+            ordered = np.sort(np.asarray(self.predictions.probs))
+            cut = BEYOND if len(ordered) > 2 * BEYOND + 2 else 0
+            self.risks = np.linspace(ordered[cut], ordered[len(ordered) - 1 - cut], POINTS)
+        values = [_value(each, self.predictions, strict=True) for each in statistics]
+        self.undefined = {each.name: why for each, (_, why) in zip(statistics, values, strict=True) if why}
+        self.apparent = np.concatenate([[value for value, _ in values], self._line(self.predictions)])
         self.failures: Counter[str] = Counter()
         self.warned: Counter[str] = Counter()
         self.worked = 0
         self.training: list[Floats] = []
         self.test: list[Floats] = []
         self.outside: list[float] = []
+        """C statistic of each refit on the rows outside of its resample."""
 
-    def run(self, plan: list[Any], where: str, training: bool) -> None:
-        """Refit on every resample; metrics are computed on all rows or on those outside of the resample, and inside of it for `training`."""
-        many(lambda number_: self._one(plan[number_], where, training), len(plan))
+    def run(self, plan: list[Any], method: str) -> None:
+        """Refit on every resample; statistics are computed on all rows for the bootstrap, else on those outside of the resample."""
+        many(lambda number_: self._run_one(plan[number_], method), len(plan))
 
-    def _one(self, resample: Any, where: str, training: bool) -> None:
+    def _run_one(self, resample: Any, method: str) -> None:
         train, test = resample if isinstance(resample, tuple) else (resample, None)
+        out = np.setdiff1d(np.arange(self.data.n), train)
         if test is None:
-            test = np.setdiff1d(np.arange(self.data.n), train) if where == "outside" else np.arange(self.data.n)
+            test = np.arange(self.data.n) if method == "bootstrap" else out
         if len(test) == 0:
             self.failures["no row is left out of the resample"] += 1
             return
         probs = self._probabilities(train)
-        if probs is not None:
-            if training:
-                self.training.append(self._values(probs, train))
-            if where == "all":
-                out = np.setdiff1d(np.arange(self.data.n), train)
-                if len(np.unique(self.data.codes[out])) == self.data.k:
-                    self.outside.append(auroc(self.data.predictions(probs, out)))
-            self.test.append(self._values(probs, test))
+        if probs is None:
+            return
+        if method in ("bootstrap", "cross_validation"):
+            self.training.append(self._values(probs, train))
+        if method == "bootstrap" and len(np.unique(self.data.codes[out])) == self.data.k:
+            self.outside.append(auroc(self.data.predictions(probs, out)))
+        self.test.append(self._values(probs, test))
 
-    def pooled(self, plan: list[Any], start: _Values) -> Floats:
-        """Values of the held-out predictions of all folds, one row per repeat."""
-        repeats: list[Floats] = []
+    def run_pooled(self, plan: list[Any]) -> None:
+        """Values of the held-out predictions of all folds together, one set per repeat."""
         shape = self.data.n if self.data.k == 2 else (self.data.n, self.data.k)
         held_out, seen = np.full(shape, math.nan), np.zeros(self.data.n, bool)
 
@@ -640,13 +549,13 @@ class _Refits:
 
         def finish() -> None:
             rows = np.flatnonzero(~np.isnan(held_out if self.data.k == 2 else held_out[:, 0]))
-            repeats.append(self._values(held_out, rows) if len(rows) else np.full(len(start.both), math.nan))
+            nothing = np.full(len(self.apparent), math.nan)
+            self.test.append(self._values(held_out, rows) if len(rows) else nothing)
             held_out[:] = math.nan
             seen[:] = False
 
         many(fold, len(plan))
         finish()
-        return np.array(repeats)
 
     def _probabilities(self, train: Indices) -> Floats | None:
         """Probabilities of all rows by the model fitted to some of them; None, counted, where that fails."""
@@ -660,9 +569,8 @@ class _Refits:
                 _, probs = self.fit(train)
                 self.data.predictions(probs)
             except Exception as error:  # whatever an estimator raises is a failure of this refit, which is reported
-                self.failures[
-                    f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
-                ] += 1
+                first_line = str(error).splitlines()[0] if str(error) else ""
+                self.failures[f"{type(error).__name__}: {first_line}".rstrip(": ")] += 1
                 return None
         unrelated = (DeprecationWarning, FutureWarning, CalibrantWarning)
         self.warned.update({each.category.__name__ for each in caught if not issubclass(each.category, unrelated)})
@@ -672,62 +580,91 @@ class _Refits:
     def _values(self, probs: Floats, rows: Indices) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _Values.of(self.data.predictions(probs, rows), self.statistics, self.smooth, strict=False).both
+            p = self.data.predictions(probs, rows)
+            return np.concatenate([[_value(each, p)[0] for each in self.statistics], self._line(p)])
 
+    def _line(self, p: Predictions) -> Floats:
+        """The calibration curve at the risks, NaN where it is undefined; nothing without a curve."""
+        if self.curve is None:
+            return np.empty(0)
+        view = views_of(p, "binary")[0]
+        assert isinstance(view, View)
+        try:
+            groups, fitted = curve_of(view, **{**catalogue["ici"].options, "smoother": self.curve})
+        except CalibrantError:
+            return np.full(POINTS, math.nan)
+        return np.interp(self.risks, groups.score, fitted, left=math.nan, right=math.nan)
 
-def _no_information(p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, seed: int) -> Floats:
-    """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
-    labels, probs = np.asarray(p.labels), np.asarray(p.probs)
-    weight: dict[str, Any] = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
-    orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        shuffled = [Predictions(labels[order], probs, **weight) for order in orders]
-        for name, formula in statistics:
-            if formula is auroc:
-                found.append(0.5)
-                continue
-            if isinstance(formula, _OfMetric) and formula.metric.is_row_mean:
-                # Every label with every prediction: a mean over rows needs one constant label at a time.
-                shares = np.bincount(labels, p.weight, probs.shape[1] if probs.ndim == 2 else 2)
-                each = [formula(Predictions(np.full(len(labels), k), probs, **weight)) for k in range(len(shares))]
-                found.append(float(shares @ each) / float(shares.sum()))
-                continue
-            values = [_Values.of(each, [(name, formula)], None, strict=False).both[0] for each in shuffled]
-            found.append(float(np.nanmean(values)) if not np.isnan(values).all() else math.nan)
-    rate = float(np.average(labels, weights=weight.get("sample_weight"))) if smooth is not None else math.nan
-    return np.concatenate([found, np.full(0 if smooth is None else len(smooth.at), rate)])
-
-
-def _corrected(
-    method: str, apparent: Floats, refits: _Refits, held_out: Floats | None, none: Floats | None
-) -> tuple[Floats, ...]:
-    """Apparent, training, test, optimism, corrected, number of resamples, and standard error, of each statistic."""
-    training = np.array(refits.training) if refits.training else None
-    test = np.array(refits.test) if held_out is None else held_out
-    defined = ~np.isnan(test) if training is None else ~np.isnan(training + test)
-    n = defined.sum(axis=0)
-    if training is not None:
-        change, inside = training - test, _mean(training, defined)
-        optimism = _mean(change, defined)
+    def estimates(self, method: str, seed: int) -> Estimates:
+        """The corrected values of all statistics and of the curve."""
+        apparent, test = self.apparent, np.array(self.test)
+        training = np.array(self.training) if self.training else None
+        defined = ~np.isnan(test) if training is None else ~np.isnan(training + test)
+        n = defined.sum(axis=0)
         factor = np.ones(len(n))
-    else:
-        change, inside = test, np.full(len(n), math.nan)
-        outside = _mean(test, defined)
-        factor = np.full(len(n), 1.0 if method == "cross_validation" else INSIDE)
-        if none is not None:
-            room = none - apparent
-            rate = np.divide(outside - apparent, room, out=np.zeros(len(n)), where=room != 0)
-            outside = np.where(rate > 1, none, outside)
-            factor = INSIDE / (1 - (1 - INSIDE) * np.clip(np.nan_to_num(rate), 0, 1))
-        optimism = factor * (apparent - outside)
-    corrected = apparent - optimism
-    if method == "cross_validation" and training is None:  # also where the apparent value is undefined
-        corrected = outside
-    spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
-    error = np.where((n > 1) & ~np.isnan(corrected), factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
-    return apparent, inside, _mean(test, defined), optimism, corrected, n, error
+        if training is not None:
+            change, inside = training - test, _mean(training, defined)
+            optimism = _mean(change, defined)
+            corrected = apparent - optimism
+        else:
+            change, inside = test, np.full(len(n), math.nan)
+            outside = _mean(test, defined)
+            if method == "632":
+                factor *= INSIDE
+            elif method == "632+":
+                none = self._without_information(seed)
+                room = none - apparent
+                rate = np.divide(outside - apparent, room, out=np.zeros(len(n)), where=room != 0)
+                outside = np.where(rate > 1, none, outside)
+                factor = INSIDE / (1 - (1 - INSIDE) * np.clip(np.nan_to_num(rate), 0, 1))
+            optimism = factor * (apparent - outside)
+            # Cross-validation does not use the apparent value, which may be undefined.
+            corrected = outside if method == "cross_validation" else apparent - optimism
+        spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
+        error = np.where((n > 1) & ~np.isnan(corrected), factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
+        return Estimates(apparent, inside, _mean(test, defined), optimism, corrected, n, error)
+
+    def _without_information(self, seed: int) -> Floats:
+        """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
+        p = self.predictions
+        labels, probs = np.asarray(p.labels), np.asarray(p.probs)
+        weight: dict[str, Any] = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
+        orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
+        values = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shuffled = [Predictions(labels[order], probs, **weight) for order in orders]
+            for each in self.statistics:
+                if each.formula is auroc:
+                    values.append(0.5)
+                elif each.metric is not None and each.metric.is_row_mean:
+                    # Every label with every prediction: a mean over rows needs one constant label at a time.
+                    shares = np.bincount(labels, p.weight, self.data.k)
+                    same = [Predictions(np.full(len(labels), k), probs, **weight) for k in range(len(shares))]
+                    values.append(float(shares @ [each.formula(one) for one in same]) / float(shares.sum()))
+                else:
+                    drawn = [_value(each, one)[0] for one in shuffled]
+                    values.append(float(np.nanmean(drawn)) if not np.isnan(drawn).all() else math.nan)
+        rate = float(np.average(labels, weights=weight.get("sample_weight")))
+        return np.concatenate([values, np.full(len(self.apparent) - len(values), rate)])
+
+    def rows(self, estimates: Estimates) -> tuple[OptimismRow, ...]:
+        """One row for each statistic."""
+        columns = (part[: len(self.statistics)].tolist() for part in estimates)
+        values = zip(*columns, strict=True)
+        return tuple(
+            OptimismRow(each.name, *(None if math.isnan(value) else value for value in row))
+            for each, row in zip(self.statistics, values, strict=True)
+        )
+
+    def corrected_curve(self, estimates: Estimates) -> OptimismCurve | None:
+        """The apparent and the corrected calibration curve."""
+        if self.curve is None:
+            return None
+        parts = (part[len(self.statistics) :] for part in (estimates.apparent, estimates.corrected))
+        # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
+        before, after = (np.clip(part, 0, 1) for part in parts)
+        return OptimismCurve(self.risks, before, after, estimates.n[len(self.statistics) :].astype(int), self.curve)
 
 
 def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:
@@ -736,30 +673,18 @@ def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:
     return np.divide(total, count, out=np.full(len(count), math.nan), where=count > 0)
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
-
-
-def _remarks(data: TrainingRows, start: _Values, apparent: Predictions, refits: _Refits, count: int) -> Iterator[str]:
+def _remarks(refits: _Refits, count: int) -> Iterator[str]:
     for reason, times in refits.failures.items():
         yield f"{times} of {count} refits failed and were left out: {reason}"
     for name, times in refits.warned.items():
         yield f"{times} of {count} refits emitted {name}"
-    for name, reason in start.reasons.items():
+    for name, reason in refits.undefined.items():
         yield f"{name} is undefined on the training rows: {reason}"
-    inside = auroc(apparent)
+    inside, groups = auroc(refits.predictions), refits.data.groups
     if refits.outside and inside >= MEMORISED and inside - float(np.mean(refits.outside)) > FORGOTTEN:
         yield (
             f"the model memorises its training rows: C statistic {inside:.2f} there and {np.mean(refits.outside):.2f} on rows left out; the "
             "bootstrap then corrects too little, so use method='632+' or 'cross_validation'"
         )
-    if data.groups is not None and data.groups.max() + 1 < FEW_GROUPS:
-        yield f"only {int(data.groups.max()) + 1} clusters: the estimate depends on few of them"
-
-
-def _warn_failed(failed: int, count: int, failures: Mapping[str, int]) -> None:
-    most = max(failures, key=lambda reason: failures[reason])
-    warn_caller(
-        f"{failed} of {count} refits failed, so the estimate describes the others only; most often: {most}",
-        CalibrantWarning,
-    )
+    if groups is not None and groups.max() + 1 < FEW_GROUPS:
+        yield f"only {int(groups.max()) + 1} clusters: the estimate depends on few of them"

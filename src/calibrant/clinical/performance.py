@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    InputTypeError,
-    LabelError,
-    LensError,
-    UndefinedMetricError,
-)
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
 from ..evaluation.discrimination import auroc_with_error, c_statistic
 from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain
@@ -54,7 +47,6 @@ DEFINED = 0.9
 # Methods of `interval`, as papers name them.
 INTERVALS = {"wald": "Wald", "asymptotic": "gamma", "profile": "profile likelihood"}
 COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))
-PERCENTILE, CORRECTED = "percentile bootstrap", "corrected bootstrap"
 
 
 @dataclass(frozen=True)
@@ -120,27 +112,9 @@ P_VALUES = ("d_p", "u_p", "s_p")
 # Statistics that assume independent rows of equal weight.
 ONLY_INDEPENDENT = ("d_chi2", "d_p", "u_chi2", "u_p")
 COUNTED = ("n", "events")
-# The bootstrap interval of each statistic: quantiles of the resamples, or those corrected for the bias of the resamples.
-BOOTSTRAP = {
-    "prevalence": PERCENTILE,
-    "c": PERCENTILE,
-    "dxy": PERCENTILE,
-    "r2": PERCENTILE,
-    "d": PERCENTILE,
-    "u": CORRECTED,
-    "q": PERCENTILE,
-    "brier": PERCENTILE,
-    "scaled_brier": PERCENTILE,
-    "intercept": PERCENTILE,
-    "joint_intercept": PERCENTILE,
-    "slope": PERCENTILE,
-    "oe": PERCENTILE,
-    "eo": PERCENTILE,
-    "ici": CORRECTED,
-    "e50": CORRECTED,
-    "e90": CORRECTED,
-    "emax": CORRECTED,
-}
+# Statistics with a bootstrap interval, and those of them whose resamples are corrected for their bias.
+BOOTSTRAPPED = tuple(id for id in ROWS if id not in (*COUNTED, *P_VALUES, "mean_risk", "d_chi2", "u_chi2", "s_z"))
+BIASED = ("u", "ici", "e50", "e90", "emax")
 
 
 @dataclass(frozen=True, repr=False)
@@ -380,7 +354,7 @@ def summarize(
     closed = {} if cluster else closed_forms(view, values, level)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
-    wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
+    wanted = tuple(id for id in BOOTSTRAPPED if n_resamples and id in values and id not in closed)
 
     def work(place: int) -> list[float]:
         rng = generator(seed, place)
@@ -403,7 +377,8 @@ def summarize(
         method, ends = closed.get(id, ("", None))
         note = ""
         if id in wanted and math.isfinite(value):
-            method, (ends, note) = BOOTSTRAP[id], _bootstrap_limits(id, value, sample[:, wanted.index(id)], level)
+            method = "corrected bootstrap" if id in BIASED else "percentile bootstrap"
+            ends, note = _bootstrap_limits(id, value, sample[:, wanted.index(id)], level)
         low, high = ends if ends is not None else (None, None)
         rows.append(replace(row, value=value, low=low, high=high, method=method if ends is not None else "", note=note))
     notes = _notes(view, values, p, sampler.note if sampler is not None else "")
@@ -639,7 +614,7 @@ def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tu
     if np.ptp(defined) == 0:  # such as C = 1, whose uncertainty the resamples do not show
         return None, "does not vary between resamples"
     low, high = quantiles(defined, ((1 - level) / 2, (1 + level) / 2))
-    if BOOTSTRAP[id] == PERCENTILE:
+    if id not in BIASED:
         return (low, high), ""
     if id == "u":  # may be negative; its resamples are too high by their bias, and all of them are shifted by it
         bias = float(defined[np.isfinite(defined)].mean()) - value

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    ArgumentError,
-    InputTypeError,
-    LabelError,
-    ShapeError,
-)
+from ..errors import ArgumentError, InputTypeError, LabelError, ShapeError
 from ..inference.replicates import Replicates, rows_by_code
 from ..inference.seeds import generator
 from ..input.convert import column, is_frame
@@ -156,11 +151,8 @@ def _weight_keyword(estimator: Any) -> str:
     parameters = inspect.signature(last.fit).parameters.values()
     if any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters):
         return f"{prefix}sample_weight"
-    raise ArgumentError(
-        "sample_weight",
-        f"{type(last).__name__}.fit does not accept weights",
-        "leave sample_weight out, or use another estimator",
-    )
+    problem = f"{type(last).__name__}.fit does not accept weights"
+    raise ArgumentError("sample_weight", problem, "leave sample_weight out, or use another estimator")
 
 
 def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any, Floats]]:
@@ -210,10 +202,8 @@ def cross_validation_folds(
     """Rows for training and test of every fold of every repeat."""
     units = data.n if data.groups is None else int(data.groups.max()) + 1
     if folds > units:
-        raise ArgumentError(
-            "folds",
-            f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}",
-        )
+        problem = f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}"
+        raise ArgumentError("folds", problem)
     for repeat in range(repeats):
         rng = generator(seed, repeat)
         fold = np.empty(data.n, np.intp)

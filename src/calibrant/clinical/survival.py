@@ -41,7 +41,6 @@ from ..util.results import Result, number, plain_value
 from ..views.keywords import documents_keywords
 from ..views.view import View
 from .censoring import (
-    FOLLOW_UP_PARAMETERS,
     FollowUp,
     Interval,
     Known,
@@ -214,7 +213,7 @@ class SurvivalInput(NamedTuple):
         return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
 
 
-@documents_keywords(table=FOLLOW_UP_PARAMETERS)
+@documents_keywords()
 def survival_summary(
     y_prob: Any,
     *,
@@ -244,13 +243,18 @@ def survival_summary(
     y_prob : array-like of shape (N,) or (N, H), or frame
         Predicted risk of the event by the horizon, one column for each of several horizons. A frame, if `time`, `event`, `prob` and other
         arguments name its columns.
-    time
-    event
+    time : array-like of shape (N,) or str
+        Time to the event or to censoring, from the time of the prediction.
+    event : array-like of shape (N,) or str
+        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
     horizon : float or sequence of float
         Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
-    cause
-    groups
-    sample_weight
+    cause : int, optional
+        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
+    groups : array-like of shape (N,) or str, optional
+        Groups within each of which the distribution of censoring is estimated; by default one for all rows. A dict or frame of several columns gives their combinations.
+    sample_weight : array-like of shape (N,) or str, optional
+        Importance weight of each row; only ratios matter.
     censoring_weight : array-like of shape (N,) or (N, H), optional
         Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
         fixed; those of rows censored before the horizon are not used.
@@ -261,7 +265,9 @@ def survival_summary(
     edge : {"clip", "drop"}, default "clip"
         Risks within 1e-12 of 0 or 1 in the calibration intercept and slope: truncated at 1e-12 and 1 - 1e-12, where a few rows can
         dominate the slope, or left out, as by `clinical.summary`.
-    missing
+    missing : {"raise", "drop"}, default "raise"
+        What to do about rows with a missing risk, time, event, group or weight: raise an error, or drop them. The result states how
+        many were dropped.
     level
     n_resamples : int, default 200
         Number of bootstrap replicates for the intervals of ICI, E50 and E90; 0 for none.
@@ -351,7 +357,8 @@ def survival_summary(
     check_choice(edge, "edge", ("clip", "drop"))
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
     seed = seed_of(rng)
     parts = []
     notes: list[str] = []
@@ -377,30 +384,16 @@ def survival_summary(
 
 def read_survival(
     y_prob: Any,
-    time: Any,
-    event: Any,
+    named: dict[str, Any],
     horizon: Any,
-    cause: Any,
-    groups: Any,
-    sample_weight: Any,
-    censoring_weight: Any,
-    prob: Any,
+    cause: Any = None,
+    censoring_weight: Any = None,
+    prob: Any = None,
     missing: str = "raise",
 ) -> SurvivalInput:
-    """Check the arguments of a function of predicted risks at horizons."""
+    """Check the arguments of a function of predicted risks at horizons; `named` are time, event, groups and sample weights."""
     check_choice(missing, "missing", ("raise", "drop"))
-    names = {
-        word: value
-        for word, value in {
-            "y_prob": prob,
-            "time": time,
-            "event": event,
-            "groups": groups,
-            "sample_weight": sample_weight,
-        }.items()
-        if isinstance(value, str)
-    }
-    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    names = {keyword: value for keyword, value in {"y_prob": prob, **named}.items() if isinstance(value, str)}
     if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
         if prob is None:
             raise InputTypeError("prob", "is required with a frame", "name the column of the risks")
@@ -462,11 +455,8 @@ def _columns(values: Any, argument: str, horizons: int) -> Floats:
     array = array[:, None] if array.ndim == 1 else np.asfortranarray(array)
     if array.shape[1] != horizons:
         plural = "s" if horizons > 1 else ""
-        raise ShapeError(
-            argument,
-            f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}",
-            "pass one column for each horizon",
-        )
+        problem = f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}"
+        raise ShapeError(argument, problem, "pass one column for each horizon")
     return array
 
 

@@ -15,5 +15,4 @@ from .curves import linear as linear
 from .curves import logistic as logistic
 from .curves import piecewise_linear as piecewise_linear
 from .curves import quadratic as quadratic
-from .curves import smoothed_logistic as smoothed_logistic
 from .curves import spline as spline

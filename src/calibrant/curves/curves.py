@@ -151,38 +151,6 @@ def logistic(view: View) -> Logistic:
     return Logistic(*map(float, fit_line(groups, feature).coefficients))
 
 
-def smoothed_logistic(view: View) -> Logistic:
-    r"""Fit a logistic calibration curve to soft outcomes strictly between 0 and 1.
-
-    Such outcomes are never separated by a threshold, so that the rows need not be sorted.
-
-    Parameters
-    ----------
-    view : View
-        Scores, outcomes and weights.
-
-    Returns
-    -------
-    Logistic
-        Curve with the attributes `intercept` and `slope`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from calibrant.curves import smoothed_logistic
-    >>> from calibrant.views import View
-    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
-    >>> round(smoothed_logistic(View(np.array([0.2, 0.8]), np.array([0.3, 0.7]))).slope, 4)
-    0.6112
-    """
-    groups = rows_of(view)
-    feature = logit(groups.score)
-    if feature.min() == feature.max():
-        return Logistic(_constant_logit(groups), 0.0)
-    fit = _converged(fit_logistic(groups, _columns(np.ones(len(feature)), feature), along=feature))
-    return Logistic(*map(float, fit.coefficients))
-
-
 def _constant_logit(groups: Groups) -> float:
     events, others = accurate_sum(groups.events), accurate_sum(groups.others)
     if min(events, others) <= 0:
@@ -662,7 +630,9 @@ class PiecewiseLinear:
             x = logit(scores)
             return np.asarray(expit(x + hats(x, knots) @ (heights - knots)))
         x = np.asarray(scores, dtype=np.float64)
-        rate = x + _on_hats(x, knots, heights - knots)
+        place, part = _between(x, knots)
+        above = heights - knots
+        rate = x + (above[place] * (1 - part) + above[place + 1] * part)
         return np.clip(rate, 0, 1) if self.clipped else rate
 
 
@@ -680,11 +650,6 @@ def _between(x: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats]:
     """Return the interval between knots of each number, and its relative position inside."""
     place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     return place, (x - knots[place]) / (knots[place + 1] - knots[place])
-
-
-def _on_hats(x: Floats, knots: Floats, heights: Floats) -> Floats:
-    place, part = _between(x, knots)
-    return heights[place] * (1 - part) + heights[place + 1] * part
 
 
 def least_squares_heights(x: Floats, knots: Floats, weight: Floats, events: Floats) -> Floats:

@@ -163,10 +163,14 @@ def _window(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[slice, Float
 
 
 def local_fits(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
-    """Return value and slope of the local polynomial at each place."""
+    """Return value and slope at each place of the polynomial in the distance over the bandwidth, fitted with tricube weights."""
 
     def work(start: int, stop: int) -> Floats:
-        return _polynomials(groups, at[start:stop], bandwidth[start:stop], degree)
+        _, columns = _weighted_powers(groups, at[start:stop], bandwidth[start:stop], degree)
+        coefficient = _least_squares(columns)
+        width = np.maximum(bandwidth[start:stop], NO_DISTANCE)
+        slope = coefficient[:, 1] / width if degree else np.zeros(len(width))
+        return np.stack([coefficient[:, 0], slope])
 
     widest, step = _tile(groups, at, bandwidth)
     parts = map_blocks(work, len(at), step, columns=widest)
@@ -180,14 +184,6 @@ def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
     widths = np.searchsorted(score, at + bandwidth, "right") - np.searchsorted(score, at - bandwidth, "left") + 1
     widest = int(widths.max())
     return widest, max(1, min(TILE // widest, len(at) * widest // (4 * len(score))))
-
-
-def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> Floats:
-    """Fit by least squares with tricube weights in powers of the distance over the bandwidth, with normalised columns."""
-    _, columns = _weighted_powers(groups, at, bandwidth, degree)
-    coefficient = _least_squares(columns)
-    slope = coefficient[:, 1] / np.maximum(bandwidth, NO_DISTANCE) if degree else np.zeros(len(at))
-    return np.stack([coefficient[:, 0], slope])
 
 
 def _weighted_powers(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[slice, Floats]:

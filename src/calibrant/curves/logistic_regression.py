@@ -70,11 +70,20 @@ def groups_of(view: View) -> Groups:
     """Return the tie groups of a view, with separate sums, since differences of prefix sums would not give an exact 0."""
     score, outcome, weight = view.sorted_rows
     starts, size = view.ends[:-1], np.diff(view.ends).astype(np.float64)
-    score = score if len(starts) == view.n else score[starts]
+    if len(starts) == view.n:
+        return _sums_of_groups(view, score, outcome, weight, size, lambda values: values)
+    return _sums_of_groups(view, score[starts], outcome, weight, size, lambda values: np.add.reduceat(values, starts))
 
-    def sums(values: Floats) -> Floats:
-        return values if len(starts) == view.n else np.add.reduceat(values, starts)
 
+def rows_of(view: View) -> Groups:
+    """Return each row as its own group in the given order, for fits that need neither ties nor order, which avoids the sort."""
+    return _sums_of_groups(view, view.score, view.outcome, view.weight, np.ones(view.n), lambda values: values)
+
+
+def _sums_of_groups(
+    view: View, score: Floats, outcome: Floats, weight: Any, size: Floats, sums: Callable[[Floats], Floats]
+) -> Groups:
+    """Return groups of rows with these scores and sizes; `sums` adds up the rows of each."""
     if weight is None and not view.is_soft:  # sums of 0 and 1 are exact
         events = sums(outcome)
         return Groups(score, size, size, events, size - events, (size, events, events))
@@ -85,19 +94,6 @@ def groups_of(view: View) -> Groups:
     mass = sums(w)
     squares = (sums(own), sums(own * outcome), sums(own * outcome**2))
     return Groups(score, size if importance else mass, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
-
-
-def rows_of(view: View) -> Groups:
-    """Return each row as its own group in the given order, for fits that need neither ties nor order, which avoids the sort."""
-    outcome = view.outcome
-    if view.weight is None and not view.is_soft:
-        ones = np.ones(view.n)
-        return Groups(view.score, ones, ones, outcome, 1 - outcome, (ones, outcome, outcome))
-    importance = view.weight_kind == "importance" and view.weight is not None
-    w = view.weights * (view.effective_size / view.total) if importance else view.weights
-    own = w * w if importance else w
-    squares = (own, own * outcome, own * outcome**2)
-    return Groups(view.score, np.ones(view.n) if importance else w, w, w * outcome, w * (1 - outcome), squares)
 
 
 def positions(groups: Groups) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +11,15 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.replicates import Replicates
 from ..util.checks import check_choice
-from ..views.keywords import documents_keywords
-from ..views.resolve import resolve
-from .rows import Judged, Steps, read_judged
+from .rows import Judged, Steps, judging
 
 Floats = NDArray[np.float64]
 AreaRule = Literal["expected", "integral", "trapezoid", "torch_uncertainty"]
 Area = Literal["aurc", "e_aurc", "augrc", "e_augrc"]
 
 
-@documents_keywords()
-def aurc(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence: Any = None,
-    loss: Any = None,
-    rule: AreaRule = "expected",
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def aurc(judged: Judged, *, rule: AreaRule = "expected") -> float:
     r"""Compute the area under the risk-coverage curve.
 
     AURC is the mean selective risk over all coverages: the error rate of the k most confident rows, averaged over k. It depends on the
@@ -42,14 +29,14 @@ def aurc(
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
     rule : {"expected", "integral", "trapezoid", "torch_uncertainty"}, default "expected"
         ``"expected"`` averages over k and over all orders of tied confidences, in closed form. ``"integral"`` treats coverage as
         continuous; ``"trapezoid"`` joins the points of the curve by straight lines, as fd-shifts does; ``"torch_uncertainty"`` omits
         coverages below 1/N and breaks ties by row order, as the package of that name does.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
@@ -83,26 +70,12 @@ def aurc(
     >>> round(cal.decision.aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.1458
     """
-    judged = read_judged(
-        "aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     check_choice(rule, "rule", ("expected", "integral", "trapezoid", "torch_uncertainty"))
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
 
 
-@documents_keywords()
-def e_aurc(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence: Any = None,
-    loss: Any = None,
-    reference: Literal["exact", "asymptotic"] = "exact",
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def e_aurc(judged: Judged, *, reference: Literal["exact", "asymptotic"] = "exact") -> float:
     r"""Compute the excess area under the risk-coverage curve.
 
     E-AURC is AURC minus the area of a perfect ranking with the same losses: the part of AURC that is due to the ranking by confidence.
@@ -111,13 +84,13 @@ def e_aurc(
     ----------
     y_true
     y_prob
+    reference : {"exact", "asymptotic"}, default "exact"
+        The area of a perfect ranking: for this number of rows, or its limit :math:`r + (1 - r) \ln(1 - r)` for an error rate r, as
+        published.
     confidence : array-like of shape (N,), optional
         Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
     loss : array-like of shape (N,), optional
         Non-negative loss of each row; by default 1 for an error and 0 otherwise.
-    reference : {"exact", "asymptotic"}, default "exact"
-        The area of a perfect ranking: for this number of rows, or its limit :math:`r + (1 - r) \ln(1 - r)` for an error rate r, as
-        published.
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
@@ -143,9 +116,6 @@ def e_aurc(
     >>> round(cal.decision.e_aurc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")), 4)
     0.0833
     """
-    judged = read_judged(
-        "e_aurc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     check_choice(reference, "reference", ("exact", "asymptotic"))
     if reference == "exact":
         return area_of(judged, "e_aurc")
@@ -155,18 +125,8 @@ def e_aurc(
     return area_of(judged, "aurc") - (1.0 if rate == 1 else rate + (1 - rate) * math.log1p(-rate))
 
 
-@documents_keywords()
-def augrc(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence: Any = None,
-    loss: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def augrc(judged: Judged) -> float:
     r"""Compute the area under the generalised risk-coverage curve.
 
     AUGRC is the mean, over all coverages, of the probability that a row is accepted and wrong (an undetected failure). Unlike AURC it
@@ -212,24 +172,11 @@ def augrc(
     >>> cal.decision.augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.09375
     """
-    judged = read_judged(
-        "augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     return area_of(judged, "augrc")
 
 
-@documents_keywords()
-def e_augrc(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    confidence: Any = None,
-    loss: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def e_augrc(judged: Judged) -> float:
     """Compute the excess area under the generalised risk-coverage curve.
 
     E-AUGRC is AUGRC minus that of a perfect ranking, :math:`r^2 / 2` for an error rate r.
@@ -263,9 +210,6 @@ def e_augrc(
     >>> cal.decision.e_augrc(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"))
     0.0625
     """
-    judged = read_judged(
-        "e_augrc", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     return area_of(judged, "e_augrc")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, NAMED, bin_table, is_default
+from ..binning.parse import BINS, NAMED, binning_rule, is_default
 from ..binning.partition import KDTree, cells_of
-from ..binning.rules import LEVELS
+from ..binning.rules import LEVELS, BinningRule
 from ..errors import ArgumentError
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -196,11 +196,15 @@ def likert_error(
         isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
     ):
         raise ArgumentError("bins", f"has no effect unless within is a binning; got {bins!r}", "drop bins")
+    rule: KDTree | BinningRule | None
+    if isinstance(within, str) and within in ("one", "kd_tree"):
+        rule = KDTree() if within == "kd_tree" else None
+    else:
+        rule = within if isinstance(within, KDTree) else binning_rule(bins, within)
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(
-        _band(view, place == i, terms[i], low, high, within, bins, exact)
-        for i, (low, high) in enumerate(pairwise(cuts))
+        _band(view, place == i, terms[i], low, high, rule, exact) for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
 
@@ -239,7 +243,7 @@ def _outside(rate: Floats, low: float, high: float) -> Floats:
 
 
 def _band(
-    view: View, held: NDArray[np.bool_], name: str, low: float, high: float, within: Any, bins: Any, exact: bool
+    view: View, held: NDArray[np.bool_], name: str, low: float, high: float, rule: Any, exact: bool
 ) -> LikertBand:
     if not held.any():
         return LikertBand(name, low, high, 0.0, math.nan, math.nan, math.nan, "", math.nan)
@@ -250,8 +254,8 @@ def _band(
     rows, rate = part.total, part.mean(part.raw_outcome)
     error = float(_outside(np.array([rate]), low, high)[0])
     direction = "inside" if error == 0 else "above" if rate > high else "below"
-    if not (isinstance(within, str) and within == "one"):
-        weight, rates = _rates(part, within, bins)
+    if rule is not None:
+        weight, rates = _rates(part, rule)
         error = float((weight * _outside(rates, low, high)).sum()) / rows
     pvalue = math.nan
     if exact:
@@ -259,16 +263,14 @@ def _band(
     return LikertBand(name, low, high, rows, part.mean(part.score), rate, error, direction, pvalue)
 
 
-def _rates(part: View, within: Any, bins: Any) -> tuple[Floats, Floats]:
+def _rates(part: View, rule: KDTree | BinningRule) -> tuple[Floats, Floats]:
     """Weight and observed rate of each cell of a band."""
-    if isinstance(within, str) and within == "kd_tree":
-        within = KDTree()
-    if isinstance(within, KDTree):
-        cell, count = cells_of(part.as_vector(), within, BINS)
+    if isinstance(rule, KDTree):
+        cell, count = cells_of(part.as_vector(), rule)
         weight = np.bincount(cell, part.weights, count).astype(np.float64)
         events = np.bincount(cell, part.weights * part.outcome, count).astype(np.float64)
     else:
-        table = bin_table(part, within, bins)
+        table = rule.table(part)
         weight, events = table.weight, table.weight * np.where(table.weight > 0, table.rate, 0.0)
     full = weight > 0
     return weight[full], events[full] / weight[full]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..input.convert import is_number
+from ..util.cached import cached_property
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
-from ..views.resolve import resolve
-from .rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
+from .rows import Judged, as_threshold, check_cost, check_share, judging, lower_bound, upper_bound
 
 Floats = NDArray[np.float64]
 
@@ -112,10 +110,9 @@ class ReviewRouting(Result):
         ]  # fmt: skip
 
 
-@documents_keywords()
+@judging(takes_loss=False)
 def review_routing(
-    y_true: Any,
-    y_prob: Any = None,
+    judged: Judged,
     *,
     accept: float | None = None,
     review: float | None = None,
@@ -126,11 +123,6 @@ def review_routing(
     error_cost: float = 1.0,
     review_cost: float = 0.0,
     fallback_cost: float = 0.0,
-    confidence: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> ReviewRouting:
     """Evaluate a routing by confidence: automatic answers, manual review and a fallback.
 
@@ -188,124 +180,115 @@ def review_routing(
     >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
-    judged = read_judged(
-        "review_routing", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, None, lens, where
+    rates = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
+    costs = (
+        check_cost(error_cost, "error_cost"),
+        check_cost(review_cost, "review_cost"),
+        check_cost(fallback_cost, "fallback_cost"),
     )
-    claims = Judged(judged.confidence, 1 - judged.confidence, judged.weight, judged.weight_kind, judged.lens)
-    errors = (check_share(reviewer_error, "reviewer_error"), check_share(fallback_error, "fallback_error"))
-    costs = tuple(
-        check_cost(value, name)
-        for value, name in ((error_cost, "error_cost"), (review_cost, "review_cost"), (fallback_cost, "fallback_cost"))
-    )
-    volume, low = check_cost(volume, "volume"), -math.inf if review is None else _threshold(review, "review")
+    low = -math.inf if review is None else as_threshold(review, "review")
+    system = _System(judged, low, check_cost(volume, "volume"), *rates, *costs)
     if accept is not None and capacity is not None:
         raise ArgumentError("capacity", "cannot be combined with accept", "give one of them")
     grid = np.concatenate([[np.inf], judged.steps.threshold])
     grid = np.unique(np.concatenate([grid[grid >= low], [] if review is None else [low]]))[::-1]
-    table = _routing_table(judged, claims, grid, low, volume, errors, costs)
+    table = system.table(grid)
     best = float(grid[int(np.argmin(table["cost"]))])
     if accept is not None:
-        chosen = _threshold(accept, "accept")
+        chosen = as_threshold(accept, "accept")
         if chosen < low:
             raise ArgumentError("accept", f"must not be below the threshold of review; got {accept!r} and {review!r}")
     elif capacity is not None:
-        chosen = float(grid[int(np.argmax(table["workload"] <= check_cost(capacity, "capacity") + 1e-9 * volume))])
+        most = check_cost(capacity, "capacity") + 1e-9 * volume
+        chosen = float(grid[int(np.argmax(table["workload"] <= most))])
     else:
         chosen = best
-    row = {
-        name: float(values[0])
-        for name, values in _routing_table(judged, claims, np.array([chosen]), low, volume, errors, costs).items()
-    }
-    closed = 1 - costs[1] / costs[0] - errors[0] if costs[0] > 0 else None
+    row = {name: float(values[0]) for name, values in system.table(np.array([chosen])).items()}
     return ReviewRouting(
-        routes=_routes(judged, claims, chosen, low, volume, errors, costs),
+        routes=system.routes(chosen, row),
         accept=chosen,
         system_error=row["system_error"],
         claimed_system_error=row["claimed_system_error"],
         cost=row["cost"],
-        calibrated_accept=closed,
+        calibrated_accept=1 - costs[1] / costs[0] - rates[0] if costs[0] > 0 else None,
         cheapest=best,
         table=table,
     )
 
 
-def _threshold(value: Any, argument: str) -> float:
-    if not (is_number(value) and not math.isnan(value)):
-        raise ArgumentError(argument, f"must be a number; got {value!r}")
-    return float(value)
+@dataclass(frozen=True)
+class _System:
+    """Answers, reviews and a fallback for rows below the threshold `low`, with their error rates and costs."""
 
+    judged: Judged
+    low: float
+    volume: float
+    reviewer_error: float
+    fallback_error: float
+    error_cost: float
+    review_cost: float
+    fallback_cost: float
 
-def _sums(judged: Judged, claims: Judged, grid: Floats) -> tuple[Floats, Floats, Floats]:
-    """Shares of accepted rows, of accepted errors, and of errors implied by the confidences, at each threshold."""
-    accepted, lost, _ = judged.steps.at(grid)
-    return accepted / judged.total, lost / judged.total, claims.steps.at(grid)[1] / judged.total
+    @cached_property
+    def kept(self) -> float:
+        """Share of rows that do not go to the fallback."""
+        return float(self.judged.steps.at(np.array([self.low]))[0][0]) / self.judged.total
 
+    @cached_property
+    def claims(self) -> Judged:
+        """The rows with the error rates that their confidences imply in place of their errors."""
+        return replace(self.judged, loss=1 - self.judged.confidence)
 
-def _routing_table(
-    judged: Judged,
-    claims: Judged,
-    grid: Floats,
-    low: float,
-    volume: float,
-    errors: tuple[float, ...],
-    costs: tuple[float, ...],
-) -> dict[str, Floats]:
-    share, wrong, claimed = _sums(judged, claims, grid)
-    kept = float(judged.steps.at(np.array([low]))[0][0]) / judged.total
-    reviewed, rest = kept - share, 1 - kept
-    others = reviewed * errors[0] + rest * errors[1]
-    with np.errstate(invalid="ignore"):
-        rates = wrong / share, claimed / share
-    return {
-        "threshold": grid,
-        "coverage": share,
-        "workload": volume * reviewed,
-        "workload_sd": np.sqrt(volume * np.maximum(reviewed * (1 - reviewed), 0)),
-        "error": rates[0],
-        "claimed_error": rates[1],
-        "system_error": wrong + others,
-        "claimed_system_error": claimed + others,
-        "cost": costs[0] * (wrong + others) + costs[1] * reviewed + costs[2] * rest,
-    }
+    def table(self, grid: Floats) -> dict[str, Floats]:
+        """Coverage, workload, errors and cost at each threshold of acceptance."""
+        total = self.judged.total
+        accepted, lost, _ = self.judged.steps.at(grid)
+        share, wrong, claimed = accepted / total, lost / total, self.claims.steps.at(grid)[1] / total
+        reviewed, rest = self.kept - share, 1 - self.kept
+        others = reviewed * self.reviewer_error + rest * self.fallback_error
+        with np.errstate(invalid="ignore"):
+            error, claimed_error = wrong / share, claimed / share
+        return {
+            "threshold": grid,
+            "coverage": share,
+            "workload": self.volume * reviewed,
+            "workload_sd": np.sqrt(self.volume * np.maximum(reviewed * (1 - reviewed), 0)),
+            "error": error,
+            "claimed_error": claimed_error,
+            "system_error": wrong + others,
+            "claimed_system_error": claimed + others,
+            "cost": self.error_cost * (wrong + others) + self.review_cost * reviewed + self.fallback_cost * rest,
+        }
 
+    def routes(self, high: float, row: dict[str, float]) -> tuple[Route, ...]:
+        """The routes if rows are accepted from the threshold `high` on, for which `row` is that of the table."""
+        count, lost, square = (float(values[0]) for values in self.judged.steps.at(np.array([high])))
+        bounds = (math.nan, math.nan)
+        if count and self.judged.counts_errors:
+            worth = count * count / square
+            seen = worth * lost / count
+            bounds = float(lower_bound(seen, worth, 0.025)), float(upper_bound(seen, worth, 0.025))
+        share, reviewer, fallback = row["coverage"], self.reviewer_error, self.fallback_error
+        reviewed = max(self.kept - share, 0.0)
+        routes = [
+            self._route("accept", (high, math.inf), share, row["error"], row["claimed_error"], bounds, 0.0),
+            self._route("review", (self.low, high), reviewed, reviewer, reviewer, (reviewer,) * 2, self.review_cost),
+        ]
+        if self.low > -math.inf:
+            below, rest = (-math.inf, self.low), 1 - self.kept
+            routes.append(self._route("fallback", below, rest, fallback, fallback, (fallback,) * 2, self.fallback_cost))
+        return tuple(routes)
 
-def _routes(
-    judged: Judged,
-    claims: Judged,
-    high: float,
-    low: float,
-    volume: float,
-    errors: tuple[float, ...],
-    costs: tuple[float, ...],
-) -> tuple[Route, ...]:
-    share, wrong, claimed = (float(values[0]) for values in _sums(judged, claims, np.array([high])))
-    kept = float(judged.steps.at(np.array([low]))[0][0]) / judged.total
-    count, lost, square = (float(values[0]) for values in judged.steps.at(np.array([high])))
-    bounds = (math.nan, math.nan)
-    if count and judged.counts_errors:
-        worth = count * count / square
-        seen = worth * lost / count
-        bounds = float(lower_bound(seen, worth, 0.025)), float(upper_bound(seen, worth, 0.025))
-
-    def route(name: str, start: float, stop: float, part: float, error: float, said: float, price: float) -> Route:
-        spread = math.sqrt(max(volume * part * (1 - part), 0))
-        cost = part * (price + costs[0] * error) if part else 0.0
-        return Route(
-            name,
-            start,
-            stop,
-            part,
-            volume * part,
-            spread,
-            error,
-            said,
-            bounds if name == "accept" else (error, error),
-            cost,
-        )
-
-    accepted = (wrong / share, claimed / share) if share else (math.nan, math.nan)
-    found = [route("accept", high, math.inf, share, *accepted, 0.0)]
-    found.append(route("review", low, high, max(kept - share, 0.0), errors[0], errors[0], costs[1]))
-    if low > -math.inf:
-        found.append(route("fallback", -math.inf, low, 1 - kept, errors[1], errors[1], costs[2]))
-    return tuple(found)
+    def _route(
+        self,
+        name: str,
+        band: tuple[float, float],
+        share: float,
+        error: float,
+        claimed: float,
+        interval: tuple[float, float],
+        price: float,
+    ) -> Route:
+        spread = math.sqrt(max(self.volume * share * (1 - share), 0))
+        cost = share * (price + self.error_cost * error) if share else 0.0
+        return Route(name, *band, share, self.volume * share, spread, error, claimed, interval, cost)

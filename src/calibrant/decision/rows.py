@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,7 @@ from ..errors import (
     InputTypeError,
     LensError,
     ShapeError,
+    UnknownArgumentError,
     WeightsNotSupportedError,
 )
 from ..input.convert import column, is_number, numbers
@@ -21,10 +26,12 @@ from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..views.resolve import Source, views_of
+from ..views.keywords import documents_keywords
+from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView, View
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 # Functions of probabilities without labels read them themselves.
 INPUT = {
     "input": (
@@ -98,11 +105,43 @@ class Judged:
             )
 
 
-def read_judged(who: str, source: Source, confidence: Any, loss: Any, lens: Any, where: Any) -> Judged:
-    """Confidences and losses from labels and probabilities, or as given; `who` is the public function that was called."""
-    if where is not None and (confidence is not None or loss is not None):
-        problem = "cannot be combined with confidence or loss"
-        raise ArgumentError("where", problem, "select the rows of all first")
+def judging(*, takes_loss: bool = True) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Turn a function of confidences and losses into one of labels and probabilities, which stand first; its options stay."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @wraps(function)
+        def call(
+            y_true: Any,
+            y_prob: Any = None,
+            *,
+            confidence: Any = None,
+            loss: Any = None,
+            lens: Any = None,
+            where: Any = None,
+            sample_weight: Any = None,
+            pos_label: Any = None,
+            **options: Any,
+        ) -> T:
+            if loss is not None and not takes_loss:
+                raise UnknownArgumentError("loss", f"unexpected keyword of {function.__name__}")
+            source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+            if where is not None and (confidence is not None or loss is not None):
+                problem = "cannot be combined with confidence or loss"
+                raise ArgumentError("where", problem, "select the rows of all first")
+            return function(_read_judged(function.__name__, source, confidence, loss, lens), **options)
+
+        shared = list(inspect.signature(call, follow_wrapped=False).parameters.values())[:-1]
+        shared = [each for each in shared if takes_loss or each.name != "loss"]
+        own = inspect.signature(function)
+        call.__signature__ = own.replace(parameters=[*shared[:2], *list(own.parameters.values())[1:], *shared[2:]])  # type: ignore[attr-defined]
+        del call.__wrapped__
+        return documents_keywords()(call)
+
+    return decorate
+
+
+def _read_judged(who: str, source: Source, confidence: Any, loss: Any, lens: Any) -> Judged:
+    """Confidences and losses from labels and probabilities, or as they were passed; `who` is the public function that was called."""
     view = one_view(who, source, "top_label" if lens is None else lens)
     if lens is None and isinstance(source, (Sketch, View)) and view.lens == "binary":
         raise LensError(
@@ -162,6 +201,13 @@ def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArra
         row = int(np.argmax(bad))
         raise InputError(argument, f"values must be finite; got {array[row]}", "drop or fill the row", row=row)
     return array
+
+
+def as_threshold(value: Any, argument: str) -> float:
+    """Return a number other than NaN."""
+    if not is_number(value) or math.isnan(value):
+        raise ArgumentError(argument, f"must be a number; got {value!r}")
+    return float(value)
 
 
 def check_share(value: Any, argument: str) -> float:

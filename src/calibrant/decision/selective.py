@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval, check_interval
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import UndefinedMetricError
 from ..inference.seeds import seed_of
-from ..input.convert import is_number
 from ..util.cached import cached_property
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
-from ..views.resolve import resolve
 from .areas import Area, area_of, resampled_areas
-from .rows import Judged, read_judged
+from .rows import Judged, as_threshold, judging
 
 Floats = NDArray[np.float64]
 
@@ -156,9 +153,7 @@ class RiskCoverage(Result):
             Coverage and risk at the threshold.
         """
         check_interval(level, method)
-        if not is_number(threshold) or math.isnan(threshold):
-            raise ArgumentError("threshold", f"must be a number; got {threshold!r}")
-        return _points(self.judged, np.array([threshold], dtype=np.float64), level, method)[0]
+        return operating_point(self.judged, threshold, level, method)
 
     @property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
@@ -226,19 +221,12 @@ class RiskCoverage(Result):
         return headings, [points[i]._cells() for i in chosen]
 
 
-@documents_keywords()
+@judging()
 def risk_coverage(
-    y_true: Any,
-    y_prob: Any = None,
+    judged: Judged,
     *,
-    confidence: Any = None,
-    loss: Any = None,
     level: float | None = 0.95,
     method: Literal["clopper_pearson", "wilson"] = "clopper_pearson",
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> RiskCoverage:
     """Compute the risk-coverage curve of selective prediction.
 
@@ -248,15 +236,15 @@ def risk_coverage(
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,), optional
-        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
-    loss : array-like of shape (N,), optional
-        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
     level : float or None, default 0.95
         Confidence level of the pointwise intervals of the risk; None for no intervals. They are valid for a threshold fixed in advance,
         not for one chosen from the curve.
     method : {"clopper_pearson", "wilson"}, default "clopper_pearson"
         Method of the intervals.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
     lens : str or Lens, optional
         The event that defines a correct prediction; by default ``"top_label"``.
     where
@@ -292,9 +280,6 @@ def risk_coverage(
     >>> curve.coverage.tolist(), curve.at(0.75).selective_risk
     ([0.25, 0.5, 0.75, 1.0], 0.0)
     """
-    judged = read_judged(
-        "risk_coverage", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     check_interval(0.95 if level is None else level, method)
     if not judged.counts_errors:
         level = None  # binomial limits apply to errors only
@@ -332,18 +317,15 @@ def _points(judged: Judged, thresholds: Floats, level: float | None, method: str
     return [OperatingPoint(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
 
 
-@documents_keywords()
-def coverage(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    threshold: float,
-    confidence: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+def operating_point(
+    judged: Judged, threshold: Any, level: float | None = None, method: str = "clopper_pearson"
+) -> OperatingPoint:
+    """The point at one threshold; by default without an interval."""
+    return _points(judged, np.array([as_threshold(threshold, "threshold")]), level, method)[0]
+
+
+@judging(takes_loss=False)
+def coverage(judged: Judged, *, threshold: float) -> float:
     """Compute the share of rows with a confidence of at least a threshold.
 
     Parameters
@@ -372,32 +354,11 @@ def coverage(
     >>> coverage(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     0.5
     """
-    curve = risk_coverage(
-        y_true,
-        y_prob,
-        confidence=confidence,
-        level=None,
-        lens=lens,
-        where=where,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
-    return curve.at(threshold).coverage
+    return operating_point(judged, threshold).coverage
 
 
-@documents_keywords()
-def selective_risk(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    threshold: float,
-    confidence: Any = None,
-    loss: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def selective_risk(judged: Judged, *, threshold: float) -> float:
     """Compute the error rate of the rows with a confidence of at least a threshold.
 
     ``risk_coverage(...).at(threshold)`` also gives a confidence interval.
@@ -439,38 +400,20 @@ def selective_risk(
     >>> cal.decision.selective_risk(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.65)
     0.3333333333333333
     """
-    curve = risk_coverage(
-        y_true,
-        y_prob,
-        confidence=confidence,
-        loss=loss,
-        level=None,
-        lens=lens,
-        where=where,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
-    found = curve.at(threshold)
-    if found.accepted == 0:
+    return _risk_at(judged, threshold)
+
+
+def _risk_at(judged: Judged, threshold: float) -> float:
+    point = operating_point(judged, threshold)
+    if point.accepted == 0:
         raise UndefinedMetricError(
             "selective_risk", f"no row has a confidence of at least {threshold}", "use a lower threshold"
         )
-    return found.selective_risk
+    return point.selective_risk
 
 
-@documents_keywords()
-def selective_accuracy(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    threshold: float,
-    confidence: Any = None,
-    loss: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-) -> float:
+@judging()
+def selective_accuracy(judged: Judged, *, threshold: float) -> float:
     """Compute the accuracy of the rows with a confidence of at least a threshold.
 
     Parameters
@@ -510,14 +453,4 @@ def selective_accuracy(
     >>> cal.decision.selective_accuracy(cal.Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.75)
     1.0
     """
-    return 1 - selective_risk(
-        y_true,
-        y_prob,
-        threshold=threshold,
-        confidence=confidence,
-        loss=loss,
-        lens=lens,
-        where=where,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    return 1 - _risk_at(judged, threshold)

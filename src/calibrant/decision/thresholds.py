@@ -15,9 +15,7 @@ from ..errors import ArgumentError, InputError
 from ..input.convert import is_number
 from ..util.checks import check_fraction
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
-from ..views.resolve import resolve
-from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
+from .rows import Judged, check_cost, finite_column, judging, lower_bound, upper_bound
 
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
@@ -208,10 +206,9 @@ class _Found(NamedTuple):
     tests: list[ThresholdTest]
 
 
-@documents_keywords()
+@judging()
 def choose_threshold(
-    y_true: Any,
-    y_prob: Any = None,
+    judged: Judged,
     *,
     accuracy: float | None = None,
     coverage: float | None = None,
@@ -219,12 +216,6 @@ def choose_threshold(
     guarantee: float = 0.9,
     method: Method | None = None,
     grid: Any = None,
-    confidence: Any = None,
-    loss: Any = None,
-    lens: Any = None,
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> ThresholdChoice:
     """Choose a confidence threshold with a finite-sample guarantee for new data.
 
@@ -326,9 +317,6 @@ def choose_threshold(
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
-    judged = read_judged(
-        "choose_threshold", resolve(y_true, y_prob, sample_weight, pos_label, where), confidence, loss, lens, where
-    )
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
         raise InputError("loss", "must lie between 0 and 1", "divide it by its maximum")

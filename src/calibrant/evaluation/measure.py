@@ -461,7 +461,7 @@ def _fill_views(parts: Sequence[Sketches], plan: Iterable[Metric], options: Iter
         if m.takes == "View" and m.sketch:
             with suppress(CalibrantError):  # which the metric reports
                 for sketch in parts[0].sketches_of(own.get("lens", m.lens)):
-                    m.fill_views(views[sketch.lens], m.options | {name: own[name] for name in own if name != "lens"})
+                    m.fill_views(views[sketch.lens], m.arguments(own))
 
 
 def _adjust(rows: list[list[MetricResult]], place: int) -> None:
@@ -604,11 +604,6 @@ class Inference(NamedTuple):
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
-            from ..inference.resampling import given_in_vain
-
-            for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
-                problem = "has no effect without intervals or p-values"
-                raise ArgumentError(word, problem, "use level=0.95 or pass assess=True")
             return None
         least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:

@@ -35,10 +35,6 @@ SERIES = ("curve", "path", "series")
 ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 # How far markers may extend beyond the axes, as a fraction of them.
 EDGE = 0.02
-# Candidate ticks of a logit axis (also for 1 minus each), in order of preference.
-LOGIT_TICKS = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.3, 0.03, 0.003, 0.2, 0.05, 0.02, 0.4)
-# Width of a small letter in inches.
-LETTER = 0.055
 
 # Parameters that the functions of figures share, for their docstrings.
 FIGURE_PARAMETERS = {
@@ -49,6 +45,10 @@ FIGURE_PARAMETERS = {
     "binning": (
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.""",
+    ),
+    "min_rows": (
+        "int, optional",
+        "Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.",
     ),
     "kind": (
         '{"line", "bars", "roof", "smooth", "corp"}, default "line"',
@@ -171,7 +171,7 @@ def whole_markers(ax: Axes, *artists: Any) -> None:
         artist.set_clip_box(room)
 
 
-def axis_words(lens: str) -> tuple[str, str]:
+def axis_names(lens: str) -> tuple[str, str]:
     """Labels of the two axes: the mean score of a lens, and its observed rate."""
     name, _, detail = plain(lens).partition(":")
     if name == "top_label":
@@ -189,7 +189,7 @@ def axis_words(lens: str) -> tuple[str, str]:
 
 def score_label(lens: str) -> str:
     """Label of an axis of single scores of a lens."""
-    return axis_words(lens)[0].removeprefix("mean ")
+    return axis_names(lens)[0].removeprefix("mean ")
 
 
 def plain(name: str) -> str:
@@ -202,7 +202,7 @@ def plain(name: str) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def side_words(lens: str) -> tuple[str, str]:
+def side_names(lens: str) -> tuple[str, str]:
     """Meaning of points below and above the diagonal."""
     if lens.partition(":")[0] in ("top_label", "rank", "within_top"):
         return "overconfident", "underconfident"
@@ -214,22 +214,6 @@ def plain_number(value: float) -> str:
     return f"{value:.7f}".rstrip("0").rstrip(".")
 
 
-def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
-    """Ticks whose labels do not overlap: powers of ten first, then others that fit."""
-    low, high = (np.log(end / (1 - end)) for end in limits)
-    places: list[float] = []
-    for tick in (each for pair in LOGIT_TICKS for each in sorted({pair, round(1 - pair, 6)})):
-        at = np.log(tick / (1 - tick))
-        room = [abs(at - np.log(other / (1 - other))) / (high - low) * inches for other in places]
-        need = [LETTER * (len(plain_number(tick)) + len(plain_number(other)) + 2) / 2 for other in places]
-        if low <= at <= high and all(has >= wanted for has, wanted in zip(room, need, strict=True)):
-            places.append(tick)
-    if len(places) < 3:
-        digits = 1 - int(np.floor(np.log10(limits[1] - limits[0])))
-        places = [round(float(1 / (1 + np.exp(-place))), digits) for place in np.linspace(low, high, 5)[1:-1]]
-    return sorted(places)
-
-
 def halo(ax: Axes) -> list[Any]:
     """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke
@@ -239,12 +223,12 @@ def halo(ax: Axes) -> list[Any]:
 
 def mark_sides(ax: Axes, lens: str, inset: float = 0.02) -> None:
     """Text in the two corners beside the diagonal, `inset` from the edges, that states their meaning."""
-    below, above = side_words(lens)
+    below, above = side_names(lens)
     tones = tones_of(ax)
-    corner_words(ax, (above, tones.under), (below, tones.over), inset)
+    corner_texts(ax, (above, tones.under), (below, tones.over), inset)
 
 
-def corner_words(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset: float = 0.02) -> None:
+def corner_texts(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset: float = 0.02) -> None:
     """Text and color in the upper left and the lower right corner, once."""
     if drawn(ax, "side"):
         return
@@ -252,22 +236,6 @@ def corner_words(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset
     style |= {"path_effects": halo(ax), "gid": "side"}
     ax.text(0.02, 1 - inset, above[0], ha="left", va="top", color=above[1], **style)
     ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)
-
-
-def points_of(ax: Axes) -> tuple[Floats, Floats]:
-    """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
-    found = [np.empty((0, 2))]
-    for line in ax.lines:
-        places = np.asarray(line.get_xydata(), dtype=np.float64)
-        if line.get_gid() in SERIES and len(places):
-            steps = np.linspace(0, len(places) - 1, 20 * len(places))
-            found.append(np.column_stack([np.interp(steps, np.arange(len(places)), values) for values in places.T]))
-    for bars in drawn(ax, "interval"):
-        found += [np.linspace(ends[0], ends[1], 40) for ends in bars.get_segments() if len(ends)]
-    points = np.vstack(found)
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    x, y = ax.transLimits.transform(ax.transScale.transform(np.clip(points, (left, low), (right, high)))).T
-    return x, y
 
 
 def none_for_nan(values: Any) -> list[float | None]:
@@ -378,13 +346,27 @@ def rows_of(n: int, lens: str) -> str:
     return f"{'' if lens == 'binary' else f'{lens}, '}{n:,} row{'' if n == 1 else 's'}"
 
 
-def cells_of(columns: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
-    """The cells of a table by rows."""
-    texts = [
-        [number_of(value) if name in COUNTED and value is not None else number(value) for value in values]
-        for name, values in columns.items()
-    ]
+def cells_of(columns: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    """Rows of text of a table: numbers of rows in full, other numbers with four digits."""
+    texts = [[_cell(name, value) for value in values] for name, values in columns.items()]
     return [list(row) for row in zip(*texts, strict=True)]
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, (str, int)):
+        return str(value)
+    return number_of(value) if name in COUNTED and value is not None else number(value)
+
+
+def thinned_table(columns: Mapping[str, Sequence[Any]], by: str = "") -> tuple[list[str], list[list[str]]]:
+    """A table of at most ten evenly spread rows, of each value of the column `by` if there is one."""
+    parts = list(columns[by]) if by else [""] * len(next(iter(columns.values())))
+    shown: list[int] = []
+    for part in dict.fromkeys(parts):
+        rows = np.flatnonzero([own == part for own in parts])
+        shown += rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 10)).astype(np.int64))].tolist()
+    cells = cells_of(columns)
+    return list(columns), [cells[place] for place in shown]
 
 
 def rows_or_view(source: Source) -> Predictions | View | VectorView:

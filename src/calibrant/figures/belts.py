@@ -17,9 +17,9 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import ENDS, Diagram, axis_words, finish, none_for_nan, rows_of, series_on, square
+from .base import ENDS, Diagram, axis_names, finish, none_for_nan, rows_of, series_on, square
 from .canvas import new_ax
-from .models import is_small, legend_inside
+from .models import is_small, legend_above
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ class CalibrationBelt(Diagram):
             words = f"{100 * self.levels[place]:g}% belt"
             words += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
             look.shade(ax, self.risk, self.low[place], self.high[place], words, alpha=0.4 / (place + 1))
-        label, rate = axis_words(self.lens)
+        label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_inside(ax)
+        legend_above(ax, lines=0)
         return ax
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = Literal["all", "label"]
+COLUMNS = ("model", "level", "group", "weight", "error")
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,23 +70,15 @@ class GroupErrorDiagram(Diagram):
     rows: Rows
 
     def _columns(self) -> dict[str, list[Any]]:
-        models = list(self.level_errors)
-        per_level = [
-            (m, at, "", error) for m in models for at, error in zip(self.levels, self.level_errors[m], strict=True)
-        ]
         shown = self.levels[self.level - 1]
-        per_group = [
-            (m, shown, g, error) for m in models for g, error in zip(self.groups, self.group_errors[m], strict=True)
-        ]
-        weight = [None] * len(per_level) + [float(w) for m in models for w in self.weight[m]]
-        names, levels, groups, errors = zip(*per_level, *per_group, strict=True)
-        return {
-            "model": list(names),
-            "level": list(levels),
-            "group": list(groups),
-            "weight": weight,
-            "error": none_for_nan(errors),
-        }
+        rows: list[tuple[Any, ...]] = []
+        for model, errors in self.level_errors.items():
+            rows += [(model, level, "", None, error) for level, error in zip(self.levels, errors, strict=True)]
+        for model, errors in self.group_errors.items():
+            groups = zip(self.groups, self.weight[model], errors, strict=True)
+            rows += [(model, shown, group, float(weight), error) for group, weight, error in groups]
+        columns = {name: list(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+        return {**columns, "error": none_for_nan(columns["error"])}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         models = list(self.level_errors)
@@ -100,7 +93,7 @@ class GroupErrorDiagram(Diagram):
         return ["level", *models], rows
 
     def _title(self) -> str:
-        return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_words(self.rows)})"
+        return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_rows_text(self.rows)})"
 
     @plots(*BARS)
     def plot(self, ax: Any = None, *, most: int = 12, **style: Any) -> list[Axes]:
@@ -125,10 +118,10 @@ class GroupErrorDiagram(Diagram):
         axes[0].xaxis.grid(False)
         errors = {name: values[kept] for name, values in self.group_errors.items()}
         grouped_bars(axes[1], [self.groups[i] for i in kept], errors, looks, across=True)
-        left = (
-            f"\n({len(kept)} of {len(self.groups)} groups, the largest errors)" if len(kept) < len(self.groups) else ""
-        )
-        finish(axes[1], f"calibration error, {_words(self.rows)}{left}")
+        label = f"calibration error, {_rows_text(self.rows)}"
+        if len(kept) < len(self.groups):
+            label += f"\n({len(kept)} of {len(self.groups)} groups, the largest errors)"
+        finish(axes[1], label)
         axes[1].yaxis.grid(False)
         axes[1].locator_params(axis="x", nbins=5)
         legend_above(axes[0])
@@ -142,7 +135,7 @@ class GroupErrorDiagram(Diagram):
         return np.sort(np.argsort(-worst, kind="stable")[:most])
 
 
-def _words(rows: Rows) -> str:
+def _rows_text(rows: Rows) -> str:
     return "each group against the rest" if rows == "all" else "rows of each group"
 
 
@@ -209,23 +202,42 @@ def group_error_diagram(
     chosen = find_metric(metric)
     check_options(group_error_diagram, options, chosen)
     steps = levels_of(hierarchy)
-    titles = _titles(names, len(steps))
-    if check_whole(level, "level") > len(steps):
-        raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
+    check_level(level, steps)
+    titles = [f"level {place}" for place in range(1, len(steps) + 1)]
+    if names is not None:
+        titles = [names] if isinstance(names, str) else [str(name) for name in names]
+    if len(titles) != len(steps):
+        problem = f"expected {len(steps)} names, one for each level of the hierarchy; got {len(titles)}"
+        raise ArgumentError("names", problem)
     models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
-    found = {name: _errors(p, steps, level, chosen, options, rows) for name, p in models.items()}
+    level_errors, weights, group_errors = {}, {}, {}
+    for name, p in models.items():
+        views = [grouped_view(p, step.lens) for step in steps]
+        whole = views_of(p, "canonical")[0]
+        assert isinstance(whole, VectorView)
+        shown = views[level - 1]
+        places = range(shown.k)
+        level_errors[name] = np.array([_error(chosen, view, options) for view in [*views, whole]])
+        weights[name] = np.array([share_in(shown, place) @ row_weights(shown) for place in places])
+        group_errors[name] = np.array([_group_error(chosen, shown, place, options, rows) for place in places])
     classes = next(iter(models.values())).k
     return GroupErrorDiagram(
         metric=chosen.id,
         levels=(*titles, "classes"),
         sizes=(*(len(step.groups) for step in steps), classes),
-        level_errors={name: entry[0] for name, entry in found.items()},
+        level_errors=level_errors,
         level=level,
         groups=tuple(steps[level - 1].groups),
-        weight={name: entry[1] for name, entry in found.items()},
-        group_errors={name: entry[2] for name, entry in found.items()},
+        weight=weights,
+        group_errors=group_errors,
         rows=rows,
     )
+
+
+def check_level(level: Any, steps: Sequence[_Level]) -> None:
+    """Check that the hierarchy has the level."""
+    if check_whole(level, "level") > len(steps):
+        raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
 
 
 class _Level(NamedTuple):
@@ -235,39 +247,15 @@ class _Level(NamedTuple):
 
 def levels_of(hierarchy: Any) -> list[_Level]:
     """Names of the groups of each level, with the lens that sums their classes."""
-    lenses = class_hierarchy(hierarchy)
     nodes: dict[Any, Any] = dict(hierarchy)
-    found = []
-    for lens in lenses.values():
-        found.append(_Level([str(name) for name in nodes], lens))
+    levels = []
+    for lens in class_hierarchy(hierarchy).values():
+        levels.append(_Level([str(name) for name in nodes], lens))
         deeper: dict[Any, Any] = {}
         for name, node in nodes.items():
             deeper.update(node if isinstance(node, Mapping) else {name: node})
         nodes = deeper
-    return found
-
-
-def _titles(names: Any, count: int) -> list[str]:
-    if names is None:
-        return [f"level {number_of_level}" for number_of_level in range(1, count + 1)]
-    titles = [names] if isinstance(names, str) else [str(name) for name in names]
-    if len(titles) != count:
-        raise ArgumentError("names", f"expected {count} names, one for each level of the hierarchy; got {len(titles)}")
-    return titles
-
-
-def _errors(
-    p: Predictions, steps: list[_Level], level: int, metric: Metric, options: dict[str, Any], rows: Rows
-) -> tuple[Floats, Floats, Floats]:
-    """Errors of the levels; weights and errors of the groups of one level."""
-    views = [grouped_view(p, step.lens) for step in steps]
-    whole = views_of(p, "canonical")[0]
-    assert isinstance(whole, VectorView)
-    per_level = np.array([_error(metric, view, options) for view in [*views, whole]])
-    shown = views[level - 1]
-    weight = np.array([share_in(shown, place) @ row_weights(shown) for place in range(shown.k)])
-    per_group = np.array([_group_error(metric, shown, place, options, rows) for place in range(shown.k)])
-    return per_level, weight, per_group
+    return levels
 
 
 def grouped_view(p: Predictions, lens: Lens) -> VectorView:
@@ -307,20 +295,17 @@ def _error(metric: Metric, view: VectorView, options: dict[str, Any]) -> float:
 
 
 def _group_error(metric: Metric, view: VectorView, place: int, options: dict[str, Any], rows: Rows) -> float:
-    if rows == "all":
-        if not share_in(view, place).any():
-            return np.nan
-        part: AnyView = _against_rest(view, place)
-    else:
+    """Error of a group against the rest, or of its own rows; NaN without rows, and where undefined."""
+    if rows == "label":
         if view.labels is None:
             raise LensError("rows", "'label' is not defined for soft labels", "use 'all'")
         held = view.labels == place
-        if not held.any():
-            return np.nan
         weight = None if view.weight is None else view.weight[held]
-        part = VectorView(view.raw_probs[held], view.labels[held], None, weight, view.weight_kind, lens=view.lens)
-        if metric.takes == "View":
-            part = _against_rest(part, place)
+        view = VectorView(view.raw_probs[held], view.labels[held], None, weight, view.weight_kind, lens=view.lens)
+    if not share_in(view, place).any():
+        return np.nan
+    whole = rows == "label" and metric.takes != "View"
+    part: AnyView = view if whole else _against_rest(view, place)
     try:
         return metric(part, **options)
     except UndefinedMetricError:

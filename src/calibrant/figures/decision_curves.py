@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,14 @@ from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..inference.replicates import Replicates, quantile_bounds
 from ..input.convert import is_frame
 from ..util.checks import check_fraction, check_whole
-from ..util.results import number, percent
+from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain, reference, rows_of
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, plain, reference, rows_of, thinned_table
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import legend_above, model_named, model_view, read_models
-from .styling import DASHES, LINES, Series, plots, series_of
+from .models import by_model, legend_above, model_named, model_view, read_models
+from .styling import DASHES, LINES, plots, series_of
 from .uncertainty import FEWEST
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ class BenefitDifference(Diagram):
         return f"Net benefit of {self.first} minus {self.second}{bounds}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = (self.threshold, self.difference, self.low, self.high)
-        return list(self._columns()), [[number(float(each[i])) for each in columns] for i in _shown(self.threshold)]
+        return thinned_table(self._columns())
 
     @plots(*LINES)
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
@@ -108,9 +108,10 @@ class BenefitDifference(Diagram):
         reference(ax)
         label = "" if self.level is None else f"{100 * self.level:g}% interval"
         (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
-        _draw(ax, look, self.threshold, self.difference, (self.low, self.high), label)
+        ax.plot(self.threshold, self.difference, gid="series", **look.line, label=look.label)
+        look.shade(ax, self.threshold, self.low, self.high, label)
         held = np.abs(self.difference)
-        _limit_x(ax, self.threshold[: _last_seen(held > SEEN * held.max()) + 1])
+        _limit_x(ax, self.threshold, held > SEEN * held.max())
         what = f"{plain(self.first)} minus {plain(self.second)}"
         finish(ax, "threshold probability", f"difference in net benefit:\n{what}")
         legend_above(ax)
@@ -183,13 +184,8 @@ class DecisionCurve(Diagram):
         return BenefitDifference(one.name, second, self.threshold, value, *bounds, self.level)
 
     def _columns(self) -> dict[str, list[Any]]:
-        parts = (*self.curves, self.treat_all)
         names = ("net_benefit", "low", "high", "standardised", "avoided_per_100", "avoided_low", "avoided_high")
-        columns: dict[str, list[Any]] = {"model": [part.name for part in parts for _ in self.threshold]}
-        columns["threshold"] = self.threshold.tolist() * len(parts)
-        return columns | {
-            name: [value for part in parts for value in none_for_nan(getattr(part, name))] for name in names
-        }
+        return by_model((*self.curves, self.treat_all), names, {"threshold": self.threshold.tolist()})
 
     def _title(self) -> str:
         bounds = "" if self.level is None else f", {100 * self.level:g}% pointwise bootstrap intervals"
@@ -199,14 +195,8 @@ class DecisionCurve(Diagram):
     _numeric = range(1, 100)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        shown = _shown(self.threshold)
-        headings = ["model", "threshold", "benefit", "low", "high", "avoided/100", "low", "high"]
-        rows = []
-        for part in (*self.curves, self.treat_all):
-            values = (self.threshold, part.net_benefit, part.low, part.high)
-            more = (part.avoided_per_100, part.avoided_low, part.avoided_high)
-            rows += [[part.name, *(number(float(each[i])) for each in (*values, *more))] for i in shown]
-        return headings, rows
+        columns = self._columns()
+        return thinned_table({name: values for name, values in columns.items() if name != "standardised"}, "model")
 
     @plots(*LINES)
     def plot(self, ax: Axes | None = None, *, standardised: bool = False, **style: Any) -> Axes:
@@ -219,19 +209,23 @@ class DecisionCurve(Diagram):
             Whether to divide by the prevalence, so that the maximum is 1.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        tones = tones_of(ax)
         unit = self.prevalence if standardised else 1.0
-        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
-        reference(ax, color=tones.ink, linestyle="-", zorder=1.4, label=TREAT_NONE)
         benefit = self.treat_all.net_benefit / unit
+        reference(ax, color=tones_of(ax).ink, linestyle="-", zorder=1.4, label=TREAT_NONE)
         if not any(np.array_equal(line.get_ydata(), benefit) for line in drawn(ax, "treat all")):
-            look: dict[str, Any] = {"color": tones.muted, "linestyle": DASHES[3], "linewidth": 1.1, "zorder": 1.5}
-            look |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
-            ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **look)
-        for curve, look_of in zip(self.curves, looks, strict=True):
-            bounds = (curve.low / unit, curve.high / unit)
-            _draw(ax, look_of, self.threshold, curve.net_benefit / unit, bounds, self._bound_words())
-        self._limits(ax, unit)
+            line: dict[str, Any] = {
+                "color": tones_of(ax).muted,
+                "linestyle": DASHES[3],
+                "linewidth": 1.1,
+                "zorder": 1.5,
+            }
+            line |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
+            ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **line)
+        self._draw(ax, style, [tuple(v / unit for v in (c.net_benefit, c.low, c.high)) for c in self.curves])
+        best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)]) / unit
+        worst = min(float(curve.net_benefit.min()) for curve in self.curves) / unit
+        if best > 0:  # a harmful model does not hide the others
+            ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best), 1.1 * best)
         finish(ax, "threshold probability", "standardised net benefit" if standardised else "net benefit")
         legend_above(ax)
         return ax
@@ -241,53 +235,36 @@ class DecisionCurve(Diagram):
         """Plot the net interventions avoided per 100 rows, compared with treating all."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
         reference(ax, linestyle=DASHES[3], zorder=1.4, label=TREAT_ALL)
-        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
-        for curve, look in zip(self.curves, looks, strict=True):
-            bounds = (curve.avoided_low, curve.avoided_high)
-            _draw(ax, look, self.threshold, curve.avoided_per_100, bounds, self._bound_words())
-        _limit_x(ax, self.threshold[: self._last() + 1])
+        last = self._draw(ax, style, [(c.avoided_per_100, c.avoided_low, c.avoided_high) for c in self.curves])
         # At small thresholds the harm of a missed event outweighs all interventions, and the curve has no lower limit.
-        shown = np.concatenate([curve.avoided_per_100[: self._last() + 1] for curve in self.curves])
-        ax.set_ylim(max(-20.0, 1.2 * min(float(shown.min()), -1.0)), 105)
+        lowest = min(float(curve.avoided_per_100[: last + 1].min()) for curve in self.curves)
+        ax.set_ylim(max(-20.0, 1.2 * min(lowest, -1.0)), 105)
         finish(ax, "threshold probability", "net interventions avoided per 100")
         legend_above(ax)
         return ax
 
-    def _bound_words(self) -> str:
-        return "" if self.level is None else f"{100 * self.level:g}% intervals"
+    def _draw(self, ax: Axes, style: dict[str, Any], lines: Sequence[tuple[Floats, ...]]) -> int:
+        """Draw a line with its band for each model, up to the last threshold worth showing, and return its index.
 
-    def _last(self) -> int:
-        """Index of the last threshold worth showing: beyond it no model has a benefit, and treating all is harmful."""
+        Beyond it no model has a benefit, and treating all is harmful.
+        """
+        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
+        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
+        for look, (value, low, high) in zip(looks, lines, strict=True):
+            ax.plot(self.threshold, value, gid="series", **look.line, label=look.label)
+            look.shade(ax, self.threshold, low, high, label)
         benefits = np.array([curve.net_benefit for curve in self.curves])
-        return _last_seen((np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (self.treat_all.net_benefit > 0))
-
-    def _limits(self, ax: Axes, unit: float) -> None:
-        """Limits that a single threshold, rare events or a harmful model do not make useless."""
-        _limit_x(ax, self.threshold[: self._last() + 1])
-        best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)]) / unit
-        worst = min(float(curve.net_benefit.min()) for curve in self.curves) / unit
-        ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best) if best > 0 else -1, 1.1 * best if best > 0 else 1)
+        seen = (np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (self.treat_all.net_benefit > 0)
+        return _limit_x(ax, self.threshold, seen)
 
 
-def _shown(values: Floats) -> Whole:
-    """Places of at most ten values for a table."""
-    return np.unique(np.linspace(0, len(values) - 1, min(len(values), 10)).astype(np.int64))
-
-
-def _draw(ax: Axes, look: Series, x: Floats, y: Floats, bounds: tuple[Floats, Floats], words: str) -> None:
-    ax.plot(x, y, gid="series", **look.line, label=look.label)
-    look.shade(ax, x, *bounds, words)
-
-
-def _last_seen(seen: NDArray[np.bool_]) -> int:
-    """Index of the threshold after the last one with something to see, or of the last one."""
-    last = int(np.flatnonzero(seen)[-1]) if seen.any() else len(seen)
-    return min(last + 1, len(seen) - 1)
-
-
-def _limit_x(ax: Axes, x: Floats) -> None:
+def _limit_x(ax: Axes, threshold: Floats, seen: NDArray[np.bool_]) -> int:
+    """Limit the axes to the threshold after the last one with something to see, and return its index."""
+    last = min(int(np.flatnonzero(seen)[-1]) + 1 if seen.any() else len(seen), len(seen) - 1)
+    x = threshold[: last + 1]
     room = 0.0 if len(x) > 1 else 0.05
     ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
+    return last
 
 
 @documents_keywords(table=MODELS_PARAMETERS)
@@ -398,10 +375,10 @@ def decision_curve(
     times = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     rows = _Patterns(hit, weight, times, reached, len(t))
     odds = np.sort(t) / (1 - np.sort(t))
-    values = [found[0, order] for found in rows.benefits(rows.times[None], odds)]
+    values = [benefit[0, order] for benefit in rows.benefits(rows.times[None], odds)]
     samples = [np.full((0, len(t)), np.nan)] * len(values)
     if level is not None:
-        samples = [found[:, order] for found in rows.resampled(odds, n_resamples, rng)]
+        samples = [benefit[:, order] for benefit in rows.resampled(odds, n_resamples, rng)]
     treat_all, sample_all, odds = values[-1], samples[-1], odds[order]
 
     def curve(name: str, value: Floats, sample: Floats) -> BenefitCurve:
@@ -410,10 +387,10 @@ def decision_curve(
         share = value / prevalence if prevalence > 0 else np.full(len(t), np.nan)
         return BenefitCurve(name, value, *_bounds(sample, level), share, avoided, *spared, sample)
 
-    found = [curve(*each) for each in zip([*views, TREAT_ALL], values, samples, strict=True)]
+    curves = [curve(*each) for each in zip([*views, TREAT_ALL], values, samples, strict=True)]
     size = round(view.total) if view.weight_kind == "counts" else view.n
     resamples = 0 if level is None else n_resamples
-    return DecisionCurve(t, tuple(found[:-1]), found[-1], prevalence, size, view.lens, level, resamples)
+    return DecisionCurve(t, tuple(curves[:-1]), curves[-1], prevalence, size, view.lens, level, resamples)
 
 
 def _columns_as_models(y_prob: Any) -> Any:
@@ -458,9 +435,8 @@ class _Patterns:
         group = group.ravel()
         self.times: Floats = np.bincount(group, times).astype(np.float64)
         """Number of rows of each pattern."""
-        weight, self._size = kinds[:, 1], len(kinds)
+        self.weight = weight = kinds[:, 1]
         hit = kinds[:, 0] > 0
-        self.weight = weight
         place = np.arange(len(kinds))
         self._sums = [
             [csr_array((weight * side, (place, levels)), (len(kinds), count + 1)) for side in (hit, ~hit)]
@@ -470,12 +446,12 @@ class _Patterns:
     def benefits(self, times: Floats, odds: Floats) -> list[Floats]:
         """Net benefit of each model for each row of `times`, at increasing thresholds."""
         total = (times @ self.weight)[:, None]
-        found = []
+        benefits = []
         for pair in self._sums:
             # Rows that reach threshold k have at least k + 1 of them.
-            events, others = (np.cumsum(np.asarray(times @ one)[:, ::-1], axis=1)[:, ::-1][:, 1:] for one in pair)
-            found.append((events - odds * others) / total)
-        return found
+            events, others = (np.cumsum(np.asarray(times @ side)[:, ::-1], axis=1)[:, ::-1][:, 1:] for side in pair)
+            benefits.append((events - odds * others) / total)
+        return benefits
 
     def resampled(self, odds: Floats, n_resamples: int, rng: Any) -> list[Floats]:
         """Net benefit of each model in each bootstrap replicate."""

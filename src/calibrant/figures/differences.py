@@ -15,7 +15,7 @@ from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_words
+from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_names
 from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, wrapped
 from .styling import LINES, plots, series_of
@@ -175,7 +175,7 @@ class CumulativeDiagram(Diagram):
 
     def _words(self, ax: Any) -> None:
         """Meaning of increase and decrease, and the legend, on the free side."""
-        rising, falling = side_words(self.lens)
+        rising, falling = side_names(self.lens)
         lines = ((f"decreasing: {falling}", tones_of(ax).under), (f"increasing: {rising}", tones_of(ax).over))
         style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": small_size(), "style": "italic", "ha": "right"}
         edge, step, align = (0.98, -0.075, "top") if self._is_low else (0.02, 0.075, "bottom")

@@ -84,12 +84,7 @@ class EntropyDiagram(Diagram):
     def _columns(self) -> dict[str, list[Any]]:
         return by_model(self.models, ("rows", "entropy", "accuracy", "confidence"), {"part": self.parts})
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [
-            [model, part, f"{rows:.6g}", *(number(value) for value in rest)]
-            for model, part, rows, *rest in zip(*self._columns().values(), strict=True)
-        ]
-        return ["model", "part", "rows", "entropy", "accuracy", "confidence"], rows
+    _numeric = range(2, 100)
 
     def _title(self) -> str:
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)

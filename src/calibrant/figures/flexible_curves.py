@@ -19,7 +19,7 @@ from ..inference.means import two_sided_quantile
 from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
-from ..util.results import number, percent
+from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
@@ -28,7 +28,7 @@ from .base import (
     ENDS,
     FIGURE_PARAMETERS,
     Diagram,
-    axis_words,
+    axis_names,
     drawn,
     finish,
     halo,
@@ -37,12 +37,13 @@ from .base import (
     rows_of,
     series_on,
     square,
+    thinned_table,
 )
 from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
-from .histograms import outcome_words
+from .histograms import outcome_names
 from .labels import room_of, shortened
-from .models import is_small, legend_inside, single_point
+from .models import is_small, legend_above, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Resampler, bounds_of
 
@@ -198,17 +199,15 @@ class FlexibleCalibrationCurve(Diagram):
 
     def _estimates(self) -> list[str]:
         """Lines of the legend: intercept, slope and C-statistic with their intervals."""
-        found = []
-        for words, each in (("intercept", self.intercept), ("slope", self.slope), ("C-statistic", self.c_statistic)):
+        lines = []
+        for name, each in (("intercept", self.intercept), ("slope", self.slope), ("C-statistic", self.c_statistic)):
             if not math.isnan(each.value):
                 bounds = "" if math.isnan(each.low) else f" ({each.low:.2f} to {each.high:.2f})"
-                found.append(f"{words} {each.value:.2f}{bounds}")
-        return found
+                lines.append(f"{name} {each.value:.2f}{bounds}")
+        return lines
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        shown = np.unique(np.linspace(0, len(self.risk) - 1, min(len(self.risk), 10)).astype(int))
-        columns = (self.risk, self.observed, self.low, self.high)
-        return list(self._columns()), [[number(float(each[i])) for each in columns] for i in shown]
+        return thinned_table(self._columns())
 
     @plots(*LINES)
     def plot(
@@ -245,16 +244,16 @@ class FlexibleCalibrationCurve(Diagram):
         seen = self.risk <= end
         x = self.risk[seen]
         if self.how is not None:
-            words = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
-            look.shade(ax, x, self.low[seen], self.high[seen], words, alpha=0.2, half=0.01)
+            band = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
+            look.shade(ax, x, self.low[seen], self.high[seen], band, alpha=0.2, half=0.01)
         facts = self._estimates() if (not is_small(ax) if estimates is None else estimates) else []
         label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
         if distribution and first:
             self._spikes(ax, end)
-        label, rate = axis_words(self.lens)
+        label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_inside(ax, foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
+        legend_above(ax, lines=0)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
@@ -263,7 +262,7 @@ class FlexibleCalibrationCurve(Diagram):
         base, most = -STRIP / 2 * end, 0.2 * STRIP * end
         ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
         pairs = zip(
-            (rows.events, rows.others), outcome_words(self.lens), (1, -1), (tones.over, tones.muted), strict=True
+            (rows.events, rows.others), outcome_names(self.lens), (1, -1), (tones.over, tones.muted), strict=True
         )
         for heights, name, side, hue in pairs:
             seen = (heights > 0) & (middle <= end)
@@ -381,7 +380,17 @@ def flexible_calibration_curve(
     >>> round(curve.slope.value, 2)
     0.61
     """
-    _check_options(smoother, level, uncertainty, span, degree, knots, points, n_resamples)
+    if level is not None:
+        check_fraction(level, "level")
+    check_choice(smoother, "smoother", tuple(WAYS))
+    check_choice(uncertainty, "uncertainty", ("auto", *WAYS[smoother]))
+    check_whole(points, "points", 2)
+    check_whole(n_resamples, "n_resamples", FEWEST)
+    check_positive(span, "span")
+    if check_whole(degree, "degree", 0) > 2:
+        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
@@ -421,25 +430,6 @@ def flexible_calibration_curve(
         end,
         _boundary_notes(view),
     )
-
-
-def _check_options(
-    smoother: Any, level: Any, uncertainty: Any, span: Any, degree: Any, knots: Any, points: Any, n_resamples: Any
-) -> None:
-    if level is not None:
-        check_fraction(level, "level")
-    check_choice(smoother, "smoother", tuple(WAYS))
-    check_choice(uncertainty, "uncertainty", ("auto", "binomial", "residual", "wald", "bootstrap"))
-    check_whole(points, "points", 2)
-    check_whole(n_resamples, "n_resamples", FEWEST)
-    check_positive(span, "span")
-    if check_whole(degree, "degree", 0) > 2:
-        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
-    if knots not in KNOTS:
-        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
-    if uncertainty not in ("auto", *WAYS[smoother]):
-        choices = " or ".join(map(repr, WAYS[smoother]))
-        raise ArgumentError("uncertainty", f"{uncertainty!r} is not available for {smoother!r}", f"use {choices}")
 
 
 def _boundary_notes(view: View) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.checks import check_choice
 from ..util.results import number
-from .base import Diagram, finish, none_for_nan, plain
+from .base import Diagram, finish, plain
 from .canvas import ink_on, is_ours, new_ax, small_size, tones_of
 from .labels import shortened
 from .styling import Series, plots, series_of
@@ -89,17 +89,16 @@ class ForestDiagram(Diagram):
         return {"heading": self.heading, "ideal": self.ideal, **self._columns(), "pooled": self.pooled.to_dict()}
 
     def _columns(self) -> dict[str, list[Any]]:
-        values = {word: none_for_nan(getattr(self, word)) for word in ("estimate", "low", "high", "weight")}
+        values = self._listed("estimate", "low", "high", "weight")
         return {self.kind: list(self.names), **values, "reason": list(self.reasons)}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        rows = [[name, *map(number, values), why] for name, *values, why in zip(*columns.values(), strict=True)]
+        headings, rows = super()._table()
         p = self.pooled
         rows.append(["pooled", number(p.estimate), number(p.low), number(p.high), "", ""])
         if not math.isnan(p.prediction_low):
             rows.append(["prediction", "", number(p.prediction_low), number(p.prediction_high), "", ""])
-        return list(columns), rows
+        return headings, rows
 
     def _title(self) -> str:
         return f"{self.heading} by {self.kind} ({self.pooled._how()})"
@@ -191,10 +190,10 @@ class ForestDiagram(Diagram):
             array = array[np.isfinite(array) & ((array > 0) if log else True)]
             return np.log(array) if log else array
 
-        held = [p.low, p.high, p.prediction_low, p.prediction_high, *([] if self.ideal is None else [self.ideal])]
-        inner = on([*self.estimate, p.low, p.high, *([] if self.ideal is None else [self.ideal])])
+        ideal = math.nan if self.ideal is None else self.ideal
+        inner = on([*self.estimate, p.low, p.high, ideal])
         span = max(float(np.ptp(inner)), 1e-6)
-        ends = on([*self.low, *self.high, *held])
+        ends = on([*self.low, *self.high, p.low, p.high, p.prediction_low, p.prediction_high, ideal])
         # At most one interval in ten is cut on either side.
         tenth = float(np.quantile(on(self.low), 0.1, method="higher"))
         last = float(np.quantile(on(self.high), 0.9, method="lower"))
@@ -203,17 +202,13 @@ class ForestDiagram(Diagram):
         pad = 0.03 * (high - low)
         limits = np.array([low - pad, high + pad])
         if log:
-            from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+            from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
             ax.set_xscale("log")
             ax.set_xlim(*np.exp(limits))
-            ticks = _log_ticks(*np.exp(limits).tolist())
-            ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks]) if ticks else ax.xaxis.set_major_locator(
-                MaxNLocator(4)
-            )
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if np.ptp(limits) > math.log(10) else MaxNLocator(5))
             ax.xaxis.set_minor_locator(NullLocator())
-            if not ticks:
-                ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         else:
             ax.set_xlim(*limits)
         tones = tones_of(ax)
@@ -301,24 +296,6 @@ def _span(ax: Axes, ends: tuple[float, float], y: float, size: float, **style: A
             ax.plot(end, y, marker, markersize=size, color=style["color"], clip_on=False, zorder=3, gid="cut")
 
 
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers inside the limits, at most seven of them; empty if there are fewer than two."""
-    found: list[float] = []
-    for steps in (
-        (1,),
-        (1, 5),
-        (1, 2, 5),
-        (0.5, 0.75, 1, 1.5, 2, 3, 5),
-        (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 4),
-    ):
-        ticks = sorted({step * 10.0**power for power in range(-6, 7) for step in steps})
-        inside = [float(f"{tick:.6g}") for tick in ticks if low <= tick <= high]
-        if len(inside) > 7:
-            break
-        found = inside
-    return found if len(found) >= 2 else []
-
-
 def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | None = None) -> ForestDiagram:
     """Compute the data of a forest plot of one measure by centre or period.
 
@@ -368,16 +345,16 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
         )
     metric = next(iter(validation.pooled)) if metric is None else metric
     pooled, measure = validation[metric], validation.measures[metric]
-    found = [group.estimates[metric] for group in validation.groups]
-    value, low, high = np.array([each[:3] for each in found], dtype=np.float64).T
+    estimates = [group.estimates[metric] for group in validation.groups]
+    value, low, high = np.array([each[:3] for each in estimates], dtype=np.float64).T
     return ForestDiagram(
         tuple(str(group.name) for group in validation.groups),
         tuple(f"{group.events:,}/{group.rows:,}" for group in validation.groups),
         value,
         low,
         high,
-        np.array([each.weight for each in found]),
-        tuple(each.reason for each in found),
+        np.array([each.weight for each in estimates]),
+        tuple(each.reason for each in estimates),
         pooled,
         validation.kind,
         NAMES_OF.get(metric, measure.heading),

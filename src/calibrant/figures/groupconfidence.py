@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.view import VectorView
 from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, plain
 from .canvas import INK, PAPER_WIDTH, new_ax, small_size
-from .classgroups import grouped_view, levels_of, share_in
+from .classgroups import check_level, grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
 from .models import ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
 from .styling import BARS, plots, series_of
@@ -51,22 +51,21 @@ class GroupConfidenceDiagram(Diagram):
     weight: Floats
     given: str | None
 
+    @property
+    def _heading(self) -> str:
+        return "true group" if self.given is None else "model"
+
     def _columns(self) -> dict[str, list[Any]]:
-        first = "true group" if self.given is None else "model"
         return {
-            first: [name for name in self.rows for _ in self.groups],
+            self._heading: [name for name in self.rows for _ in self.groups],
             "group": list(self.groups) * len(self.rows),
             "confidence": none_for_nan(self.confidence.ravel()),
             "weight": np.repeat(self.weight, len(self.groups)).tolist(),
         }
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        first = "true group" if self.given is None else "model"
-        rows = [
-            [name, *(number(float(value)) for value in line)]
-            for name, line in zip(self.rows, self.confidence, strict=True)
-        ]
-        return [first, *self.groups], rows
+        lines = zip(self.rows, self.confidence.tolist(), strict=True)
+        return [self._heading, *self.groups], [[name, *map(number, values)] for name, values in lines]
 
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")
@@ -164,8 +163,7 @@ def group_confidence_diagram(
     [[0.7, 0.3], [0.2, 0.8]]
     """
     steps = levels_of(hierarchy)
-    if check_whole(level, "level") > len(steps):
-        raise ArgumentError("level", f"must be at most {len(steps)}, the levels of the hierarchy; got {level}")
+    check_level(level, steps)
     names, lens = steps[level - 1]
     models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
     if given is not None and str(given) not in names:
@@ -173,16 +171,16 @@ def group_confidence_diagram(
     if given is None and len(models) > 1:
         raise ArgumentError("given", "is required to compare several models", f"choose one of {names}")
     places = range(len(names)) if given is None else [names.index(str(given))]
-    found = [_mean_by_group(grouped_view(p, lens), place) for p in models.values() for place in places]
-    if given is not None and not any(weight for weight, _ in found):
+    means = [_mean_by_group(grouped_view(p, lens), place) for p in models.values() for place in places]
+    if given is not None and not any(weight for weight, _ in means):
         raise UndefinedMetricError(
             "group_confidence_diagram", f"no row has a label of group {given!r}", "choose another group"
         )
     return GroupConfidenceDiagram(
         groups=tuple(names),
         rows=tuple(names) if given is None else tuple(models),
-        confidence=np.array([mean for _, mean in found]),
-        weight=np.array([weight for weight, _ in found]),
+        confidence=np.array([mean for _, mean in means]),
+        weight=np.array([weight for weight, _ in means]),
         given=None if given is None else str(given),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
+from ..binning.parse import Bins, bin_table, binning_rule
 from ..binning.table import BinTable
 from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
@@ -106,7 +106,7 @@ class ScoreHistogram(Diagram):
         counted = (self.positive, self.negative)
         heights = (self.positive_share, self.negative_share) if show == "shares" else counted
         later = bool(drawn(ax, "outline"))
-        looks = series_of(ax, {"linestyle": "-", **style}, outcome_words(self.lens))
+        looks = series_of(ax, {"linestyle": "-", **style}, outcome_names(self.lens))
         for look, counts, shown, hatch in zip(looks, counted, heights, ("", "////"), strict=True):
             if not counts.any():
                 continue
@@ -130,7 +130,7 @@ def _shares(values: Floats) -> Floats:
     return values / total if total > 0 else np.full(len(values), np.nan)
 
 
-def outcome_words(lens: str) -> tuple[str, str]:
+def outcome_names(lens: str) -> tuple[str, str]:
     """Names of the two outcomes of a lens."""
     name, _, detail = plain(lens).partition(":")
     if name in ("top_label", "rank", "within_top"):
@@ -181,5 +181,5 @@ def score_histogram(
     ([1.0, 2.0], [1.0, 0.0])
     """
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    table = bin_table(view, EQUAL_WIDTH, bins)
+    table = bin_table(view, binning_rule(bins))
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

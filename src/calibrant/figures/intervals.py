@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.likert import _outside, _terms
-from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice
@@ -20,8 +20,8 @@ from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
-from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, finish, score_label
+from ..views.view import View
+from .base import MODELS_PARAMETERS, Diagram, finish, only_view, score_label
 from .canvas import PAPER_WIDTH, small_size
 from .labels import name_room, wrapped
 from .models import (
@@ -96,12 +96,7 @@ class IntervalDiagram(Diagram):
         ends = {"low": self.low.tolist(), "high": self.high.tolist()}
         return by_model(self.models, COLUMNS, {"interval": self.names, **ends})
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [
-            [model, name, number(low), number(high), f"{rows:.6g}", *(number(value) for value in rest)]
-            for model, name, low, high, rows, *rest in zip(*self._columns().values(), strict=True)
-        ]
-        return ["model", "interval", "low", "high", "rows", "score", "rate", "outside", "error"], rows
+    _numeric = range(2, 100)
 
     def _title(self) -> str:
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
@@ -198,14 +193,11 @@ def interval_error_diagram(
     chosen = find_metric(metric)
     check_options(interval_error_diagram, options, chosen)
     models = read_models(y_true, y_prob, sample_weight, pos_label, where)
-    found = []
+    errors = []
     for name, source in models.items():
-        views = views_of(source, lens) if isinstance(source, Predictions) else [source]
-        view = views[0]
-        if len(views) > 1 or isinstance(view, VectorView):
-            raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
-        found.append(_interval_errors(name, view, low, high, chosen, options))
-    return IntervalDiagram(tuple(titles), low, high, tuple(found), chosen.id, view.lens)
+        view = only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)
+        errors.append(_interval_errors(name, view, low, high, chosen, options))
+    return IntervalDiagram(tuple(titles), low, high, tuple(errors), chosen.id, view.lens)
 
 
 def _span(low: float, high: float) -> str:
@@ -221,18 +213,10 @@ def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
         ends = np.array(list(pairwise(cuts)), dtype=np.float64)
         return ends[:, 0], ends[:, 1], titles
     ends = np.asarray(intervals, dtype=np.float64)
-    if ends.shape[1] != 2 or len(ends) == 0 or not ((ends >= 0) & (ends <= 1)).all():
-        raise ArgumentError(
-            "intervals", f"must be pairs of numbers in [0, 1]; got {intervals!r}", "for example [(0, 0.8), (0.9, 1)]"
-        )
-    empty = np.flatnonzero(ends[:, 0] >= ends[:, 1])
-    if len(empty):
-        bad = ends[empty[0]].tolist()
-        raise ArgumentError(
-            "intervals",
-            f"interval {empty[0]} is empty: {bad[0]:g} to {bad[1]:g}",
-            "the lower end must be below the upper end",
-        )
+    pairs = ends.shape[1] == 2 and len(ends) > 0
+    if not pairs or ends.min() < 0 or ends.max() > 1 or (ends[:, 0] >= ends[:, 1]).any():
+        problem = f"must be increasing pairs of numbers in [0, 1]; got {intervals!r}"
+        raise ArgumentError("intervals", problem, "for example [(0, 0.8), (0.9, 1)]")
     titles = [_span(low, high) for low, high in ends.tolist()] if names is None else [str(name) for name in names]
     if len(titles) != len(ends):
         raise ArgumentError("names", f"expected {len(ends)} names, one for each interval; got {len(titles)}")
@@ -247,24 +231,21 @@ def inside(score: Floats, low: float, high: float) -> NDArray[np.bool_]:
 def _interval_errors(
     name: str, view: View, low: Floats, high: Floats, metric: Metric, options: dict[str, Any]
 ) -> IntervalErrors:
-    columns: dict[str, list[float]] = {word: [] for word in COLUMNS}
+    lines: list[tuple[float, ...]] = []
     rows = row_weights(view)
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
         held = inside(view.score, start, end)
         if not held.any():
-            for word, value in zip(COLUMNS, (0.0, math.nan, math.nan, math.nan, math.nan), strict=True):
-                columns[word].append(value)
+            lines.append((0.0, math.nan, math.nan, math.nan, math.nan))
             continue
         weight = None if view.weight is None else view.weight[held]
         part = View(
             view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens, classes=view.classes
         )
         rate = part.mean(part.raw_outcome)
-        seen = (float(rows[held].sum()), part.mean(part.score), rate, float(_outside(np.array([rate]), start, end)[0]))
-        for word, value in zip(COLUMNS, (*seen, _value(metric, part, options)), strict=True):
-            columns[word].append(value)
-    arrays = {word: np.array(values) for word, values in columns.items()}
-    return IntervalErrors(name, **arrays, overall=_value(metric, view, options))
+        outside = float(_outside(np.array([rate]), start, end)[0])
+        lines.append((float(rows[held].sum()), part.mean(part.score), rate, outside, _value(metric, part, options)))
+    return IntervalErrors(name, *np.array(lines).T, _value(metric, view, options))
 
 
 def _value(metric: Metric, view: View, options: dict[str, Any]) -> float:

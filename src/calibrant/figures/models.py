@@ -14,7 +14,7 @@ from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .base import legend, none_for_nan, only_view, plain, points_of, rows_or_view
+from .base import legend, none_for_nan, only_view, plain, rows_or_view
 from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
 from .labels import entry, name_room, room_of, shortened, width_of
 from .styling import Series, series_of
@@ -32,8 +32,6 @@ SAMPLE, GAP = 0.32, 0.12
 LINE, PAD = 0.135, 0.06
 # Height of a strip of counts above axes, relative to them.
 STRIP_ABOVE = 0.155
-# Largest share of the points that a legend inside the axes may hide.
-HIDDEN = 0.15
 # Inches of axes below which legends state fewer facts.
 SMALL_PANEL = 2.5
 # Lines of a legend included in the height of a figure.
@@ -232,28 +230,3 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
 def is_small(ax: Axes) -> bool:
     """Whether axes have no room for a legend of many facts; a figure of ours grows instead."""
     return not is_ours(ax.figure) and min(ax.bbox.width, ax.bbox.height) / ax.figure.dpi < SMALL_PANEL * text_scale()
-
-
-def free_corner(ax: Axes, labels: Sequence[str], inset: float = 0.0, foot: float = 0.0) -> str:
-    """The corner beside the diagonal where text hides fewer points of the curves; empty where both have many.
-
-    The text is `inset` from the upper and `foot` from the lower edge.
-    """
-    x, y = points_of(ax)
-    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    across = (SAMPLE * text_scale() + max((width_of(text, small_size()) for text in labels), default=0.0)) / wide + 0.02
-    down = LINE * text_scale() * sum(text.count("\n") + 1 for text in labels) / high + 0.04
-    upper = np.count_nonzero((x < across) & (y > 1 - inset - down))
-    lower = np.count_nonzero((x > 1 - across) & (y < foot + down))
-    if min(upper, lower) > HIDDEN * len(x):
-        return ""
-    return "upper left" if upper <= lower else "lower right"
-
-
-def legend_inside(ax: Axes, inset: float = 0.0, foot: float = 0.0) -> Any:
-    """A legend in a corner that is free, `inset` from the upper or `foot` from the lower edge; above the axes where none is."""
-    corner = free_corner(ax, list(dict.fromkeys(ax.get_legend_handles_labels()[1])), inset, foot)
-    if not corner:
-        return legend_above(ax, lines=0)
-    anchor = (0.0, 1 - inset) if corner == "upper left" else (1.0, foot)
-    return legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")

@@ -15,13 +15,12 @@ from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
-from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain
-from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size, tones_of
-from .drawing import draw_overlay, draw_reliability
+from .base import FIGURE_PARAMETERS, Diagram, axis_names, plain
+from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size
+from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
 from .labels import label_room, wrapped
-from .models import free_corner
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
-from .styling import LINES, each_of, plots
+from .styling import LINES, plots, style_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +66,8 @@ class ReliabilityPanels(Diagram):
         for name, diagram in self.diagrams.items():
             bins = diagram.to_dict()["bins"]
             columns.setdefault("name", []).extend([name] * len(diagram.table))
-            for word, values in bins.items():
-                columns.setdefault(word, []).extend(values)
+            for heading, values in bins.items():
+                columns.setdefault(heading, []).extend(values)
         return columns
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -83,11 +82,11 @@ class ReliabilityPanels(Diagram):
         kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
         return f"Reliability diagrams ({len(self)}, {kinds})"
 
-    def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
-        """Labels of the axes; the titles of the panels name the classes."""
-        if len({diagram.lens for diagram in self.diagrams.values()}) > 1:
-            return "mean predicted probability", "observed rate"
-        return axis_words(diagram.lens)
+    @staticmethod
+    def _facts(diagram: ReliabilityDiagram, legend: Sequence[str] | None, small: bool) -> list[str]:
+        """Lines below the name of a panel: its metrics, and what the intervals are where there is room."""
+        bounds = [] if small or diagram.how is None else [bound_label(diagram)]
+        return [*legend_lines(diagram, legend), *bounds]
 
     @plots(*LINES)
     def plot(
@@ -120,30 +119,34 @@ class ReliabilityPanels(Diagram):
         """
         chosen = layout or self.layout
         check_choice(chosen, "layout", ("side_by_side", "overlay"))
+        small = len(self) > 3
+        options = DrawOptions(counts=counts, scale=scale, legend=legend, sides=not small, named=False)
         if chosen == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
-            return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend, style=style)]
+            return [draw_overlay(self.diagrams, ax, options, style)]
         across = check_whole(columns, "columns") if columns is not None else panels_across(len(self))
-        small = len(self) > 3
         letters = small_size() if small else text_size()
-        size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
+        size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        given = {word: each_of(word, value, list(self.diagrams)) for word, value in style.items()}
-        names = given.pop("label", [plain(name) for name in self.diagrams])
-        titles = [wrapped(name, label_room(axes[0], small_size())[0], letters) for name in names]
+        styles = style_of_each(style, list(self.diagrams))
+        names = [own.pop("label", None) or plain(name) for own, name in zip(styles, self.diagrams, strict=True)]
+        titles = [
+            "\n".join(wrapped(line, label_room(axes[0], small_size())[0], letters) for line in (name, *facts))
+            for name, facts in zip(
+                names, (self._facts(diagram, legend, small) for diagram in self.diagrams.values()), strict=True
+            )
+        ]
         grow(axes[0].figure, max(title.count("\n") for title in titles) * -(-len(self) // across))
+        several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
         for place, (ax, diagram) in enumerate(zip(axes, self.diagrams.values(), strict=True)):
-            look = {word: values[place] for word, values in given.items()}
-            quiet: dict[str, Any] = {"labels": False, "style": look, "sides": not small}
-            every = self.diagrams.values()
-            draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
+            draw_reliability(diagram, ax, options, styles[place], self.diagrams.values())
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
             titled: Any = next((one for one in ax.child_axes if one.get_gid() == "strip"), ax)
             ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, small_size())
             titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
-            if small:
-                _quiet(ax)
-            predicted, observed = self._axis_words(diagram)
+            if small and titled is not ax:
+                titled.set(ylabel="", yticks=[])
+            predicted, observed = axis_names("binary" if several else diagram.lens)  # the titles name the classes
             ax.set_xlabel(wrapped(predicted, wide, text_size()) if place >= len(self) - across else "")
             ax.set_ylabel("" if place % across else wrapped(observed, high, text_size()))
         return axes
@@ -152,33 +155,6 @@ class ReliabilityPanels(Diagram):
 def panels_across(count: int) -> int:
     """Panels per row: up to three in one row; else the number that leaves the fewest places empty."""
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
-
-
-def _quiet(ax: Any) -> None:
-    """Simplify a small panel: no legend of the intervals, no labels of the strip."""
-    from matplotlib.ticker import NullLocator
-
-    for strip in ax.child_axes:
-        strip.set_ylabel("")
-        strip.yaxis.set_major_locator(NullLocator())
-    entries = [
-        (handle, text)
-        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)
-        if handle.get_gid() == "curve"
-    ]
-    if ax.get_legend() is not None:
-        ax.get_legend().remove()
-    if entries:
-        upper = free_corner(ax, [entries[0][1]]) != "lower right"
-        place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
-        at = (0.04, 0.96) if upper else (0.96, 0.04)
-        style: dict[str, Any] = {
-            "fontsize": small_size(),
-            "color": tones_of(ax).ink,
-            "path_effects": halo(ax),
-            "zorder": 4,
-        }
-        ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 
 @documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
@@ -215,19 +191,11 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     >>> {name: round(diagram.metrics["ece"], 2) for name, diagram in panels.diagrams.items()}
     {'bold': 0.22, 'shy': 0.25}
     """
-    if models is None:
-        _check_models(y_true, "y_true", "a mapping from names to Predictions")
-        return ReliabilityPanels({str(name): reliability_diagram(given, **options) for name, given in y_true.items()})
-    _check_models(models, "models", "a mapping from names to probabilities")
-    return ReliabilityPanels(
-        {str(name): reliability_diagram(y_true, probs, **options) for name, probs in models.items()}
-    )
-
-
-def _check_models(models: Any, argument: str, what: str) -> None:
-    if not isinstance(models, Mapping) or not models:
-        came = "an empty one" if isinstance(models, Mapping) else type(models).__name__
-        raise InputTypeError(argument, f"must be {what}; got {came}", "for example {'model': y_prob}")
+    argument, named = ("y_true", y_true) if models is None else ("models", models)
+    if not isinstance(named, Mapping) or not named:
+        raise InputTypeError(argument, "must be a mapping from names to models", "for example {'model': y_prob}")
+    sources = {str(name): (source,) if models is None else (y_true, source) for name, source in named.items()}
+    return ReliabilityPanels({name: reliability_diagram(*source, **options) for name, source in sources.items()})
 
 
 @documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)

@@ -15,7 +15,7 @@ from .canvas import PAPER_WIDTH, grid_of_axes, ink_on, text_size
 from .flexible_curves import FlexibleCalibrationCurve, Smoother, Uncertainty, flexible_calibration_curve
 from .labels import relabel
 from .panels import MOST_CLASSES, classes_shown, panels_across, with_rows
-from .styling import LINES, each_of, plots
+from .styling import LINES, plots, style_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,8 @@ class ClasswiseCurves(Diagram):
         columns: dict[str, list[Any]] = {"class": []}
         for name, curve in self.curves.items():
             columns["class"] += [name] * len(curve.risk)
-            for word, values in curve._columns().items():
-                columns.setdefault(word, []).extend(values)
+            for heading, values in curve._columns().items():
+                columns.setdefault(heading, []).extend(values)
         return columns
 
     def _title(self) -> str:
@@ -92,11 +92,8 @@ class ClasswiseCurves(Diagram):
             Whether the legend states intercept, slope and C-statistic of each class against the rest.
         """
         check_choice(layout, "layout", ("side_by_side", "overlay"))
-        given = {word: each_of(word, style.get(word), list(self.curves)) for word in LINES}
-        names = [
-            plain(name) if label is None else label for name, label in zip(self.curves, given.pop("label"), strict=True)
-        ]
-        looks = [{word: values[place] for word, values in given.items()} for place in range(len(self))]
+        looks = style_of_each(style, list(self.curves))
+        names = [own.pop("label", None) or plain(name) for own, name in zip(looks, self.curves, strict=True)]
         if layout == "overlay":
             (ax,) = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)
             end = max(curve.end for curve in self.curves.values())

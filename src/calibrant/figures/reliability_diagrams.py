@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
+from ..binning.rules import BinningRule, EqualWidth
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
@@ -25,7 +26,7 @@ from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
 from .base import FIGURE_PARAMETERS, Diagram, one_view
-from .drawing import draw_reliability
+from .drawing import DrawOptions, draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import find_metric, metric_label
 from .styling import LINES, plots
@@ -82,8 +83,8 @@ class ReliabilityDiagram(Diagram):
         Values of the requested metrics by identifier.
     view : View, optional
         The scores and outcomes.
-    cut : tuple
-        The arguments `binning` and `bins`.
+    rule : binning rule, default EqualWidth(15)
+        Rule of the bins.
 
     See Also
     --------
@@ -102,7 +103,7 @@ class ReliabilityDiagram(Diagram):
     decomposition: Decomposition | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     view: View | None = field(default=None, repr=False, compare=False)
-    cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
+    rule: BinningRule = field(default=EqualWidth(15), repr=False, compare=False)
 
     @property
     def mean_score(self) -> Floats:
@@ -157,7 +158,7 @@ class ReliabilityDiagram(Diagram):
             raise UndefinedMetricError(
                 found.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
             )
-        return metric_value(found, self.view, *self.cut)
+        return metric_value(found, self.view, self.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagram as plain values and lists.
@@ -242,9 +243,8 @@ class ReliabilityDiagram(Diagram):
         sides : bool, default True
             Whether to label the two sides of the diagonal.
         """
-        return draw_reliability(
-            self, ax, counts=counts, labels=labels, scale=scale, legend=legend, sides=sides, style=style
-        )
+        options = DrawOptions(counts=counts, labels=labels, scale=scale, legend=legend, sides=sides)
+        return draw_reliability(self, ax, options, style)
 
 
 def how_words(how: str, level: float | None) -> str:
@@ -254,11 +254,11 @@ def how_words(how: str, level: float | None) -> str:
     return f"{100 * level:g}% {HOW_WORDS[how]}"
 
 
-def metric_value(metric: Metric, view: View, binning: Binning, bins: Bins) -> float:
+def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
     """The metric of a view, with the bins of the diagram if the metric has the same defaults."""
     options = metric.options
     same = options.get("bins") == 15 and options.get("binning") == "equal_width"
-    return float(metric(view, binning=binning, bins=bins) if same else metric(view))
+    return float(metric(view, binning=rule) if same else metric(view))
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -268,6 +268,7 @@ def reliability_diagram(
     *,
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
+    min_rows: int | None = None,
     lens: str | Lens = "auto",
     where: Any = None,
     kind: Kind = "line",
@@ -291,6 +292,7 @@ def reliability_diagram(
     y_prob
     bins
     binning
+    min_rows
     lens
     where
     kind
@@ -348,7 +350,8 @@ def reliability_diagram(
         check_fraction(level, "level")
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     how = _way(view, kind, uncertainty) if level is not None else None
-    return _diagram(view, kind, how, level or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
+    rule = binning_rule(bins, binning, min_rows)
+    return _diagram(view, kind, how, level or 0.95, rule, metrics, bandwidth, n_resamples, rng)
 
 
 reliability = reliability_diagram
@@ -377,15 +380,14 @@ def _diagram(
     kind: str,
     how: str | None,
     level: float,
-    bins: Bins,
-    binning: Binning,
+    rule: BinningRule,
     metrics: Sequence[str],
     bandwidth: float | None,
     n_resamples: int,
     rng: Any,
 ) -> ReliabilityDiagram:
-    hint_at_edges(view, binning, bins)
-    table = bin_table(view, binning, bins)
+    hint_at_edges(view, rule)
+    table = bin_table(view, rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     empty = np.full(len(table), np.nan)
     bounds, curve, parts = Bounds(empty, empty), None, None
@@ -396,11 +398,9 @@ def _diagram(
         curve = corp_curve(view, how, **draws)
         parts = decompose(view, method="corp")
     elif how is not None and band is None:
-        bounds = bin_bounds(view, table, binning, bins, how, **draws)
+        bounds = bin_bounds(view, table, rule, how, **draws)
     if band is not None:
         bounds = band_bounds(band, table.mean_score)
-    values = {found.id: metric_value(found, view, binning, bins) for found in map(find_metric, metrics)}
+    values = {found.id: metric_value(found, view, rule) for found in map(find_metric, metrics)}
     shown = None if how in (None, "standard_error") else level
-    return ReliabilityDiagram(
-        kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, (binning, bins)
-    )
+    return ReliabilityDiagram(kind, view.lens, table, *bounds, shown, how, curve, band, parts, values, view, rule)

@@ -19,7 +19,7 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from .base import MODELS_PARAMETERS, Diagram, finish, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import Source, by_model, legend_above, model_named, model_series, read_models, single_point
+from .models import by_model, legend_above, model_named, model_series, read_models, single_point
 from .styling import LINES, Series, plots
 
 if TYPE_CHECKING:
@@ -86,12 +86,8 @@ class RiskCoverageDiagram(Diagram):
         rows = []
         for curve in self.curves:
             mark = curve.mark
-            seen = (
-                ["-"] * 3
-                if mark is None
-                else [number(v) for v in (mark.threshold, mark.coverage, _of(mark, self.risk))]
-            )
-            rows.append([curve.name, number(curve.area), number(float(curve.risk[-1])), *seen])
+            point = (None, None, None) if mark is None else (mark.threshold, mark.coverage, _risk_at(mark, self.risk))
+            rows.append([curve.name, *map(number, (curve.area, float(curve.risk[-1]), *point))])
         return HEADINGS, rows
 
     def _title(self) -> str:
@@ -152,12 +148,8 @@ class RiskCoverageDiagram(Diagram):
         around = {**alone, "markersize": 7} if alone else {}
         ax.plot(curve.coverage, curve.risk, gid="series", **{**alone, **look.line}, label=label)
         last = curve is self.curves[-1]
-        thin: dict[str, Any] = {
-            "linewidth": 0.8,
-            "color": tones_of(ax).muted,
-            "zorder": 1.6,
-            "gid": f"bound {to_hex(look.color)}",
-        }
+        thin: dict[str, Any] = {"linewidth": 0.8, "color": tones_of(ax).muted, "zorder": 1.6}
+        thin["gid"] = f"bound {to_hex(look.color)}"
         if random:
             label = "random acceptance" if last else None
             ax.plot(curve.coverage, curve.random_risk, linestyle=(0, (4, 3)), label=label, **thin, **around)
@@ -165,7 +157,7 @@ class RiskCoverageDiagram(Diagram):
             label = "oracle" if last else None
             ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=label, **thin)
         if curve.mark is not None:
-            x, y = curve.mark.coverage, _of(curve.mark, self.risk)
+            x, y = curve.mark.coverage, _risk_at(curve.mark, self.risk)
             ax.axvline(x, color=look.color, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
             marked = [other.name for other in self.curves if other.mark is not None]
             label = self.target if curve.name == marked[-1] else None
@@ -266,26 +258,30 @@ def risk_coverage_diagram(
     models = read_models(y_true, y_prob, sample_weight, pos_label, where)
     curves = []
     for name, source in models.items():
-        own, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")
-        found = risk_coverage(source, confidence=own, loss=lost, level=None, lens=lens)
-        mark = _mark(source, found, accuracy, coverage, guarantee, own, lost, lens)
-        curves.append(_curve(name, found, risk, level, points, mark))
-    return RiskCoverageDiagram(tuple(curves), risk, target, level, found.lens)
+        options = {"confidence": _each(confidence, name, "confidence"), "loss": _each(loss, name, "loss"), "lens": lens}
+        path = risk_coverage(source, level=None, **options)
+        if guarantee is None:
+            threshold = _threshold(path, accuracy, coverage)
+        else:
+            goal: dict[str, Any] = {"accuracy": accuracy, "coverage": coverage, "guarantee": guarantee}
+            threshold = choose_threshold(source, **goal, **options).threshold
+        mark = None if threshold is None else path.at(threshold)
+        curves.append(_curve(name, path, risk, level, points, mark))
+    return RiskCoverageDiagram(tuple(curves), risk, target, level, path.lens)
 
 
 def _target(accuracy: Any, coverage: Any, guarantee: Any) -> str:
     if accuracy is not None and coverage is not None:
         raise ArgumentError("accuracy", "cannot be combined with coverage", "give one of them")
-    given = accuracy if accuracy is not None else coverage
     if guarantee is not None:
         check_fraction(guarantee, "guarantee")
-        if given is None:
+        if accuracy is None and coverage is None:
             raise ArgumentError("guarantee", "requires a target", "pass accuracy or coverage")
-    if given is None:
-        return ""
-    word = "accuracy" if accuracy is not None else "coverage"
-    check_fraction(given, word, 0.9)
-    return f"{word} {given:g}" + ("" if guarantee is None else " guaranteed")
+    for name, value in (("accuracy", accuracy), ("coverage", coverage)):
+        if value is not None:
+            check_fraction(value, name, 0.9)
+            return f"{name} {value:g}" + ("" if guarantee is None else " guaranteed")
+    return ""
 
 
 def _each(values: Any, name: str, argument: str) -> Any:
@@ -296,51 +292,36 @@ def _each(values: Any, name: str, argument: str) -> Any:
     return values[name]
 
 
-def _of(point: OperatingPoint, risk: Risk) -> float:
+def _risk_at(point: OperatingPoint, risk: Risk) -> float:
     return point.selective_risk if risk == "selective" else point.generalised_risk
 
 
-def _mark(
-    source: Source,
-    found: RiskCoverage,
-    accuracy: Any,
-    coverage: Any,
-    guarantee: Any,
-    sure: Any,
-    lost: Any,
-    lens: Any,
-) -> OperatingPoint | None:
-    """Operating point of the target: guaranteed for new rows, or the best on these rows."""
-    if accuracy is None and coverage is None:
-        return None
-    if guarantee is not None:
-        options = {"accuracy": accuracy, "coverage": coverage, "confidence": sure, "loss": lost, "lens": lens}
-        chosen = choose_threshold(source, guarantee=guarantee, **options).threshold
-        return None if chosen is None else found.at(chosen)
-    # Sums of weights have rounding errors.
+def _threshold(path: RiskCoverage, accuracy: float | None, coverage: float | None) -> float | None:
+    """The threshold with the largest coverage that has the accuracy, or with the least that has the coverage, on these rows."""
     if accuracy is not None:
-        fits = np.flatnonzero(found.selective_risk <= (1 - accuracy) * (1 + 1e-12))
-        return found.at(float(found.threshold[fits[-1]])) if len(fits) else None
-    first = int(np.argmax(found.coverage >= coverage * (1 - 1e-12)))
-    return found.at(float(found.threshold[first]))
+        fits = np.flatnonzero(path.selective_risk <= (1 - accuracy) * (1 + 1e-12))
+        return float(path.threshold[fits[-1]]) if len(fits) else None
+    if coverage is not None:
+        return float(path.threshold[int(np.argmax(path.coverage >= coverage * (1 - 1e-12)))])
+    return None
 
 
 def _curve(
-    name: str, found: RiskCoverage, risk: Risk, level: float | None, points: int, mark: OperatingPoint | None
+    name: str, path: RiskCoverage, risk: Risk, level: float | None, points: int, mark: OperatingPoint | None
 ) -> RiskCurve:
-    kept = np.unique(np.searchsorted(found.coverage, np.linspace(0, 1, points) * (1 - 1e-12)))
-    shown = _points(found.judged, found.threshold[kept], level if risk == "selective" else None, "clopper_pearson")
-    share, seen = found.coverage[kept], (found.selective_risk if risk == "selective" else found.generalised_risk)[kept]
-    whole = float(found.selective_risk[-1])
-    best_share, best_risk = _perfect(found.judged, risk)
+    kept = np.unique(np.searchsorted(path.coverage, np.linspace(0, 1, points) * (1 - 1e-12)))
+    shown = _points(path.judged, path.threshold[kept], level if risk == "selective" else None, "clopper_pearson")
+    share, seen = path.coverage[kept], (path.selective_risk if risk == "selective" else path.generalised_risk)[kept]
+    whole = float(path.selective_risk[-1])
+    best_share, best_risk = _perfect(path.judged, risk)
     return RiskCurve(
         name=name,
-        threshold=found.threshold[kept],
+        threshold=path.threshold[kept],
         coverage=share,
         risk=seen,
         low=np.array([point.low for point in shown]),
         high=np.array([point.high for point in shown]),
-        area=found.aurc if risk == "selective" else found.augrc,
+        area=path.aurc if risk == "selective" else path.augrc,
         oracle_coverage=best_share,
         oracle_risk=best_risk,
         random_risk=np.full(len(kept), whole) if risk == "selective" else whole * share,

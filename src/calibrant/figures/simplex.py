@@ -20,8 +20,8 @@ from ..views.resolve import resolve, views_of
 from ..views.view import VectorView
 from .base import FIGURE_PARAMETERS, Diagram, plain, rows_or_view
 from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, small_size, text_size, tones_of
-from .labels import shortened, width_of, wrapped
-from .models import row_weights
+from .labels import width_of, wrapped
+from .models import legend_above, row_weights
 from .styling import plots, series_of
 
 if TYPE_CHECKING:
@@ -115,14 +115,8 @@ class SimplexDiagram(Diagram):
         if self.renormalised:
             below = -0.17 - LINE * (lines - 1)
             ax.set_ylim(bottom=below - 0.03)
-            ax.text(
-                0.5,
-                below,
-                "other classes left out, rest scaled to 1",
-                ha="center",
-                fontsize=small_size(),
-                color=tones_of(ax).muted,
-            )
+            note: dict[str, Any] = {"ha": "center", "fontsize": small_size(), "color": tones_of(ax).muted}
+            ax.text(0.5, below, "other classes left out, rest scaled to 1", **note)
         return ax
 
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
@@ -145,26 +139,7 @@ class SimplexDiagram(Diagram):
             place = self.probs[label == i] @ TRIANGLE
             dots: dict[str, Any] = {"marker": look.line["marker"], "color": look.color, "linewidths": 0, "zorder": 3}
             ax.scatter(place[:, 0], place[:, 1], 7, alpha=look.line.get("alpha", 0.5), label=look.label, **dots)
-        self._name_points(ax, [look.label or "" for look in looks])
-
-    def _name_points(self, ax: Axes, texts: Sequence[str]) -> None:
-        """Legend below the triangle: in one row if it fits, else one below the other."""
-        wide = ax.bbox.width / ax.figure.dpi
-        beside = sum(width_of(text, small_size()) + 0.3 for text in texts) <= wide
-        style: dict[str, Any] = {"fontsize": small_size(), "frameon": False, "handletextpad": 0.1, "borderaxespad": 0}
-        style |= {"labelspacing": 0.3, "columnspacing": 0.8, "labelcolor": ink_on(ax.figure.get_facecolor())}
-        grow(ax.figure, 0 if beside else 2)
-        marks = ax.legend(
-            ax.get_legend_handles_labels()[0],
-            texts if beside else [shortened(text, wide, small_size()) for text in texts],
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            ncols=3 if beside else 1,
-            **style,
-        )
-        for handle in marks.legend_handles:
-            assert handle is not None
-            handle.set_alpha(1)
+        legend_above(ax)
 
 
 def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
@@ -260,14 +235,17 @@ def simplex_diagram(
     check_choice(kind, "kind", ("arrows", "points"))
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
     whole = _whole(source)
-    view, names = _three(source, whole, corners)
+    places = _places(source, whole.k, corners)
+    known = source.classes if isinstance(source, Predictions) else None
+    view = _chosen(whole, places)
     if kind == "points":
         probs, outcome, weight = _single(view, check_whole(points, "points"))
     else:
         probs, outcome, weight = _cells(view, check_whole(bins, "bins"), least)
     shown = float(weight.sum()) / float(row_weights(view).sum()) * view.total / whole.total
+    first, second, third = (str(place if known is None else known[place]) for place in places)
     return SimplexDiagram(
-        corners=(names[0], names[1], names[2]),
+        corners=(first, second, third),
         kind=kind,
         probs=probs,
         outcome=outcome,
@@ -290,26 +268,18 @@ def _whole(source: Any) -> VectorView:
     return source
 
 
-def _three(source: Any, view: VectorView, corners: Any) -> tuple[VectorView, list[str]]:
-    """Probabilities and labels of three classes, and their names."""
+def _places(source: Any, k: int, corners: Any) -> list[int]:
+    """Indices of the three classes."""
     if corners is None:
-        if view.k > 3:
-            raise ArgumentError("corners", f"are required for {view.k} classes", "name three classes")
-        places = [0, 1, 2]
-    else:
-        places = _places(source, view.k, list(corners))
-    known = source.classes if isinstance(source, Predictions) else None
-    names = [str(place if known is None else known[place]) for place in places]
-    return _chosen(view, places), names
-
-
-def _places(source: Any, k: int, corners: list[Any]) -> list[int]:
+        if k > 3:
+            raise ArgumentError("corners", f"are required for {k} classes", "name three classes")
+        return [0, 1, 2]
     if isinstance(source, Predictions):
         places = [source.class_index(name, "corners") for name in corners]
     else:
         places = [check_whole(name, "corners", 0) for name in corners]
     if len(set(places)) != 3 or len(places) != 3 or max(places) >= k:
-        raise ArgumentError("corners", f"must be three different classes; got {corners!r}")
+        raise ArgumentError("corners", f"must be three different classes; got {list(corners)!r}")
     return places
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells, is_default
-from ..binning.partition import KDTree, auto_binning, cells_of
+from ..binning.parse import is_default
+from ..binning.partition import Auto, KDTree, cells_of, partition_of
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
@@ -369,39 +369,45 @@ def stability_diagram(
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
         raise ArgumentError("lens", "is determined by the view", "drop lens")
+    views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
-    shares = settings if over == "fraction" else (1.0,)
-    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
+    whole = np.array([_value(chosen, views, plan) for plan in plans])
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
         )
-    seed = seed_of(rng)
     with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
-    sample = _resampled(source, chosen, with_lens, shares, "rows", n_resamples, seed)
-    value, spread, low, high = _summary(whole, sample, over, level, chosen.range)
+    resamples = _Resamples(source, chosen, with_lens, n_resamples, seed_of(rng))
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
-    if over != "fraction":
-        cells = [cells_at(chosen, source, plan, lens) for plan in plans]
-        sizes[:], kinds = [found.sizes for found in cells], _kinds(whole, sample, cells)
+    if over == "fraction":
+        sample = np.hstack([resamples.values("rows", share) for share in settings])
+        null = np.hstack([resamples.simulated(share) for share in settings])
+        value, spread, low, high = _summary(sample, level)
+    else:
+        sample = resamples.values("rows")
+        cells = [_cells_of(chosen, views, plan) for plan in plans]
+        sizes[:], kinds = [each.sizes for each in cells], _kinds(whole, sample, cells)
+        null = resamples.simulated_once(kinds)
+        value, (_, spread, _, _) = whole, _summary(sample, level)
+        half = two_sided_quantile(level) * spread
+        low = np.maximum(whole - half, np.minimum(whole, chosen.range[0]))
+        high = np.minimum(whole + half, np.maximum(whole, chosen.range[1]))
     region, plateau = _stable(value, low, high, tolerance, kinds)
-    null = _simulated(source, chosen, with_lens, shares, kinds, n_resamples, seed)
-    chance = _chance(null, level)
-    seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
-    columns = dict(zip(COLUMNS, (value, spread, low, high, *chance, *sizes.T), strict=True))
+    by_chance, _, chance_low, chance_high = _summary(null, level)
+    columns = (value, spread, low, high, by_chance, chance_low, chance_high, *sizes.T)
     return StabilityDiagram(
         metric=chosen.id,
         over=over,
         values=settings,
-        **columns,
+        **dict(zip(COLUMNS, columns, strict=True)),
         same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,
         tolerance=tolerance,
         level=level,
         n_resamples=n_resamples,
-        lens=shared_name(seen),
-        suggested=_suggested(chosen, over, settings, value, null),
+        lens=shared_name(views),
+        suggested=_suggested(chosen, over, settings, value - by_chance, null),
     )
 
 
@@ -436,25 +442,17 @@ def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
         )
 
 
-def _summary(
-    whole: Floats, sample: Floats, over: str, level: float, limits: tuple[float, float]
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Value, standard deviation and interval at each setting; none where more than one resample in ten is undefined."""
-
+def _summary(sample: Floats, level: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean, standard deviation and quantiles over resamples; NaN where fewer than two, or fewer than 90% of them, have a value."""
+    nothing = np.full(sample.shape[1], np.nan)
     if len(sample) < 2:
-        nothing = np.full(len(whole), np.nan)
-        return whole, nothing, nothing, nothing
+        return nothing, nothing, nothing, nothing
     known = np.isfinite(sample)
     enough = known.mean(axis=0) >= 0.9
     kept = np.where(enough, np.where(known, sample, np.nan), 0.0)
-    spread = np.where(enough, np.nanstd(kept, axis=0, ddof=1), np.nan)
-    if over != "fraction":
-        half = two_sided_quantile(level) * spread
-        # An option may extend the range, so a value beyond it is its own bound.
-        floor, roof = np.minimum(whole, limits[0]), np.maximum(whole, limits[1])
-        return whole, spread, np.maximum(whole - half, floor), np.minimum(whole + half, roof)
-    ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    mean, low, high = (np.where(enough, values, np.nan) for values in (np.nanmean(kept, axis=0), *ends))
+    low, high = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean, spread = np.nanmean(kept, axis=0), np.nanstd(kept, axis=0, ddof=1)
+    mean, spread, low, high = (np.where(enough, values, np.nan) for values in (mean, spread, low, high))
     return mean, spread, low, high
 
 
@@ -463,12 +461,11 @@ def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
     seen: dict[tuple[bytes, bytes], int] = {}
     # Sums over the same cells in another order differ by rounding; resamples may have other cells.
     values = np.round(np.vstack([whole, sample]).T, 12) + 0.0
-    return [
-        place
-        if np.isnan(whole[place])
-        else seen.setdefault((found.name, values[place, : 1 if found.name else None].tobytes()), place)
-        for place, found in enumerate(cells)
-    ]
+    kinds = []
+    for place, own in enumerate(cells):
+        key = own.name, values[place, : 1 if own.name else None].tobytes()
+        kinds.append(place if np.isnan(whole[place]) else seen.setdefault(key, place))
+    return kinds
 
 
 def _stable(
@@ -496,61 +493,49 @@ def _stable(
     return found
 
 
-def value_of(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> float:
-    """The metric; NaN where it is undefined."""
+def _value(metric: Metric, views: list[AnyView], options: dict[str, Any]) -> float:
+    """The metric, or NaN where it is undefined."""
     try:
-        return metric.of_views(metric.views(source, **({} if lens is None else {"lens": lens})), **options)
+        return metric.of_views(views, **options)
     except UndefinedMetricError:
         return np.nan
 
 
-def _resampled(
-    source: Source,
-    metric: Metric,
-    plans: Sequence[dict[str, Any]],
-    shares: Sequence[float],
-    draws: Draws,
-    count: int,
-    seed: int,
-) -> Floats:
-    """The metric on resamples: one row per resample, one column per share of rows and setting."""
-    if not count:
-        return np.empty((0, len(shares) * len(plans)))
-    columns = []
-    for share in shares:
+@dataclass(frozen=True)
+class _Resamples:
+    """A metric with several plans of options on the same resamples."""
+
+    source: Source
+    metric: Metric
+    plans: Sequence[dict[str, Any]]
+    count: int
+    seed: int
+
+    def values(self, draws: Draws, share: float = 1.0) -> Floats:
+        """Value of each plan (columns) on each resample of a share of the rows."""
+        source = self.source
+        if not self.count:
+            return np.empty((0, len(self.plans)))
         assert not isinstance(source, VectorView)
         total = source.n if source.weight_kind != "counts" or source.weight is None else int(source.weight.sum())
         size = max(1, round(share * total))
         sampler = RowSampler(source, size) if isinstance(source, View) else PredictionSampler(source, size=size)
-        columns.append(resampled_values([(metric, plan) for plan in plans], sampler, draws, count, seed))
-    return np.hstack(columns)
+        return resampled_values([(self.metric, plan) for plan in self.plans], sampler, draws, self.count, self.seed)
 
+    def simulated(self, share: float = 1.0) -> Floats:
+        """The same on labels that are simulated from the probabilities; NaN for soft labels."""
+        soft = self.source.soft is not None if isinstance(self.source, Predictions) else self.source.is_soft
+        if soft or not self.count:
+            return np.full((self.count, len(self.plans)), np.nan)
+        return replace(self, seed=self.seed + 1).values("outcomes" if share == 1 else "scores", share)
 
-def _simulated(
-    source: Source,
-    metric: Metric,
-    plans: Sequence[dict[str, Any]],
-    shares: Sequence[float],
-    kinds: Sequence[int],
-    count: int,
-    seed: int,
-) -> Floats:
-    """The metric on labels that are simulated from the probabilities: one row per set of labels, one column per setting."""
-    soft = source.soft is not None if isinstance(source, Predictions) else source.is_soft
-    if soft or not count:
-        return np.full((count, len(kinds)), np.nan)
-    single = len(shares) == 1
-    first = (
-        [place for place, kind in enumerate(kinds) if kind == place] if single else [0]
-    )  # others have the same cells
-    own = [plans[place] for place in first]
-    if single and shares[0] == 1 and isinstance(source, Predictions):
-        own = [_with_cells(metric, source, plan) for plan in own]
-    # Given the scores the cells are fixed, so only a share of the rows is itself resampled.
-    draws: list[Draws] = ["outcomes" if share == 1 else "scores" for share in shares]
-    pairs = zip(shares, draws, strict=True)
-    null = np.hstack([_resampled(source, metric, own, [share], how, count, seed + 1) for share, how in pairs])
-    return null[:, [first.index(kind) for kind in kinds]] if single else null
+    def simulated_once(self, kinds: Sequence[int]) -> Floats:
+        """Simulated values of each plan; those with the same cells as an earlier one are not simulated again."""
+        first = [place for place, kind in enumerate(kinds) if kind == place]
+        plans = [self.plans[place] for place in first]
+        if isinstance(self.source, Predictions):
+            plans = [_with_cells(self.metric, self.source, plan) for plan in plans]
+        return replace(self, plans=plans).simulated()[:, [first.index(kind) for kind in kinds]]
 
 
 def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any]) -> dict[str, Any]:
@@ -564,24 +549,11 @@ def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any]) -> di
     return {**{name: value for name, value in plan.items() if name not in ("gamma", "min_size")}, "binning": tree}
 
 
-def _chance(null: Floats, level: float) -> tuple[Floats, Floats, Floats]:
-    """Mean and band of the simulated values; NaN where more than one in ten is undefined."""
-    nothing = np.full(null.shape[1], np.nan)
-    if len(null) < 2:
-        return nothing, nothing, nothing
-    enough = np.isfinite(null).mean(axis=0) >= 0.9
-    kept = np.where(enough & np.isfinite(null), null, np.where(enough, np.nan, 0.0))
-    ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    mean, low, high = (np.where(enough, values, np.nan) for values in (np.nanmean(kept, axis=0), *ends))
-    return mean, low, high
-
-
-def _suggested(metric: Metric, over: str, settings: Sequence[Any], value: Floats, null: Floats) -> float | None:
-    """The coarsest setting whose excess over chance is within one standard deviation of the largest one."""
+def _suggested(metric: Metric, over: str, settings: Sequence[Any], excess: Floats, null: Floats) -> float | None:
+    """The coarsest setting whose excess over chance is within one standard deviation of the largest; None where that means nothing."""
     error = metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
-    if over not in COARSEST or not error or len(null) < 2 or not all(is_number(setting) for setting in settings):
+    if over not in COARSEST or not error or not all(is_number(setting) for setting in settings):
         return None
-    excess = value - _chance(null, 0.5)[0]
     if not np.isfinite(excess).any():
         return None
     best = int(np.nanargmax(excess))
@@ -597,37 +569,38 @@ class Cells(NamedTuple):
     """Fingerprint of the partition of the rows; empty without cells."""
 
 
-def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> Cells:
-    """The cells of a metric with these options."""
-    settings = {**metric.options, **options}
+NO_CELLS = Cells((np.nan, np.nan, np.nan, np.nan), b"")
+
+
+def _cells_of(metric: Metric, views: Sequence[AnyView], options: dict[str, Any]) -> Cells:
+    """Cells of the rows of all views; none where the metric has none."""
+    settings = metric.arguments(options)
+    if "rule" not in settings:
+        return NO_CELLS
     sizes: list[Floats] = []
     name = sha256()
-    if "bins" in settings and "binning" in settings:
-        for view in metric.views(source, **({} if lens is None else {"lens": lens})):
-            cell = _cell_of_rows(view, metric, settings)
-            if cell is None:
-                sizes = []
-                break
-            rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
-            sizes.append(np.bincount(cell, rows).astype(np.float64))
-            name.update(cell.tobytes())
-    if not sizes:
-        return Cells((np.nan, np.nan, np.nan, np.nan), b"")
+    for view in views:
+        cell = _cell_of_rows(view, metric, settings)
+        if cell is None:
+            return NO_CELLS
+        rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+        sizes.append(np.bincount(cell, rows).astype(np.float64))
+        name.update(cell.tobytes())
     held = np.concatenate(sizes)
     return Cells((float(len(held)), float(held.min()), float(np.median(held)), float(held.max())), name.digest())
 
 
 def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
     """Cell of each row, numbered by first occurrence, so that equal partitions have equal numbers."""
-    binning = settings["binning"]
+    rule = settings["rule"]
     try:
         if metric.takes == "View" and isinstance(view, View):
-            cell, _ = bin_cells(view, binning, settings["bins"])
+            cell, _ = rule.cells(view)
         else:
             vector = view.as_vector() if isinstance(view, View) else view
-            if isinstance(binning, str) and binning == "auto":
-                binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
-            cell, _ = cells_of(vector, binning, settings["bins"])
+            if isinstance(rule, Auto):
+                rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
+            cell, _ = cells_of(vector, rule)
     except ArgumentError:  # the bins are not those of the score
         return None
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)

@@ -149,6 +149,12 @@ def each_of(word: str, value: Any, names: Sequence[str | None]) -> list[Any]:
     return [value] * len(names)
 
 
+def style_of_each(style: Mapping[str, Any], names: Sequence[str | None]) -> list[dict[str, Any]]:
+    """The keywords of each series."""
+    columns = {keyword: each_of(keyword, value, names) for keyword, value in style.items()}
+    return [{keyword: values[place] for keyword, values in columns.items()} for place in range(len(names))]
+
+
 class Series(NamedTuple):
     """Look of one series of a figure."""
 
@@ -178,26 +184,24 @@ def series_of(
     *,
     width: float = 1.2,
     marker: str | bool = False,
-    colors: Sequence[Any] = (),
 ) -> list[Series]:
     """Look of each series: the keywords given for it, else `colors` or the next color of the axes, and the dashes of its number.
 
     A `marker` of True is that of its number.
     """
-    given = {word: each_of(word, style.get(word), names) for word in LINES}
-    found = []
-    for number, name in enumerate(names):
+    series = []
+    for number, (name, keywords) in enumerate(zip(names, style_of_each(style, names), strict=True)):
         place = series_on(ax) + number
-        own = {word: values[number] for word, values in given.items() if values[number] is not None}
+        own = {keyword: value for keyword, value in keywords.items() if value is not None}
         label = own.pop("label", None if name is None else plain(name))
-        look: dict[str, Any] = {"linestyle": DASHES[place % len(DASHES)], "linewidth": width}
+        line: dict[str, Any] = {"linestyle": DASHES[place % len(DASHES)], "linewidth": width}
         if marker or "marker" in own:
-            look |= {"marker": MARKERS[place % len(MARKERS)] if marker is True else marker, "markersize": 3}
-        look |= own
-        if "color" not in look:
-            look["color"] = colors[number] if colors else next_color(ax)
-        found.append(Series(label, look["color"], look))
-    return found
+            line |= {"marker": MARKERS[place % len(MARKERS)] if marker is True else marker, "markersize": 3}
+        line |= own
+        if "color" not in line:
+            line["color"] = next_color(ax)
+        series.append(Series(label, line["color"], line))
+    return series
 
 
 def _name_axes(drawn: Any, texts: Mapping[str, Any], *, whole: bool) -> None:

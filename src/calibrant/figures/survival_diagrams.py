@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
-from ..clinical.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
-from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
+from ..binning.rules import EqualMass, check_bins
+from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
+from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
 from ..inference.replicates import Replicates
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
 from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square, whole_markers
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .drawing import counts_above
-from .models import legend_inside
+from .drawing import draw_histogram
+from .models import legend_above
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -162,26 +162,17 @@ class SurvivalDiagram(Diagram):
         share = f"{100 * self.level:g}%"
         look.shade(ax, self.x, self.low, self.high, f"{share} pointwise band", alpha=0.2)
         ax.plot(self.x, self.y, zorder=3, gid="curve", label=look.label or "smooth curve", **look.line)
-        found = [group for group in self.groups if not math.isnan(group.observed)]
-        if groups and found:
+        known = [group for group in self.groups if not math.isnan(group.observed)]
+        if groups and known:
             ink = look.color if later else tones_of(ax).ink
-            at = [group.mean_risk for group in found]
-            ends = [(group.low, group.high) for group in found]
-            ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
-            dots: dict[str, Any] = {
-                "marker": "o",
-                "markersize": 3,
-                "linestyle": "none",
-                "zorder": 3.3,
-                "gid": "groups",
-            }
-            drawn = ax.plot(
-                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **dots
-            )
-            whole_markers(ax, *drawn)
+            _, mean_risk, observed, low, high = zip(*known, strict=True)
+            ax.vlines(mean_risk, low, high, color=ink, linewidth=0.8, zorder=3.2, gid="interval")
+            dots: dict[str, Any] = {"marker": "o", "markersize": 3, "linestyle": "none", "zorder": 3.3, "gid": "groups"}
+            dots["label"] = f"risk groups, {share} intervals"
+            whole_markers(ax, *ax.plot(mean_risk, observed, color=ink, **dots))
         counts, edges = np.histogram(self.risk, BARS, (0, top))
-        counts_above(ax, look.color, counts, (edges[:-1], edges[1:]), "rows")
-        legend_inside(ax, 0.07, 0.07)
+        draw_histogram(ax, look.color, (edges[:-1], edges[1:]), counts, "rows")
+        legend_above(ax, lines=0)
         return ax
 
     def _limit(self) -> float:
@@ -192,7 +183,7 @@ class SurvivalDiagram(Diagram):
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
 
 
-@documents_keywords(table=FOLLOW_UP_PARAMETERS)
+@documents_keywords(table=parameters_of(survival_summary))
 def survival_diagram(
     y_prob: Any,
     *,
@@ -291,7 +282,8 @@ def survival_diagram(
     check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
     found, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(found, risk)
     used = risk[found.weight > 0]
@@ -327,7 +319,7 @@ def survival_diagram(
 def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
     """The observed risk of each group of similar risk, with the censoring of this group."""
     follow_up = found.follow_up
-    cells, count = bin_cells(View(risk, np.zeros(len(risk), np.uint8)), "equal_mass", bins)
+    cells, count = EqualMass(check_bins(bins)).cells(View(risk, np.zeros(len(risk), np.uint8)))
     groups = []
     for cell in range(count):
         rows = np.flatnonzero((cells == cell) & (follow_up.weight > 0))

@@ -13,7 +13,6 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
-from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
@@ -108,13 +107,7 @@ class TopkDiagram(Diagram):
         columns["relative"] = [value for line in self.lines for value in none_for_nan(self.relative(line.name))]
         return columns
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        rows = [
-            [str(model), str(k), *(number(value) for value in rest)]
-            for model, k, *rest in zip(*columns.values(), strict=True)
-        ]
-        return ["model", "k", "error", "accuracy", "confidence", "k-th conf", "k-th rate", "relative"], rows
+    _numeric = range(1, 100)
 
     def _title(self) -> str:
         return f"Top-k diagram ({self.metric} of {self.lens})"
@@ -173,14 +166,8 @@ class TopkDiagram(Diagram):
             if line.name != self.baseline:
                 ax.plot(self.k, self.relative(line.name), gid="series", **look.line, label=look.label)
         reference(ax)
-        than = (
-            "observed rate"
-            if self.baseline is None
-            else plain(self.baseline)
-            if len(self.baseline) < 14
-            else "the baseline"
-        )
-        finish(ax, "", f"mean rank-k confidence\nminus {'' if self.baseline is None else 'that of '}{than}")
+        minus = "observed rate" if self.baseline is None else f"that of {plain(self.baseline)}"
+        finish(ax, "", f"mean rank-k confidence\nminus {minus}")
 
 
 @documents_keywords(table=MODELS_PARAMETERS)
@@ -265,7 +252,7 @@ def _line(
 ) -> TopkLine:
     view = top_k(numbers[-1]).views(p)[0]
     assert isinstance(view, VectorView)
-    columns: dict[str, list[float]] = {word: [] for word in COLUMNS}
+    columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
     for k in numbers:
         score, rank_score = view.raw_probs[:, :k].sum(axis=1), view.raw_probs[:, k - 1]
         held, rank_held = _shares(view, k)
@@ -277,7 +264,7 @@ def _line(
             columns["error"].append(metric(_part(view, k, lens), **options))
         except UndefinedMetricError:
             columns["error"].append(np.nan)
-    return TopkLine(name, **{word: np.array(values) for word, values in columns.items()})
+    return TopkLine(name, **{column: np.array(values) for column, values in columns.items()})
 
 
 def _shares(view: VectorView, k: int) -> tuple[Array, Array]:

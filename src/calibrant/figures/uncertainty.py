@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import Binning, Bins, bin_cells
+from ..binning.rules import BinningRule
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand
@@ -89,7 +89,7 @@ def effective_sizes(table: BinTable) -> Floats:
 
 
 def bin_bounds(
-    view: View, table: BinTable, binning: Binning, bins: Bins, how: str, level: float, n_resamples: int, rng: Any
+    view: View, table: BinTable, rule: BinningRule, how: str, level: float, n_resamples: int, rng: Any
 ) -> Bounds:
     """Intervals of the rates of the bins, except bands."""
     if how in BINOMIAL:
@@ -98,7 +98,7 @@ def bin_bounds(
         if table.is_soft:
             raise UndefinedMetricError("uncertainty", "standard errors are not defined for soft labels")
         return standard_errors(table.rate, effective_sizes(table))
-    cell, count = bin_cells(view, binning, bins)
+    cell, count = rule.cells(view)
     groups = Resampler(view, cell)
     drawn = groups.draw(how, n_resamples, rng)
     starts = np.flatnonzero(np.append(True, np.diff(groups.bin) > 0))

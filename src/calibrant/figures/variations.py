@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
+from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table, binning_rule
 from ..binning.partition import bin_of_each
+from ..binning.rules import BinningRule
 from ..binning.table import BinTable
 from ..metrics.bin.variation import (
     Variation,
@@ -30,8 +31,9 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, corner_words, finish, legend, square, vector_view, whole_markers
+from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view, whole_markers
 from .canvas import new_ax, tones_of
+from .models import legend_above
 from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -103,9 +105,9 @@ class VariationDiagram(Diagram):
         finish(ax, f"predicted {word}", f"observed {word}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
         above, below = sides[::-1] if self.variation == "confidence" else sides
-        corner_words(ax, above, below)
+        corner_texts(ax, above, below)
         _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
-        legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
+        legend_above(ax, lines=0)
         return ax
 
 
@@ -127,6 +129,7 @@ def variation_diagram(
     variation: Variation | Callable[..., float] = "entropy",
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
+    min_rows: int | None = None,
     lens: str | Lens = "canonical",
     where: Any = None,
     sample_weight: Any = None,
@@ -147,6 +150,7 @@ def variation_diagram(
     bins : int or sequence of float, default 10
         Number of bins of the variation on [0, 1], or their edges.
     binning
+    min_rows
     lens : str or Lens, default "canonical"
         Lens with a probability vector per row.
     where
@@ -173,24 +177,23 @@ def variation_diagram(
     """
     measure = measure_of(variation)
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    key, cell, count = bins_of_variation(view, measure, binning, bins)
+    rule = binning_rule(bins, binning, min_rows)
+    key, cell, count = bins_of_variation(view, measure, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
-    table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins, variation == "confidence")
+    table = _table(view, key, np.zeros(view.n, np.uint8), rule, variation == "confidence")
     both = np.full((2, count), np.nan)
     full = weight > 0
     for place, part in enumerate(np.hsplit(sums, 2)):
         both[place, full] = measure(part[full] / weight[full, None])
-    value = float(vce(view, variation=variation, bins=bins, binning=binning))
+    value = float(vce(view, variation=variation, binning=rule))
     return VariationDiagram(name_of(variation), table.left, table.right, weight, both[0], both[1], value)
 
 
-def _table(
-    view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins, confidences: bool = False
-) -> BinTable:
+def _table(view: VectorView, key: Floats, outcome: Any, rule: BinningRule, confidences: bool = False) -> BinTable:
     """Bins of one number per row of a vector view."""
     classes = view.rows.exclusive_classes if confidences and view.rows is not None else None
     scalar = View(key, outcome, view.weight, view.weight_kind, lens=view.lens, classes=classes)
-    return bin_table(scalar, binning, bins)
+    return bin_table(scalar, rule)
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,7 +250,7 @@ class UceDiagram(Diagram):
         calibrated: dict[str, Any] = {"color": tones_of(ax).ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
         _weighted_points(ax, look, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
-        legend(ax, "upper left")
+        legend_above(ax, lines=0)
         return ax
 
 
@@ -258,6 +261,7 @@ def uce_diagram(
     *,
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
+    min_rows: int | None = None,
     lens: str | Lens = "canonical",
     where: Any = None,
     level: float | None = 0.95,
@@ -276,6 +280,7 @@ def uce_diagram(
     bins : int or sequence of float, default 10
         Number of bins of the entropy on [0, 1], or their edges.
     binning
+    min_rows
     lens : str or Lens, default "canonical"
         Lens with a probability vector per row.
     where
@@ -306,11 +311,12 @@ def uce_diagram(
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
-    table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)
-    cell, count = bin_of_each(view, key, binning, bins)
+    rule = binning_rule(bins, binning, min_rows)
+    table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), rule)
+    cell, count = bin_of_each(view, key, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))
     expected = np.divide(sums[:, 0], weight, out=np.full(count, np.nan), where=weight > 0)
     level = None if view.is_soft else level
     none = np.full(count, np.nan)
     low, high = (none, none) if level is None else table.interval(level)
-    return UceDiagram(table, expected, low, high, level, float(uce(view, bins=bins, binning=binning)))
+    return UceDiagram(table, expected, low, high, level, float(uce(view, binning=rule)))

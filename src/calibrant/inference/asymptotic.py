@@ -85,10 +85,6 @@ def _squares(view: View | VectorView) -> Any:
     return view.weights if view.weight_kind != "importance" else view.weights**2
 
 
-def _brier_surprise(block: Block) -> Floats:
-    return block.probs
-
-
 def _log_surprise(block: Block) -> Floats:
     return np.where(block.probs > 0, block.log_probs(), 0.0)
 
@@ -112,7 +108,7 @@ def _few_terms(values: Callable[[Block], Floats]) -> Callable[[TestInput], str]:
     return condition
 
 
-@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE, off=_few_terms(_brier_surprise))
+@own_test("spiegelhalter_z", method="normal", sides=ANY_SIDE, off=_few_terms(lambda block: block.probs))
 def _spiegelhalter(asked: TestInput) -> TestOutcome:
     return normal_found(asked, asked.statistic, in_units_of(1.0), "standard normal")
 
@@ -157,22 +153,16 @@ def _mean_calibration(asked: TestInput) -> TestOutcome:
         raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so the statistic has no variance")
     is_shift = asked.options.get("form") == "logit"
     sign = -1 if is_shift else 1  # the shift is positive if scores are too low
-    at = in_units_of(spread / view.total)
-    if is_shift:
-        at = _shift_at(view, spread)
-    elif asked.metric.id == "expected_observed_ratio":
-        at = _ratio_at(view, spread)
+    expected = accurate_sum(view.weights * view.score)
+
+    def at(z: float) -> float:
+        if is_shift:
+            return logit_shift(view.score, view.weights, expected + z * spread)
+        if asked.metric.id == "expected_observed_ratio":
+            return expected / (expected - z * spread) if expected > z * spread else math.inf
+        return z * (spread / view.total)
+
     return normal_found(asked, sign * total / spread, at, "standard normal for the standardised mean residual")
-
-
-def _shift_at(view: View, spread: float) -> Callable[[float], float]:
-    expected = accurate_sum(view.weights * view.score)
-    return lambda z: logit_shift(view.score, view.weights, expected + z * spread)
-
-
-def _ratio_at(view: View, spread: float) -> Callable[[float], float]:
-    expected = accurate_sum(view.weights * view.score)
-    return lambda z: expected / (expected - z * spread) if expected > z * spread else math.inf
 
 
 def too_few(expected: Floats) -> str:
@@ -185,7 +175,7 @@ def too_few(expected: Floats) -> str:
 
 def _few_in_bins(asked: TestInput) -> str:
     view = asked.view
-    table = bin_table(view, asked.options["binning"], asked.options["bins"])
+    table = bin_table(view, asked.options["rule"])
     rows = table.weight[~table.empty] * (view.effective_size / view.total if view.weight_kind == "importance" else 1)
     score = table.mean_score[~table.empty]
     return too_few(np.concatenate([rows * score, rows * (1 - score)]))
@@ -193,7 +183,7 @@ def _few_in_bins(asked: TestInput) -> str:
 
 def _chi_square_of_bins(asked: TestInput, used_up: int) -> TestOutcome:
     options = asked.options
-    _, variance = group_moments(asked.view, options["binning"], options["bins"], options["variance"])
+    _, variance = group_moments(asked.view, options["rule"], options["variance"])
     if math.isinf(asked.statistic):
         return TestOutcome(0.0, None, "an outcome of probability 0 occurred", {"chi_square": math.inf})
     return chi_square_found(asked, asked.statistic, int((variance > 0).sum()) - used_up)
@@ -246,10 +236,6 @@ def _few_steps(view: View) -> str:
     return f"the effective number of steps of the path over {distinct} distinct scores is {steps:.3g}, below {least:g}"
 
 
-def _few_steps_of(reads: Callable[[TestInput], View]) -> Callable[[TestInput], str]:
-    return lambda asked: _few_steps(reads(asked))
-
-
 def _path_found(
     asked: TestInput, view: View, survival: Callable[[float], float], null_distribution: str
 ) -> TestOutcome:
@@ -277,10 +263,6 @@ MAXIMUM = "maximum absolute value of a Brownian motion"
 RANGE = "range of a Brownian motion"
 
 
-def _one_score(asked: TestInput) -> View:
-    return asked.view
-
-
 def _score_of_rank(asked: TestInput) -> View:
     rank = asked.options["r"]
     return rank_view(vector_view(asked), rank - 1, rank)
@@ -290,31 +272,32 @@ def _score_of_first_ranks(asked: TestInput) -> View:
     return rank_view(vector_view(asked), 0, asked.options["r"])
 
 
-@own_test("ecce_mad", method="series", off=_few_steps_of(_one_score))
+@own_test("ecce_mad", method="series", off=lambda asked: _few_steps(asked.view))
 def _ecce_mad(asked: TestInput) -> TestOutcome:
     return _path_found(asked, asked.view, maximum_survival, MAXIMUM)
 
 
-@own_test("ecce_r", "cce", method="series", off=_few_steps_of(_one_score))
+@own_test("ecce_r", "cce", method="series", off=lambda asked: _few_steps(asked.view))
 def _ecce_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, asked.view, range_survival, RANGE)
 
 
-@own_test("ks_top_r", method="series", off=_few_steps_of(_score_of_rank), reads=_score_of_rank)
+@own_test("ks_top_r", method="series", off=lambda asked: _few_steps(_score_of_rank(asked)), reads=_score_of_rank)
 def _ks_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_rank(asked), maximum_survival, MAXIMUM)
 
 
-@own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
+@own_test(
+    "ks_within_top_r",
+    method="series",
+    off=lambda asked: _few_steps(_score_of_first_ranks(asked)),
+    reads=_score_of_first_ranks,
+)
 def _ks_within_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
 
 
-def _few_steps_of_bridge(asked: TestInput) -> str:
-    return "" if asked.options["form"] == "mean" else _few_steps(asked.view)
-
-
-@own_test("bbt", method="series", off=_few_steps_of_bridge)
+@own_test("bbt", method="series", off=lambda asked: "" if asked.options["form"] == "mean" else _few_steps(asked.view))
 def _bbt(asked: TestInput) -> TestOutcome:
     """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's distribution."""
     form = asked.options["form"]

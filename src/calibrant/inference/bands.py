@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, WeightsNotSupportedError
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -216,8 +216,7 @@ def calibration_band(
     True
     """
     check_fraction(alpha, "alpha", 0.05)
-    if method not in ("clopper_pearson", "yang_barber"):
-        raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
+    check_choice(method, "method", ("clopper_pearson", "yang_barber"))
     if digits is not None and check_whole(digits, "digits") > 15:
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
     view = one_view(source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens, "calibration_band")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -16,8 +16,9 @@ from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import documents_keywords
+from ..views.lenses import AnyView
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
@@ -131,12 +132,10 @@ def giviti_test(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_fraction(threshold, "threshold")
-    if not isinstance(external, bool):
-        raise ArgumentError("external", f"must be True or False; got {external!r}")
     first = 1 if external else 2
     if not first <= check_whole(max_degree, "max_degree") <= HIGHEST_DEGREE:
         raise ArgumentError("max_degree", f"must be from {first} to {HIGHEST_DEGREE}; got {max_degree!r}")
-    check_method(method, ("auto", "likelihood_ratio", "consistency"))
+    check_choice(method, "method", ("auto", "likelihood_ratio", "consistency"))
     check_whole(n_resamples, "n_resamples")
     view = view_to_test("giviti_test", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     warn_of_sure_scores(view, "giviti_test")
@@ -148,25 +147,14 @@ def giviti_test(
         return degree, statistic, belt_survival(statistic, degree - first, free, float(threshold))
 
     degree, statistic, pvalue = tested(view)
-    chosen = f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {max_degree}"
-    result = SignificanceResult(
-        metric="giviti",
-        statistic=statistic,
-        pvalue=pvalue,
-        critical_value=upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
-        lower_critical_value=None,
-        alpha=alpha,
-        alternative="greater",
-        null_hypothesis="the labels are drawn from the predicted probabilities",
-        method="likelihood_ratio",
-        null_distribution=chosen,
-        n=int(view.total),
-        lens=view.lens,
-        detail={"degree": float(degree)},
-    )
-    why = few_events(view) or few_terms_of_line(view)
-    if method == "likelihood_ratio" or not (why or method == "consistency"):
-        return replace(result, null_distribution=f"{chosen} (approximate: {why})") if why else result
+    facts = {
+        "critical_value": upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
+        "alpha": alpha,
+        "method": "likelihood_ratio",
+        "null_distribution": f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {max_degree}",
+        "detail": {"degree": float(degree)},
+    }
+    result = result_of_view(view, "giviti", statistic, pvalue, **facts)
     sampler, seed = RowSampler(view), seed_of(rng)
 
     def drawn(number: int) -> float:
@@ -177,37 +165,51 @@ def giviti_test(
         except UndefinedMetricError:
             return math.nan
 
-    return simulated(result, np.array(many(drawn, n_resamples)), why if method == "auto" else "")
+    why = few_events(view) or few_terms_of_line(view)
+    return simulated_where_inaccurate(result, method, why, lambda: np.array(many(drawn, n_resamples)))
 
 
-def check_method(method: Any, known: tuple[str, ...]) -> None:
-    """Raise unless the method is one of these."""
-    if method not in known:
-        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))}; got {method!r}")
+def result_of_view(view: AnyView, name: str, statistic: float, pvalue: float, **facts: Any) -> SignificanceResult:
+    """The result of a test of a view against large values of a statistic."""
+    return SignificanceResult(
+        name,
+        statistic,
+        pvalue,
+        lower_critical_value=None,
+        alternative="greater",
+        null_hypothesis="the labels are drawn from the predicted probabilities",
+        n=int(view.total),
+        lens=view.lens,
+        **facts,
+    )
 
 
-def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:
-    """The result with its p-value replaced by the rank of that p-value among those of simulated labels.
+def simulated_where_inaccurate(
+    result: SignificanceResult, method: str, why: str, simulate: Callable[[], Floats]
+) -> SignificanceResult:
+    """The result of an asymptotic test, or with the rank of its p-value among those of simulated labels, which calibrates the test.
 
-    Labels for which the statistic is undefined (NaN) are left out: the test is conditional on its being defined.
+    `why` states why the asymptotic distribution is inaccurate, and decides where `method` does not.
     """
+    if method == result.method or not (why or method == "consistency"):
+        approximate = f"{result.null_distribution} (approximate: {why})"
+        return replace(result, null_distribution=approximate) if why else result
+    pvalues = simulate()
     known = pvalues[~np.isnan(pvalues)]
     if not len(known):
         raise UndefinedMetricError(result.metric, "is undefined in all simulated samples", "use more resamples or rows")
     as_small = int((known <= result.pvalue * (1 + SAME)).sum())
-    null_distribution = (
-        f"labels simulated {len(known)} times from the predicted probabilities, each tested by {result.method!r}"
-    )
+    text = f"labels simulated {len(known)} times from the predicted probabilities, each tested by {result.method!r}"
     if len(known) < len(pvalues):
-        null_distribution += f", without {len(pvalues) - len(known)} for which the statistic is undefined"
+        text += f", without {len(pvalues) - len(known)} for which the statistic is undefined"
+    if method == "auto":
+        text += f"; its asymptotic distribution is not used: {why}"
     return replace(
         result,
         pvalue=(1 + as_small) / (1 + len(known)),
         critical_value=None,
         method="consistency",
-        null_distribution=f"{null_distribution}; its asymptotic distribution is not used: {why}"
-        if why
-        else null_distribution,
+        null_distribution=text,
         n_resamples=len(known),
     )
 
@@ -292,28 +294,10 @@ class Belt(NamedTuple):
     """The fitted polynomial."""
 
 
-def giviti_belt(
-    view: View,
-    levels: Sequence[float],
-    points: int,
-    *,
-    max_degree: int,
-    threshold: float,
-    external: bool,
-    method: Any,
-    n_resamples: int,
-    rng: Any,
-) -> Belt:
-    """Test the view and compute the belt: bounds of the curves whose likelihood ratio does not exceed the quantile of the test."""
-    test = giviti_test(
-        view,
-        max_degree=max_degree,
-        threshold=threshold,
-        external=external,
-        method=method,
-        n_resamples=n_resamples,
-        rng=rng,
-    )
+def giviti_belt(view: View, levels: Sequence[float], points: int, **options: Any) -> Belt:
+    """Test the view with the options of `giviti_test` and compute the belt: bounds of the curves whose likelihood ratio does not exceed its quantile."""
+    test = giviti_test(view, **options)
+    external, threshold = options["external"], float(options["threshold"])
     degree, first, free = int(test.detail["degree"]), 1 if external else 2, 2 if external else 1
     groups = groups_of(view)
     feature = logit(groups.score)
@@ -332,7 +316,7 @@ def giviti_belt(
     region = _Region(groups, feature, degree)
     low, high = [], []
     for level in levels:
-        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
+        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, threshold), 1 - level)
         low.append(region.bound(place, allowed, -1.0))
         high.append(region.bound(place, allowed, 1.0))
     return Belt(test, 1 / (1 + np.exp(-place)), tuple(low), tuple(high), region.curve(place))

@@ -8,7 +8,7 @@ used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import several_bins
 from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
@@ -91,6 +90,10 @@ def sharing() -> Iterator[None]:
 def shared(key: Any, make: Callable[[], Any], size: int = 0) -> Any:
     """What `make` returns, or did return for the same key."""
     store = _shared.get()
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return make()
     return make() if store is None else store.get(key, make, size)
 
 
@@ -157,7 +160,6 @@ def one_view(view: AnyView) -> Drawn:
 class CellSampler:
     """Counts in cells, each represented by its mean score."""
 
-    exact = False
     note = ""
     unit = "as counts per cell"
     rule: BinningRule
@@ -241,7 +243,6 @@ def cells_of(view: View, rule: BinningRule) -> CellSampler:
 class DistinctSampler(CellSampler):
     """Counts per distinct score: the same distribution as row by row, at the cost of one binomial variate per score."""
 
-    exact = True
     unit = "as counts per distinct score"
 
     def __init__(self, view: View) -> None:
@@ -328,14 +329,13 @@ def _asked_bins(plans: list[Plan]) -> tuple[list[int], Floats]:
     """The requested numbers of bins and edges."""
     numbers, edges = [1], np.zeros(0)
     for metric, options in plans:
-        bins = options.get("bins", metric.options.get("bins"))
-        several = several_bins(bins) if bins is not None else None
-        if isinstance(bins, (int, np.integer)):
-            numbers.append(max(1, int(bins)))
-        elif several is not None:
-            numbers += several
-        elif bins is not None and not isinstance(bins, str):
-            edges = np.union1d(edges, edge_values(bins))
+        for arguments in metric.averaged(metric.arguments(options)):
+            rule = arguments.get("rule", arguments.get("bins"))
+            bins = rule.edges if isinstance(rule, Edges) else getattr(rule, "bins", rule)
+            if isinstance(bins, (int, np.integer)):
+                numbers.append(max(1, int(bins)))
+            elif isinstance(bins, (Sequence, np.ndarray)):
+                edges = np.union1d(edges, edge_values(bins))
     return numbers, edges
 
 

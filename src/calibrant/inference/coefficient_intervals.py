@@ -131,17 +131,11 @@ def _around(asked: Asked, error: float) -> Ends:
 def _counted_rows(asked: Asked, method: str) -> None:
     """Raise where rows are not independent observations of weight 1, which the likelihood takes for granted."""
     if asked.clusters is not None:
-        raise ArgumentError(
-            "method",
-            f"{method!r} requires independent rows, so it has no cluster=True",
-            f"use method={ROBUST!r} or method='bootstrap'",
-        )
+        problem = f"{method!r} requires independent rows, so it has no cluster=True"
+        raise ArgumentError("method", problem, f"use method={ROBUST!r} or method='bootstrap'")
     if asked.view.has_real_weights:
-        raise WeightsNotSupportedError(
-            "sample_weight",
-            f"the {method!r} interval does not support real weights",
-            f"use method={ROBUST!r} or method='bootstrap'",
-        )
+        problem = f"the {method!r} interval does not support real weights"
+        raise WeightsNotSupportedError("sample_weight", problem, f"use method={ROBUST!r} or method='bootstrap'")
 
 
 def _profile(asked: Asked) -> Ends:

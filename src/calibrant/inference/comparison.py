@@ -273,12 +273,8 @@ def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
         apart = np.flatnonzero(rows != where.mask(other))
         if len(apart):
             row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
-            raise ShapeError(
-                "models",
-                f"{where.name} selects different rows of {first!r} and {name!r}",
-                "select the same rows for all, for example by a mask",
-                row=row,
-            )
+            problem = f"{where.name} selects different rows of {first!r} and {name!r}"
+            raise ShapeError("models", problem, "select the same rows for all, for example by a mask", row=row)
 
 
 def _difference(first: str, second: str, value: float, pairs: Floats, level: float) -> Difference:

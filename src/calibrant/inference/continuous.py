@@ -15,7 +15,7 @@ from ..input.grouping import combined_groups
 from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
 from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from .multiplicity import adjust
 from .verdicts import GroupedSignificance, SignificanceResult, smallest
 
@@ -34,24 +34,9 @@ MERGE = "drop the group or merge it with another"
 SAME = 1e-12
 # Smaller skewness leaves the t statistic as it is.
 SYMMETRIC = 1e-9
-PARAMETERS = {
-    **FORECASTS,
-    "groups": (
-        "array-like of shape (N,), optional",
-        """Group of each row, such as its time step on a track. Each group is tested separately, and `pooling` gives one result for all.
-Rows of the same group must be independent. A dict or frame of several columns gives their combinations.""",
-    ),
-    "pooling": (
-        '{"holm", "sum"}, default "holm"',
-        """How groups are pooled. ``"holm"``: the smallest p-value over the groups, adjusted for their number, which is valid if groups
-are dependent, as are the errors of one target at successive steps; it is as accurate as the single tests are at the
-level divided by the number of groups. ``"sum"``: one test of all rows together, which requires that
-all rows are independent, as are the innovations of a correct Kalman filter.""",
-    ),
-}
 
 
-@documents_keywords(table=PARAMETERS)
+@documents_keywords(table=FORECASTS)
 def assess_gaussian(
     x: Any,
     mean: Any,
@@ -78,8 +63,14 @@ def assess_gaussian(
     alternative : {"greater", "less", "two-sided"}, optional
         Deviation to detect: ``"greater"`` is overconfidence, ``"less"`` underconfidence. By default ``"two-sided"`` for ``"nees"`` and
         ``"greater"`` for ``"ecd"``: underconfident estimates are considered safe.
-    groups
-    pooling
+    groups : array-like of shape (N,), optional
+        Group of each row, such as its time step on a track. Each group is tested separately, and `pooling` gives one result for all.
+        Rows of the same group must be independent. A dict or frame of several columns gives their combinations.
+    pooling : {"holm", "sum"}, default "holm"
+        How groups are pooled. ``"holm"``: the smallest p-value over the groups, adjusted for their number, which is valid if groups
+        are dependent, as are the errors of one target at successive steps; it is as accurate as the single tests are at the
+        level divided by the number of groups. ``"sum"``: one test of all rows together, which requires that
+        all rows are independent, as are the innovations of a correct Kalman filter.
     alpha
 
     Returns
@@ -141,7 +132,7 @@ def assess_gaussian(
     return _over_groups(test, squared, groups, pooling, alpha)
 
 
-@documents_keywords(table=PARAMETERS)
+@documents_keywords(table=FORECASTS | parameters_of(assess_gaussian))
 def assess_density(
     log_density: Any,
     entropy: Any,

@@ -31,11 +31,8 @@ def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
     """The view, its score and the binary outcome of each row."""
     view = vector_view(asked)
     if view.score_column is None or view.labels is None:
-        raise UndefinedMetricError(
-            asked.metric.id,
-            "this test requires one score per row",
-            "use lens='top_label' or method='consistency'",
-        )
+        problem = "this test requires one score per row"
+        raise UndefinedMetricError(asked.metric.id, problem, "use lens='top_label' or method='consistency'")
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
     return view, column.astype(np.float64), view.labels == view.score_column
 
@@ -145,12 +142,14 @@ class Simulated(NamedTuple):
 
 
 def _adaptive(asked: TestInput) -> Simulated:
-    bins, observed, rows = _observed(asked)
+    view, score, outcome = _one_score(asked)
+    bins = Dyadic(view, score, asked.options["unbiased"])
+    observed = bins.values((view.weights * outcome)[bins.order])
 
     def work(start: int, stop: int) -> Floats:
         return bins.values(np.array([bins.draw(generator(asked.seed, number)) for number in range(start, stop)]))
 
-    null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(rows), columns=4 * rows))
+    null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(view.n), columns=4 * view.n))
     slack = SAME * np.maximum(1.0, np.abs(observed))
     pvalue = (1 + (null >= observed - slack).sum(axis=0)) / (1 + len(null))
     ranked = np.sort(null, axis=0)
@@ -159,13 +158,6 @@ def _adaptive(asked: TestInput) -> Simulated:
     )
     rank += observed >= null - SAME
     return Simulated(observed, pvalue, null, rank / (1 + len(null)))
-
-
-def _observed(asked: TestInput) -> tuple[Dyadic, Floats, int]:
-    """The bins of all widths, the error of the data in them, and the number of rows."""
-    view, score, outcome = _one_score(asked)
-    bins = Dyadic(view, score, asked.options["unbiased"])
-    return bins, bins.values((view.weights * outcome)[bins.order]), view.n
 
 
 def _outcome(found: Simulated, pvalue: float, most: int, null_distribution: str) -> TestOutcome:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
 from ..input.convert import is_number, missing_values
 from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
 from ..metrics.registry import OWN_TESTS, Metric
 from ..sketches.sketch import Sketch
+from ..util.checks import check_choice
 from ..views.view import View
 from .asymptotic import too_few
 from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, TestInput
@@ -93,13 +93,13 @@ def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[
     return chosen, "the given calibration curve" if isinstance(chosen, warps.function) else repr(chosen)
 
 
-def nodes_of(scores: Any, warp: Warp) -> Nodes:
-    """The distribution of scores: uniform for None, a Beta distribution, or recorded scores."""
+def nodes_of(scores: Any, warp: Warp, cuts: Sequence[float] = ()) -> Nodes:
+    """The distribution of scores: uniform for None, a Beta distribution with pieces between the `cuts`, or recorded scores."""
     if scores is None or isinstance(scores, tuple):
         a, b, *more = _distribution((1, 1) if scores is None else scores)
         if more:
             raise ArgumentError("scores", "must be the two numbers of a Beta distribution", "for example (2, 2)")
-        at = Population(warp, (a, b))._points(NODES, [0.0, 1.0])
+        at = Population(warp, (a, b))._points(NODES, [0.0, *cuts, 1.0])
         order = np.argsort(at.score, kind="stable")
         odds = np.log(at.score) - np.log(at.complement)
         share = at.weight / at.weight.sum()
@@ -144,8 +144,7 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
 
 def plan_of(case: Case, method: str) -> Plan | None:
     """The power formula of a test; None where the power must be simulated."""
-    if method not in ("auto", "analytic", "simulated"):
-        raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
+    check_choice(method, "method", ("auto", "analytic", "simulated"))
     if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
         if method == "analytic":
             raise ArgumentError("method", f"no closed form is known for {case.name}", "use 'simulated'")
@@ -185,11 +184,8 @@ def _linear_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if seen <= SLIGHT * math.sqrt(v0):
-            raise UndefinedMetricError(
-                case.name,
-                f"has no power against this deviation ({case.alternative})",
-                "use ecce_mad",
-            )
+            problem = f"has no power against this deviation ({case.alternative})"
+            raise UndefinedMetricError(case.name, problem, "use ecce_mad")
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
 
     return Plan(found, rows)
@@ -254,10 +250,10 @@ class _Bins:
 
 def _bins_of(case: Case) -> _Bins:
     assert case.metric is not None
-    at, options = case.at, {**case.metric.options, **case.options}
+    at, options = case.at, case.metric.arguments(case.options)
     whole = np.maximum(np.rint(at.share * 2.0**40), 1)  # shares as rows, so that the metric's own rule makes the bins
     view = View(at.score, np.zeros(len(at.score), np.uint8), whole, "counts")
-    cell, count = bin_cells(view, options["binning"], options["bins"])
+    cell, count = options["rule"].cells(view)
     share, score, gap, exact = (
         np.bincount(cell, at.share * part, count).astype(np.float64)
         for part in (np.ones(len(at.score)), at.score, at.truth - at.score, at.score * (1 - at.score))
@@ -289,9 +285,7 @@ def simulates_at(case: Case, n: int) -> bool:
     counts = np.full(rows, max(1, n // rows)) if n > rows else None
     view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
     views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
-    keywords = {keyword: value for keyword, value in case.options.items() if keyword != "lens"}
-    options = {**case.metric.options, **keywords}
-    asked = TestInput(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
+    asked = TestInput(case.metric, case.metric.arguments(case.options), views, 0.0, case.alpha, case.alternative, 1, 0)
     own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
     return own is None or case.alternative not in own.sides or bool(own.off(asked))
 

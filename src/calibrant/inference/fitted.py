@@ -24,7 +24,7 @@ from ..curves.logistic_regression import (
 from ..errors import UndefinedMetricError, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
 from ..metrics.cumulative.subpopulations import partitions_of
-from ..metrics.kernel.anchors import AnchorTest, anchor_tests
+from ..metrics.kernel.anchors import anchor_tests
 from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
 from .asymptotic import chi_square_found, normal_found, vector_view
@@ -62,16 +62,8 @@ def quadratic_form(drift: Floats, spread: Floats) -> tuple[float, int]:
     return float((np.square(vector.T @ drift)[kept] / value[kept]).sum()), int(kept.sum())
 
 
-def _parabola_columns(score: Floats) -> Floats:
-    return np.vander(score, 3)
-
-
 def _line_columns(score: Floats) -> Floats:
     return np.column_stack([np.ones(len(score)), logit(score)])
-
-
-def _beta_columns(score: Floats) -> Floats:
-    return np.column_stack([np.ones(len(score)), *beta_features(score)])
 
 
 def few_terms_of(columns: Callable[[Floats], Floats], least: float = LEAST_TERMS) -> Callable[[TestInput], str]:
@@ -206,11 +198,8 @@ def _wald(asked: TestInput, robust: bool) -> TestOutcome:
     try:
         fit = fit_line(groups)
     except SeparatedError:
-        raise UndefinedMetricError(
-            asked.metric.id,
-            "a threshold separates the outcomes, so the coefficients are infinite",
-            "use method='lr' or method='score'",
-        ) from None
+        problem = "a threshold separates the outcomes, so the coefficients are infinite"
+        raise UndefinedMetricError(asked.metric.id, problem, "use method='lr' or method='score'") from None
     covariance = fit.covariance
     if robust:  # with the factor of `interval`, as in survey sampling
         rows = asked.view.total if asked.view.weight_kind == "counts" else asked.view.n
@@ -246,7 +235,7 @@ def _cox_sandwich(asked: TestInput) -> TestOutcome:
     return _wald(asked, robust=True)
 
 
-@own_test("pws", method="chi_square", off=few_terms_of(_parabola_columns))
+@own_test("pws", method="chi_square", off=few_terms_of(lambda score: np.vander(score, 3)))
 def _pws(asked: TestInput) -> TestOutcome:
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(asked.view.score))))
 
@@ -255,14 +244,16 @@ def _not_a_ratio(asked: TestInput) -> str:
     return "" if asked.options["statistic"] == "lr" else "it is for the likelihood ratio"
 
 
-@own_test("sbct", method="chi_square", form=_not_a_ratio, off=few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO))
+@own_test(
+    "sbct",
+    method="chi_square",
+    form=_not_a_ratio,
+    off=few_terms_of(lambda score: np.column_stack([np.ones(len(score)), *beta_features(score)]), LEAST_TERMS_OF_RATIO),
+)
 def _sbct(asked: TestInput) -> TestOutcome:
     if _not_a_ratio(asked):
-        raise UndefinedMetricError(
-            "sbct",
-            "the asymptotic distribution is known only for the likelihood ratio",
-            "use method='consistency' or statistic='lr'",
-        )
+        problem = "the asymptotic distribution is known only for the likelihood ratio"
+        raise UndefinedMetricError("sbct", problem, "use method='consistency' or statistic='lr'")
     return chi_square_found(asked, asked.statistic, min(3, len(np.unique(logit(asked.view.score)))))
 
 
@@ -274,15 +265,12 @@ def _anchors(asked: TestInput, factors: Any) -> TestOutcome:
     corrected = np.maximum.accumulate(corrected)
     detail: dict[str, float] = {"anchors": len(tests)}
     for number, (test, p) in enumerate(zip(tests, corrected.tolist(), strict=True), 1):
-        detail.update(_anchor_detail(number, test, p))
+        values = (test.statistic, test.degrees, test.neighbours, test.pvalue, p)
+        for name, value in zip(("chi_square", "df", "rows", "pvalue", "corrected"), values, strict=True):
+            detail[f"{name}_{number}"] = float(value)
     return TestOutcome(
         float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors, corrected for multiplicity", detail
     )
-
-
-def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str, float]:
-    found = {"chi_square": test.statistic, "df": test.degrees, "rows": test.neighbours, "pvalue": test.pvalue}
-    return {f"{name}_{number}": float(value) for name, value in {**found, "corrected": corrected}.items()}
 
 
 @own_test("knn_chi2", method="bonferroni", default=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
+from ..binning.rules import EqualMass, check_bins
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .asymptotic import too_few
-from .belt import check_method, simulated, view_to_test
+from .belt import result_of_view, simulated_where_inaccurate, view_to_test
 from .fitted import refuse_importance
-from .metric_tests import few_events
+from .metric_tests import ANY_SIDE, few_events
 from .multiplicity import adjust
 from .replicates import cumulative, draw_classes, many
 from .seeds import generator, seed_of
@@ -213,7 +214,11 @@ def grade_tests(
     0.0517
     """
     check_fraction(alpha, "alpha", 0.05)
-    _check_choices(method, alternative, correction, lights)
+    check_choice(method, "method", ("binomial", "jeffreys"))
+    check_choice(alternative, "alternative", ANY_SIDE)
+    check_choice(correction, "correction", ("holm", "benjamini_hochberg", "none"))
+    if not (len(lights) == 2 and all(is_number(level) for level in lights) and 0 <= lights[1] <= lights[0] <= 1):
+        raise ArgumentError("lights", f"must be two decreasing levels; got {lights!r}", "for example (0.05, 0.01)")
     view = view_to_test("grade_tests", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
     place, names = _bands(view, edges) if edges is not None else _given(view)
     sums = [np.bincount(place, w, len(names)) for w in (view.weights, view.weights * view.outcome)]
@@ -230,19 +235,6 @@ def grade_tests(
         for name, n, k, p, v, a in zip(names, rows, events, score, pvalue, adjusted, strict=True)
     )
     return GradeTests(tests, method, alternative, correction, alpha)
-
-
-def _check_choices(method: Any, alternative: Any, correction: Any, lights: Any) -> None:
-    known = {
-        "method": (method, ("binomial", "jeffreys")),
-        "alternative": (alternative, ("greater", "less", "two-sided")),
-        "correction": (correction, ("holm", "benjamini_hochberg", "none")),
-    }
-    for name, (value, allowed) in known.items():
-        if value not in allowed:
-            raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}; got {value!r}")
-    if not (len(lights) == 2 and all(is_number(level) for level in lights) and 0 <= lights[1] <= lights[0] <= 1):
-        raise ArgumentError("lights", f"must be two decreasing levels; got {lights!r}", "for example (0.05, 0.01)")
 
 
 def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
@@ -391,7 +383,7 @@ def hosmer_lemeshow_multinomial(
     chosen = source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
-    check_method(method, ("auto", "chi_square", "consistency"))
+    check_choice(method, "method", ("auto", "chi_square", "consistency"))
     check_whole(n_resamples, "n_resamples")
     table = _Table(view, chosen, bins)
     statistic = table.statistic(table.observed)
@@ -399,33 +391,26 @@ def hosmer_lemeshow_multinomial(
     varying = int((table.varies.sum(axis=1) - 1).clip(0).sum())
     df = varying - (2 * (source.k - 1) if fitted_here else 0)
     few = "" if math.isinf(statistic) else few_events(view) or too_few(table.expected)
-    groups = len(table.expected)
     if fitted_here and method == "consistency":
         raise ArgumentError("method", "'consistency' does not apply to fitted models", "use 'chi_square'")
     if not math.isinf(statistic) and df <= 0 and (method == "chi_square" or fitted_here):
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(max(df, 1), statistic))
-    result = SignificanceResult(
-        metric="hosmer_lemeshow_multinomial",
-        statistic=statistic,
-        pvalue=pvalue,
-        critical_value=float(chdtri(df, alpha)) if df > 0 else None,
-        lower_critical_value=None,
-        alpha=alpha,
-        alternative="greater",
-        null_hypothesis="the labels are drawn from the predicted probabilities",
-        method="chi_square",
-        null_distribution=f"chi-square with {degrees_of_freedom(df)}",
-        n=int(view.total),
-        lens="canonical",
-        detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
-    )
-    if method == "chi_square" or fitted_here or not (few or method == "consistency"):
-        return replace(result, null_distribution=f"{result.null_distribution} (approximate: {few})") if few else result
-    seed = seed_of(rng)
-    drawn = table.simulation()
-    null = np.array(many(lambda number: table.statistic(drawn(generator(seed, number))), n_resamples))
-    return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")
+    facts = {
+        "critical_value": float(chdtri(df, alpha)) if df > 0 else None,
+        "alpha": alpha,
+        "method": "chi_square",
+        "null_distribution": f"chi-square with {degrees_of_freedom(df)}",
+        "detail": {"chi_square": statistic, "df": float(df), "groups": float(len(table.expected))},
+    }
+    result = result_of_view(view, "hosmer_lemeshow_multinomial", statistic, pvalue, **facts)
+
+    def simulate() -> Floats:
+        seed, drawn = seed_of(rng), table.simulation()
+        null = np.array(many(lambda number: table.statistic(drawn(generator(seed, number))), n_resamples))
+        return np.asarray(chdtrc(max(df, 1), null))
+
+    return simulated_where_inaccurate(result, "chi_square" if fitted_here else method, few, simulate)
 
 
 class _Table:
@@ -433,7 +418,7 @@ class _Table:
 
     def __init__(self, view: VectorView, reference: int, bins: Any) -> None:
         block = view.block(0, view.n)
-        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), "equal_mass", bins)
+        cell, count = bin_of_each(view, np.clip(1 - block.probs[:, reference], 0, 1), EqualMass(check_bins(bins)))
         full = np.bincount(cell, minlength=count) > 0
         self.cell, self.count = (np.cumsum(full) - 1)[cell], int(full.sum())
         self.probs, self.weights = block.probs, view.weights

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
+from ..binning.parse import Bins, binning_rule
 from ..binning.table import binomial_interval
-from ..errors import ArgumentError, GroupError, UndefinedMetricError
-from ..input.grouping import check_one_grouping
+from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
@@ -32,9 +31,8 @@ from .resampling import (
     RowSampler,
     Sampler,
     choose_sampler,
+    clusters_of,
     few_groups,
-    given_in_vain,
-    not_used,
     refuse_options_of_rows,
     value_of,
     view_keywords,
@@ -102,8 +100,6 @@ class Interval(Record):
         Caveats, such as few events or a biased bootstrap; empty if there are none.
     sample : ndarray, optional
         Values of the bootstrap replicates.
-    unused : tuple of str, default ()
-        Arguments that were given but had no effect, because nothing was resampled.
     """
 
     _hidden = ("sample",)
@@ -119,14 +115,9 @@ class Interval(Record):
     n_resamples: int = 0
     note: str = ""
     sample: Floats | None = field(default=None, repr=False, compare=False)
-    unused: tuple[str, ...] = ()
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        return {**super()._columns(), "unused": [", ".join(self.unused)]}
 
     def _notes(self) -> list[str]:
-        unused = not_used(self.unused, f"the {self.method} interval is not resampled")
-        return [f"  note: {text}" for text in (self.note, unused) if text]
+        return [f"  note: {self.note}"] if self.note else []
 
     def _title(self) -> str:
         return f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({100 * self.level:g}%, {self.method})"
@@ -246,7 +237,7 @@ def interval(
     ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
     number as known and is conservative unless events are rare. E/O is the inverse. For `accuracy`, ``"exact"`` consists of
     the limits of Clopper and Pearson, with the effective sample size for `sample_weight`. `n_resamples` and `rng` have no effect on these
-    methods, which ``unused`` and a note report.
+    methods.
 
     All methods assume independent rows, or independent groups with ``cluster=True``.
 
@@ -278,9 +269,8 @@ def interval(
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     refuse_options_of_rows(chosen, options)
-    metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
-    own = own_intervals(chosen, {**chosen.options, **metric_keywords})
+    own = own_intervals(chosen, chosen.arguments(options))
     value = value_of(chosen, views, value_options(options))
     view = views[0]
     if not math.isfinite(value):
@@ -288,17 +278,17 @@ def interval(
     n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
     free = cluster is False and stratify is False
-    asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
+    asked = Asked(chosen, cast(View, view), chosen.arguments(options), value, level)
     if cluster and not stratify and method in own:
-        asked, free = asked._replace(clusters=_groups_of(view)), True
+        clusters_of(view.rows)
+        asked, free = asked._replace(clusters=np.asarray(view.rows.groups)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
-        unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if value >= ends[0] else BELOW_ZERO]
+        notes = [few, _in_one_bin(chosen, view, asked.options), "" if value >= ends[0] else BELOW_ZERO]
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
-        return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
+        return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     least = least_resamples(level)
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
@@ -330,7 +320,7 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
     own = own_intervals(metric, options) if single and isinstance(view, View) else {}
     rows = None
     if single and clusters is None:
-        rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options})
+        rows = metric.rows_of(view, options)
     if method == "auto" and value == 0 and "exact" in own and not view.has_real_weights:
         return "exact", own["exact"](asked)  # the same as the inverse, which is infinite
     if method in ("auto", "asymptotic") and own:
@@ -346,32 +336,30 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
             raise UndefinedMetricError(metric.id, "has no standard error with one row")
         if method == "normal":
             return method, _normal(metric, view, rows, value, level)
-        more = surprise_of(metric, view, {keyword: options[keyword] for keyword in metric.options})
+        more = surprise_of(metric, view, options)
         low, high = gamma_limits(moments_of(view, rows, value), level, more)
         return method, (max(low, metric.range[0]), min(high, metric.range[1]))
     if method in CLOSED_FORM:
         if method == "asymptotic" and metric.id in OWN_INTERVALS and isinstance(view, VectorView):
             raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
-        raise ArgumentError("method", _no_closed_form(method, asked, single), _instead(asked, single))
+        raise _no_closed_form(method, asked, single)
     return method, None
 
 
-def _no_closed_form(method: str, asked: Asked, single: bool) -> str:
-    metric = asked.metric
+def _no_closed_form(method: str, asked: Asked, single: bool) -> ArgumentError:
+    """The error for a method that the metric does not have."""
     if not single:
-        return f"{method!r} applies to one lens and rows that are resampled freely"
-    if method in ("gamma", "normal"):
-        return f"{method!r} requires a mean over rows, and {metric.id} is not one{' with these options' if metric.is_row_mean else ''}"
+        problem = f"{method!r} applies to one lens and rows that are resampled freely"
+        return ArgumentError("method", problem, "use 'auto'")
+    metric, known = asked.metric, [*own_intervals(asked.metric, asked.options)]
     if asked.options.get("form") == "mean" and metric.id in OWN_INTERVALS:
-        return f"{method!r} is an interval of the intercept at slope 1, form='logit'"
-    return f"{metric.id} has no {'interval of its own' if method == 'asymptotic' else f'{method} interval'}"
-
-
-def _instead(asked: Asked, single: bool) -> str:
-    known = [repr(method) for method in (*own_intervals(asked.metric, asked.options), "bootstrap")]
-    if asked.options.get("form") == "mean" and asked.metric.id in OWN_INTERVALS:
-        known = ["'gamma'", "'normal'", *known]
-    return f"use {', '.join(known[:-1])} or {known[-1]}" if single and len(known) > 1 else "use 'auto'"
+        known = ["gamma", "normal"]
+    problem = f"{metric.id} has no {method} interval"
+    if method in ("gamma", "normal"):
+        problem = f"{method!r} requires a mean over rows, and {metric.id} is not one"
+    return ArgumentError(
+        "method", problem, f"use {', '.join(map(repr, known))} or 'bootstrap'" if known else "use 'auto'"
+    )
 
 
 def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any) -> str:
@@ -385,17 +373,6 @@ def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any
         "is infinite, so it has no interval",
         f"use {methods} for a one-sided interval" if known else "check for scores of 0 or 1",
     )
-
-
-def _groups_of(view: Any) -> NDArray[Any]:
-    """The group of each row of a view."""
-    groups = None if view.rows is None else view.rows.groups
-    if groups is None:
-        raise GroupError("groups", "are required for cluster=True", "pass groups")
-    check_one_grouping(view.rows, "clusters")
-    if len(np.unique(groups)) < 2:
-        raise GroupError("groups", "cluster=True requires at least two groups; all rows are in one")
-    return np.asarray(groups)
 
 
 def _few(views: list[Any], method: str) -> str:
@@ -414,11 +391,11 @@ def _few(views: list[Any], method: str) -> str:
     return FEW_FOR.format(f"{rarer:g}", needed, method)
 
 
-def _in_one_bin(metric: Metric, view: Any, metric_keywords: dict[str, Any]) -> str:
+def _in_one_bin(metric: Metric, view: Any, options: dict[str, Any]) -> str:
     """A note where most rows share one bin of equal width."""
     if metric.id not in ("t_cal", "l2ce_interval") or not isinstance(view, View):
         return ""
-    cell, count = bin_cells(view, EQUAL_WIDTH, _bins_of(view, {**metric.options, **metric_keywords}))
+    cell, count = binning_rule(_bins_of(view, options)).cells(view)
     share = float(np.bincount(cell, view.weights, count).max()) / view.total
     return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
 
@@ -499,8 +476,6 @@ def _sampler(
     metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
 ) -> Sampler:
     if not cluster and not stratify:
-        if isinstance(source, VectorView):
-            raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
         return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
         raise ArgumentError("stratify", "cannot be combined with cluster", "give one of them")
@@ -521,7 +496,6 @@ def _number_left_out(sampler: Sampler) -> int:
         return 2 * sampler.count
     if isinstance(sampler, RowSampler):
         return sampler.view.n
-    assert isinstance(sampler, PredictionSampler)
     return min(sampler.predictions.n, 1000) if sampler.clusters is None else len(sampler.clusters)
 
 

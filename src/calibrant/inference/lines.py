@@ -5,21 +5,21 @@ A resample is one line: the weight of each score, and of its events. The scores 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_table, has_fixed_bins, parse_binning
-from ..binning.rules import EqualMass
-from ..binning.searches import search_together
+from ..binning.parse import bin_table
+from ..binning.rules import EqualMass, Rule, check_bins
+from ..binning.searches import Searched, search_together
 from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..input.weights import WeightKind
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Path, TableView
+from ..metrics.sum_forms import Path
 from ..util.cached import cached_property
 from ..views.view import View
 from .cells import CellSampler, Draws, Same, shared
@@ -44,7 +44,7 @@ class Lines:
 
     metric: Metric
     keywords: dict[str, Any]
-    """All options of the formula."""
+    """All arguments of the formula."""
     sampler: RowSampler | CellSampler
     draws: Draws
     count: int
@@ -58,31 +58,34 @@ class Lines:
         form = None if self.metric.sum_form is None else self.metric.sum_form(None, **self.keywords)
         if isinstance(form, Path):
             return np.concatenate([form.values(self.score, self._mass(*sums)) for sums in self.sums()])
-        if not self._is_of_tables():
+        tables = self._tables()
+        if tables is None:
             return None
-        tables = self._equal_mass_tables() if self.keywords["binning"] == "equal_mass" else self._fixed_tables()
         values = np.full(self.count, np.nan)
-        for number, (bins, table) in enumerate(tables):
+        for number, table in enumerate(tables):
             try:
-                value = float(self.metric.formula(table, **{**self.keywords, "bins": bins}))
+                value = self.metric.value_of_table(table, self.keywords)
                 values[number] = self.metric.combined([value], [], self.keywords)
             except UndefinedMetricError:  # in this resample
                 continue
         return values
 
+    def _tables(self) -> list[BinTable] | None:
+        """The table of each resample; None where the metric does not depend on it alone, or bins are neither fixed nor of equal mass."""
+        view, rule = self.sampler.view, self.keywords.get("rule")
+        if not self.metric.reads_table or view.is_soft or view.weight_kind == "importance":
+            return None
+        if isinstance(rule, Rule) and rule.is_fixed:
+            return self._fixed_tables(rule) if len(bin_table(view, rule)) * view.n <= MOST_ENTRIES else None
+        if rule == Searched(EqualMass(), "search"):
+            return self._equal_mass_tables(None)
+        if isinstance(rule, EqualMass) and rule == EqualMass(rule.bins):
+            return self._equal_mass_tables(check_bins(rule.bins))
+        return None
+
     def _mass(self, weight: Floats, events: Floats) -> Floats:
         """The share of each row times score minus outcome."""
         return np.asarray((weight * self.score - events) / weight.sum(axis=1, keepdims=True))
-
-    def _is_of_tables(self) -> bool:
-        """Whether the metric depends on the table of its bins alone, and these are fixed or of equal mass."""
-        view, binning, bins = self.sampler.view, self.keywords.get("binning"), self.keywords.get("bins")
-        if binning is None or bins is None or self.metric.needs or view.is_soft or view.weight_kind == "importance":
-            return False
-        equal_mass = isinstance(binning, str) and binning == "equal_mass"
-        if not has_fixed_bins(binning, bins) and not (equal_mass and (isinstance(bins, int) or bins == "search")):
-            return False
-        return reads_table(self.metric, self.keywords, view)
 
     @cached_property
     def order(self) -> Indices:
@@ -114,13 +117,11 @@ class Lines:
             weight, events = (np.array(part, np.float64)[:, self.order] for part in zip(*pairs, strict=True))
             yield weight, events
 
-    def _fixed_tables(self) -> list[tuple[Any, TableView]]:
-        """The bins and the table of each resample: products with the membership of the scores in the bins."""
+    def _fixed_tables(self, rule: Rule) -> list[BinTable]:
+        """The table of each resample: products with the membership of the scores in the bins."""
         view, score = self.sampler.view, self.score
-        bins = self.keywords["bins"]
-        rule = parse_binning(view, self.keywords["binning"], bins)
 
-        def make() -> list[tuple[Any, TableView]]:
+        def make() -> list[BinTable]:
             like = rule.table(view)
             cell, _ = rule.cells(View(score, np.zeros(len(score), np.uint8), lens=view.lens, classes=view.classes))
             members = np.zeros((len(score), len(like)))
@@ -129,41 +130,22 @@ class Lines:
             for weight, events in self.sums():
                 parts = (weight, events, weight * score, weight * score - events)
                 tables += tables_of_sums(like, view.weight_kind, *(part @ members for part in parts))
-            return [(bins, TableView(rule, table)) for table in tables]
+            return tables
 
         key = "tables", Same(self.sampler), rule, self.draws, self.seed, self.count
-        found: list[tuple[Any, TableView]] = shared(key, make)
-        return found
+        tables: list[BinTable] = shared(key, make)
+        return tables
 
-    def _equal_mass_tables(self) -> list[tuple[Any, TableView]]:
-        """The number of bins and the table of each resample."""
-        bins, view = self.keywords["bins"], self.sampler.view
-        found: list[tuple[Any, TableView]] = []
+    def _equal_mass_tables(self, count: int | None) -> list[BinTable]:
+        """The table of each resample with so many bins, or as many as a search finds."""
+        tables: list[BinTable] = []
         for weight, events in self.sums():
             lines = SortedLines(self.score, weight, events)
-            counts = [bins] * len(weight)
-            if bins == "search":
+            counts = [count] * len(weight)
+            if count is None:
                 counts = search_together(list(zip(lines.weight, lines.events, strict=True)))
-            rules = {count: parse_binning(view, "equal_mass", count) for count in set(counts)}
-            tables = lines.tables(counts, view.weight_kind)
-            found += [(count, TableView(rules[count], table)) for count, table in zip(counts, tables, strict=True)]
-        return found
-
-
-def reads_table(metric: Metric, keywords: dict[str, Any], view: View) -> bool:
-    """Whether the formula of a metric reads the table of its bins and nothing else of a view."""
-    rule = parse_binning(view, keywords["binning"], keywords["bins"])
-    table = bin_table(view, keywords["binning"], keywords["bins"])
-    if len(table) * view.n > MOST_ENTRIES:
-        return False
-    bins = rule.bins if isinstance(rule, EqualMass) else keywords["bins"]
-    try:
-        metric.formula(TableView(rule, table), **{**keywords, "bins": bins})
-    except AttributeError:
-        return False
-    except UndefinedMetricError:  # for these rows
-        return True
-    return True
+            tables += lines.tables(counts, self.sampler.view.weight_kind)
+        return tables
 
 
 def tables_of_sums(
@@ -200,7 +182,7 @@ class SortedLines:
         cuts[:, 1:-1] = self.before.searchsorted(least + self.offset[lines, None]) - lines[:, None] * len(self.score)
         return cuts
 
-    def tables(self, counts: list[int], kind: WeightKind) -> list[BinTable]:
+    def tables(self, counts: Sequence[Any], kind: WeightKind) -> list[BinTable]:
         """The table of each line, with so many bins of equal mass; bins without rows are left out."""
         last = np.maximum.accumulate(np.where(self.there, np.arange(len(self.score)), 0), axis=1)
         found: dict[int, BinTable] = {}

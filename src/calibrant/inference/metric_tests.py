@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..metrics.registry import OWN_TESTS, Metric
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView
-from ..views.view import Block, View
+from ..views.view import View
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +70,11 @@ class TestOutcome:
     """The value that is compared with the critical values, where the test chooses options of the metric, such as the bins, by itself."""
 
 
+def usual_side(metric: Metric) -> str:
+    """The alternative of a metric where none is stated."""
+    return "two-sided" if metric.proper == "strictly" else metric.alternative
+
+
 Condition = Callable[[TestInput], str]
 """Why a null distribution is inaccurate for these rows, as a clause; empty where it is accurate."""
 
@@ -88,11 +93,8 @@ class OwnTest:
 
     def __call__(self, asked: TestInput) -> TestOutcome:
         if asked.alternative not in self.sides:
-            raise ArgumentError(
-                "alternative",
-                f"must be {self.sides[0]!r} for {asked.metric.id} with {self.method!r}; got {asked.alternative!r}",
-                "use method='consistency'",
-            )
+            problem = f"must be {self.sides[0]!r} for {asked.metric.id} with {self.method!r}; got {asked.alternative!r}"
+            raise ArgumentError("alternative", problem, "use method='consistency'")
         found = self.run(asked)
         why = self.off(asked)
         return replace(found, null_distribution=f"{found.null_distribution} (approximate: {why})") if why else found
@@ -114,13 +116,11 @@ def _is_impossible(view: AnyView) -> bool:
     return view.labels is not None and bool((view.each_row(lambda block: block.expect(block.probs)) == 0).any())
 
 
-def _half_gini(block: Block) -> Floats:
-    return np.asarray(np.einsum("ij,ij->i", block.probs, 1 - block.probs) / 2)
-
-
 def row_variance(view: AnyView) -> Floats:
     """p(1 - p) of each row; for several classes half the sum over the classes, which agrees for two."""
-    return view.score * (1 - view.score) if isinstance(view, View) else view.each_row(_half_gini)
+    if isinstance(view, View):
+        return view.score * (1 - view.score)
+    return view.each_row(lambda block: np.einsum("ij,ij->i", block.probs, 1 - block.probs) / 2)
 
 
 def few_events(view: AnyView, least: float = LEAST_VARIANCE) -> str:
@@ -172,10 +172,6 @@ NULL_DRAWS: dict[str, Callable[[TestInput], Floats | None]] = {}
 """Values of a metric for `n_resamples` sets of labels simulated row by row, where this is faster than one evaluation for each set, else None."""
 
 
-def _same_view(asked: TestInput) -> AnyView:
-    return asked.views[0]
-
-
 def own_test(
     *metrics: str,
     method: str,
@@ -184,7 +180,7 @@ def own_test(
     form: Condition = lambda asked: "",
     off: Condition | None = None,
     exact: bool = False,
-    reads: Callable[[TestInput], AnyView] = _same_view,
+    reads: Callable[[TestInput], AnyView] = lambda asked: asked.view,
 ) -> Callable[[Run], Run]:
     """Register a test of these metrics as a method; the first one registered with `default` is used by ``"auto"``.
 

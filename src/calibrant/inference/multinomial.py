@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
-from ..errors import (
-    BoundaryScoresWarning,
-    InputTypeError,
-    UndefinedMetricError,
-    warn_caller,
-)
+from ..errors import BoundaryScoresWarning, InputTypeError, UndefinedMetricError, warn_caller
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import warn_of_sure_scores

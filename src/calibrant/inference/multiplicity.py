@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError
-from ..util.checks import check_fraction
+from ..util.checks import check_choice, check_fraction
 
 Floats = NDArray[np.float64]
 Combination = Literal["bonferroni", "fisher", "cauchy"]
@@ -59,14 +59,7 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
     0.0364
     """
     values = _checked(pvalues)
-    if method in ("holm", "benjamini_hochberg"):
-        raise ArgumentError(
-            "method",
-            f"{method!r} corrects each p-value and does not combine them",
-            f"use assess_many(correction={method!r})",
-        )
-    if method not in ("bonferroni", "fisher", "cauchy"):
-        raise ArgumentError("method", f"must be 'bonferroni', 'fisher' or 'cauchy'; got {method!r}")
+    check_choice(method, "method", ("bonferroni", "fisher", "cauchy"))
     if min(values) == 0:
         return 0.0
     if method == "bonferroni":

@@ -29,7 +29,7 @@ from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .fitted import refuse_importance
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test, row_variance
-from .pvalues import critical_value
+from .pvalues import compared_with_draws
 from .seeds import generator
 
 Floats = NDArray[np.float64]
@@ -43,8 +43,6 @@ ENTRIES = 1 << 20
 MOST_PAIR_WORK = 1e12
 # The least number of disjoint neighbourhoods for which a sum over them is treated as normal.
 LEAST_NEIGHBOURHOODS = 10.0
-# Values that differ by rounding errors only count as ties.
-SAME = 1e-12
 
 
 class Question(NamedTuple):
@@ -60,11 +58,8 @@ class Question(NamedTuple):
 def _question(asked: TestInput) -> Question:
     view, options = vector_view(asked), asked.options
     if not options["derandomised"]:
-        raise UndefinedMetricError(
-            "ecmmd",
-            "this test requires the derandomised form",
-            "pass derandomised=True or use method='consistency'",
-        )
+        problem = "this test requires the derandomised form"
+        raise UndefinedMetricError("ecmmd", problem, "pass derandomised=True or use method='consistency'")
     size = int(view.total)
     wanted = max(5, round(math.sqrt(size))) if options["neighbours"] is None else options["neighbours"]
     probs, gaps = _vectors(view)
@@ -266,7 +261,8 @@ def _pseudo_labels(asked: TestInput) -> TestOutcome:
 
     parts = map_blocks(work, asked.n_resamples, 8, columns=4 * len(rows))
     null = np.array([value for part in parts for value in part])
-    return _compared(asked, null, asked.statistic, f"labels simulated {asked.n_resamples} times, neighbours fixed")
+    what = f"labels simulated {asked.n_resamples} times, neighbours fixed"
+    return replace(compared_with_draws(asked, null), null_distribution=what, by_chance=None)
 
 
 class _Statistic:
@@ -306,20 +302,6 @@ def _graph(place: Floats, size: Floats, k: int) -> Any:
     return coo_array(entries, shape=(len(place), len(place))).tocsr()
 
 
-def _compared(asked: TestInput, null: Floats, own: float, null_distribution: str) -> TestOutcome:
-    slack = SAME * max(1.0, abs(own))
-    if asked.alternative == "two-sided":
-        null, own = np.abs(null), abs(own)
-    elif asked.alternative == "less":
-        null, own = -null, -own
-    limit = critical_value(null, asked.alpha)
-    pvalue = (1 + int((null >= own - slack).sum())) / (1 + len(null))
-    lower = -limit if asked.alternative == "two-sided" else None
-    return TestOutcome(
-        pvalue, -limit if asked.alternative == "less" else limit, null_distribution, lower_critical_value=lower
-    )
-
-
 @own_test("klce", method="permutation", default=False, sides=ANY_SIDE)
 def _permutation(asked: TestInput) -> TestOutcome:
     """Permutation of residuals between rows (Vashistha and Farahi 2025); it has no power against a constant error.
@@ -332,11 +314,8 @@ def _permutation(asked: TestInput) -> TestOutcome:
     rows = np.repeat(np.arange(view.n), view.weights.astype(np.int64))
     place, gaps = place[rows], gaps[rows]
     if len(rows) ** 2 * gaps.shape[1] * asked.n_resamples > MOST_PAIR_WORK:
-        raise UndefinedMetricError(
-            "klce",
-            f"permuting all pairs of {len(rows):,} rows would take too long",
-            "use fewer resamples",
-        )
+        problem = f"permuting all pairs of {len(rows):,} rows would take too long"
+        raise UndefinedMetricError("klce", problem, "use fewer resamples")
     step = max(1, (1 << 24) // gaps.size)
     null = []
     for start in track(range(0, asked.n_resamples, step), "batches of permutations"):
@@ -346,8 +325,8 @@ def _permutation(asked: TestInput) -> TestOutcome:
     own = float(_pair_sums(place, gaps).sum())
     pairs = len(rows) * (len(rows) - 1)
     unit = asked.statistic / (own / pairs) if asked.options["normalised"] and own else 1.0
-    null_distribution = f"{asked.n_resamples} permutations of the residuals"
-    return _compared(asked, np.concatenate(null) / pairs * unit, own / pairs * unit, null_distribution)
+    found = compared_with_draws(replace(asked, statistic=own / pairs * unit), np.concatenate(null) / pairs * unit)
+    return replace(found, null_distribution=f"{asked.n_resamples} permutations of the residuals", by_chance=None)
 
 
 def _kernel_places(asked: TestInput, view: VectorView) -> tuple[Floats, Floats]:

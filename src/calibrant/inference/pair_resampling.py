@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.kernel.embeddings import number_of_parts, skce_uq
+from ..metrics.kernel.embeddings import number_of_parts
 from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
@@ -29,7 +29,7 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .replicates import many
-from .resampling import PredictionSampler, Sampler, multiplicities
+from .resampling import PredictionSampler, multiplicities
 
 Floats = NDArray[np.float64]
 
@@ -76,12 +76,9 @@ class Crowd(NamedTuple):
 
 
 def skce_draws(
-    metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
+    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int, workers: int | None
 ) -> Floats | None:
-    """Bootstrap replicates of `skce_uq`; None for other metrics, and where one-by-one evaluation is as fast."""
-    own = set(metric.options) | {"lens"}
-    if metric.id != skce_uq.id or not isinstance(sampler, PredictionSampler) or not own.issuperset(options):
-        return None
+    """Bootstrap replicates of `skce_uq`; None where one-by-one evaluation is as fast."""
     views = metric.views(
         sampler.predictions, **{keyword: options[keyword] for keyword in ("lens",) if keyword in options}
     )
@@ -201,7 +198,8 @@ def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int],
     """The mean over pairs of different rows, for the rate of each replicate."""
     if not np.isfinite(rates).all():
         return None
-    series = Series.of(rates, _farthest(kernel))
+    distance = 1.0 if kernel.metric == "cityblock" else math.sqrt(2)  # the largest of two probability vectors
+    series = Series.of(rates, distance if kernel.shape == "exponential" else distance**2)
     if series.terms > MOST_TERMS:
         return None
     own_term = crowd.own_weight * np.einsum("ij,ij->i", crowd.residual, crowd.residual)
@@ -220,12 +218,6 @@ def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int],
             np.divide(pairs, square - own, out=np.full(len(numbers), np.nan), where=square - own > 1e-12 * square)
         )
     return np.concatenate(values)
-
-
-def _farthest(kernel: Kernel) -> float:
-    """The largest reach of two probability vectors."""
-    distance = 1.0 if kernel.metric == "cityblock" else math.sqrt(2)
-    return distance if kernel.shape == "exponential" else distance**2
 
 
 def _power_sums(crowd: Crowd, kernel: Kernel, series: Series, weight: Floats) -> Floats:

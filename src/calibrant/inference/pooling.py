@@ -271,8 +271,6 @@ def pool_estimates(
     check_fraction(level, "level")
     if method == "fixed" and interval != "normal":
         raise ArgumentError("interval", f"{interval!r} requires random effects", "use method='reml' or drop interval")
-    if method == "fixed" and prediction_df is not None:
-        raise ArgumentError("prediction_df", "a fixed effect has no prediction interval", "use method='reml'")
     k = len(y)
     fit = _fit(y, v, np.ones((k, 1)), method, interval, level)
     base = _weighted(y, v, np.ones((k, 1)), 0.0)
@@ -321,11 +319,8 @@ def _checked(
     if len(y) != len(s):
         raise ShapeError("standard_errors", f"expected {len(y)}, one for each estimate; got {len(s)}")
     if (s <= 0).any():
-        raise ArgumentError(
-            "standard_errors",
-            f"must be positive; got {s[s <= 0][0]:g} for estimate {int(np.argmax(s <= 0))}",
-            "leave out estimates without one",
-        )
+        problem = f"must be positive; got {s[s <= 0][0]:g} for estimate {int(np.argmax(s <= 0))}"
+        raise ArgumentError("standard_errors", problem, "leave out estimates without one")
     if not 0 < float(np.square(s).min()) <= float(np.square(s).max()) < math.inf:
         raise ArgumentError("standard_errors", f"must lie between 1e-150 and 1e150; got {s.min():g} to {s.max():g}")
     if len(y) < 2:

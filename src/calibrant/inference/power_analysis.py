@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from .effects import (
@@ -28,10 +28,9 @@ from .effects import (
     plan_of,
     simulates_at,
 )
-from .metric_tests import DEFAULT_TESTS, TestInput
+from .metric_tests import ANY_SIDE, DEFAULT_TESTS, TestInput, usual_side
 from .pvalues import compared_with_draws
 from .replicates import many
-from .resampling import given_in_vain, not_used
 from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
@@ -197,8 +196,7 @@ def power(
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and is_too_small(case, n)):
-        unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
-        return _analytic(case, plan, n, plan.power(n), None, unused)
+        return _analytic(case, plan, n, None)
     draws = _Draws(case, seed_of(rng), workers)
     return draws.result(n, check_whole(repeats, "repeats"), None)
 
@@ -290,8 +288,7 @@ def sample_size(
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
         if not (method == "auto" and is_too_small(case, n)):
-            unused = given_in_vain(sample_size, repeats=repeats, rng=rng, workers=workers)
-            return _analytic(case, plan, n, plan.power(n), power, unused)
+            return _analytic(case, plan, n, power)
     check_whole(repeats, "repeats")
     return _search(_Draws(case, seed_of(rng), workers), power, repeats)
 
@@ -400,33 +397,25 @@ def _case(
     options: dict[str, Any],
 ) -> Case:
     check_fraction(alpha, "alpha", 0.05)
-    if alternative not in (None, "greater", "less", "two-sided"):
-        raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
+    if alternative is not None:
+        check_choice(alternative, "alternative", ANY_SIDE)
     metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
     chosen, description = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
-    side = alternative or _usual_side(metric)
+    side = alternative or ("greater" if metric is None else usual_side(metric))
     decide = None if metric is not None else test
     return Case(
         name, metric, decide, options, nodes_of(scores, chosen), chosen, description, alpha, side, random_scores
     )
 
 
-def _usual_side(metric: Metric | None) -> str:
-    if metric is None:
-        return "greater"
-    return "two-sided" if metric.proper == "strictly" else metric.alternative
-
-
-def _analytic(
-    case: Case, plan: Plan, n: int, found: float, target: float | None, unused: tuple[str, ...]
-) -> PowerResult:
+def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
+    found = plan.power(n)
     note = "conservative: the formula is a lower bound of the power" if plan.is_bound else ""
     if plan.is_bound and target is None:
         note = "a lower bound: the formula counts the most likely crossing only"
-    note = "; ".join(filter(None, [note, not_used(unused, "a formula gives the power")]))
     high = 1.0 if plan.is_bound else found
     return PowerResult(case.name, n, found, found, high, case.alpha, case.description, "analytic", target, note=note)
 
@@ -439,6 +428,7 @@ class _Draws:
         self.seed = seed
         self.workers = workers
         self.own: dict[int, str | None] = {}
+        """The test that `assess` uses for a number of rows; None where it would simulate labels."""
         self.limits: dict[int, tuple[float, float]] = {}
 
     def sample(self, number_: int, n: int, is_null: bool = False) -> tuple[NDArray[np.uint8], Floats]:
@@ -449,15 +439,10 @@ class _Draws:
 
     def rejections(self, n: int, first: int, stop: int) -> int:
         if n not in self.own:
-            self.own[n] = self._own_test(n)
+            self.own[n] = None if simulates_at(self.case, n) else DEFAULT_TESTS[self.case.name]
             if self.case.metric is not None and self.own[n] is None:
                 self.limits[n] = self._limits(n)
         return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
-
-    def _own_test(self, n: int) -> str | None:
-        """The test that `assess` uses for this number of rows; None where it would simulate labels."""
-        case = self.case
-        return None if simulates_at(case, n) else DEFAULT_TESTS[case.name]
 
     def _rejects(self, number_: int, n: int) -> bool:
         y, s = self.sample(number_, n)
@@ -471,14 +456,11 @@ class _Draws:
             value = self._value(y, s)
             return bool(value > high or value < low)
         assert case.metric is not None
-        keywords: dict[str, Any] = {
-            "alpha": case.alpha,
-            "alternative": case.alternative,
-            "rng": number_,
-            **case.options,
-        }
+        side: Any = case.alternative
         try:
-            return assess(y, s, metric=case.metric, method=own, **keywords).rejected
+            return assess(
+                y, s, metric=case.metric, method=own, alpha=case.alpha, alternative=side, rng=number_, **case.options
+            ).rejected
         except UndefinedMetricError:
             return False
 
@@ -534,10 +516,8 @@ def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
         n = (low + high) // 2 if high else 2 * n
         if n > MOST_ROWS:
             share = hits / count
-            raise UndefinedMetricError(
-                draws.case.name,
-                f"has power {share:.2g} in {low:,} rows; larger samples were not tried",
-            )
+            problem = f"has power {share:.2g} in {low:,} rows; larger samples were not tried"
+            raise UndefinedMetricError(draws.case.name, problem)
     return draws.result(n, count, target, hits)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,9 @@ from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from .effects import nodes_of, normal_quantile
 from .means import two_sided_quantile
-from .simulation.population import Population
-from .simulation.simulate import _distribution
 from .simulation.warps import as_warp
 
 Floats = NDArray[np.float64]
@@ -34,47 +32,6 @@ NEAR = 0.1
 CLOSE = 0.02
 # With fewer events or non-events the approximations behind the widths are poor.
 FEW = 100
-
-SHARED_HERE = {
-    "scores": (
-        "tuple, array-like of shape (N,), View or Sketch, optional",
-        """Distribution of the predicted risks in the validation population: a tuple (a, b) for a Beta distribution, or recorded risks of
-the model. By default the linear predictor is normal with a common variance among events and non-events, which follows from
-`prevalence` and `auroc`.""",
-    ),
-    "linear_predictor": (
-        "tuple of (float, float), optional",
-        """Mean and standard deviation of a normally distributed linear predictor (the log-odds of the predicted risk), in place of
-`scores`.""",
-    ),
-    "prevalence": (
-        "float, optional",
-        "Anticipated proportion of events. By default the one that follows from the distribution, `intercept` and `slope`.",
-    ),
-    "auroc": (
-        "float, optional",
-        "Anticipated C statistic. By default the one that follows from the distribution, `intercept` and `slope`.",
-    ),
-    "oe": (
-        "float, optional",
-        "Anticipated ratio of observed to expected events. By default the one that follows from `intercept` and `slope`: 1 if the model is calibrated.",
-    ),
-    "intercept": ("float, default 0", "Anticipated intercept of the logistic recalibration model."),
-    "slope": ("float, default 1", "Anticipated calibration slope."),
-    "threshold": (
-        "float, optional",
-        "Threshold probability at which net benefit is evaluated; without it net benefit is left out.",
-    ),
-    "sensitivity": (
-        "float, optional",
-        "Anticipated sensitivity at `threshold`. By default the one that follows from the distribution.",
-    ),
-    "specificity": (
-        "float, optional",
-        "Anticipated specificity at `threshold`. By default the one that follows from the distribution.",
-    ),
-    "level": ("float, default 0.95", "Confidence level of the intervals."),
-}
 
 
 @dataclass(frozen=True)
@@ -198,7 +155,7 @@ class PrecisionResult(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords()
 def precision_sample_size(
     scores: Any = None,
     *,
@@ -225,16 +182,29 @@ def precision_sample_size(
 
     Parameters
     ----------
-    scores
-    linear_predictor
-    prevalence
-    auroc
-    oe
-    intercept
-    slope
-    threshold
-    sensitivity
-    specificity
+    scores : tuple, array-like of shape (N,), View or Sketch, optional
+        Distribution of the predicted risks in the validation population: a tuple (a, b) for a Beta distribution, or recorded risks of
+        the model. By default the linear predictor is normal with a common variance among events and non-events, which follows from
+        `prevalence` and `auroc`.
+    linear_predictor : tuple of (float, float), optional
+        Mean and standard deviation of a normally distributed linear predictor (the log-odds of the predicted risk), in place of
+        `scores`.
+    prevalence : float, optional
+        Anticipated proportion of events. By default the one that follows from the distribution, `intercept` and `slope`.
+    auroc : float, optional
+        Anticipated C statistic. By default the one that follows from the distribution, `intercept` and `slope`.
+    oe : float, optional
+        Anticipated ratio of observed to expected events. By default the one that follows from `intercept` and `slope`: 1 if the model is calibrated.
+    intercept : float, default 0
+        Anticipated intercept of the logistic recalibration model.
+    slope : float, default 1
+        Anticipated calibration slope.
+    threshold : float, optional
+        Threshold probability at which net benefit is evaluated; without it net benefit is left out.
+    sensitivity : float, optional
+        Anticipated sensitivity at `threshold`. By default the one that follows from the distribution.
+    specificity : float, optional
+        Anticipated specificity at `threshold`. By default the one that follows from the distribution.
     oe_width : float or None, default 0.2
         Required width of the interval of O/E; None leaves the criterion out. A rare event needs a wider one: with an observed rate of
         2%, a width of 1 is an error of one percentage point.
@@ -245,7 +215,8 @@ def precision_sample_size(
     net_benefit_width : float or None, default 0.2
         Required width of the interval of the standardised net benefit (net benefit divided by prevalence) at `threshold`; None leaves
         the criterion out.
-    level
+    level : float, default 0.95
+        Confidence level of the intervals.
     convention : {"exact", "pmvalsampsize"}, default "exact"
         ``"exact"`` returns the smallest number of rows that meets each width. ``"pmvalsampsize"`` rounds as the R package of that name
         does, and its numbers can miss the width slightly: the 97.5% quantile is 1.96 (at any `level`), standard errors of O/E and net benefit
@@ -312,13 +283,12 @@ def precision_sample_size(
     standardised net benefit       0.3020  0.2000    872     175          0.2609 to 0.3431
     note: a calibrated model with these risks has C statistic 0.7090, not 0.6800: check the distribution
     """
-    study = _study(
+    anticipated = Anticipated(
         scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
     )
+    study = _study(anticipated)
     check_choice(convention, "convention", ("exact", "pmvalsampsize"))
     check_fraction(level, "level")
-    if threshold is None and net_benefit_width != 0.2 and net_benefit_width is not None:
-        raise ArgumentError("net_benefit_width", "requires threshold", "use threshold=0.1")
     given: dict[str, Any] = {
         "oe_width": oe_width,
         "slope_width": slope_width,
@@ -335,30 +305,10 @@ def precision_sample_size(
     measures = _measures(study, rough)
     sizes = {key: measures[key].rows(width, z, rough) for key, width in widths.items()}
     n = max(sizes.values())
-    criteria = tuple(
-        Criterion(
-            measures[key].name,
-            measures[key].value,
-            width,
-            sizes[key],
-            _events(sizes[key], study),
-            *measures[key].ends(n, z),
-        )
-        for key, width in widths.items()
-    )
-    return PrecisionResult(
-        n,
-        _events(n, study),
-        study.prevalence,
-        criteria,
-        level,
-        study.description,
-        convention,
-        _note(study, n),
-    )
+    return _result(study, measures, n, z, level, convention, widths, sizes)
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(table=parameters_of(precision_sample_size))
 def expected_precision(
     n: int,
     scores: Any = None,
@@ -422,19 +372,53 @@ def expected_precision(
     calibration slope        1.000  0.7730   1.227   0.4540
     C statistic             0.7090  0.6691  0.7488  0.07969
     """
-    study = _study(
+    anticipated = Anticipated(
         scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
     )
+    study = _study(anticipated)
     check_whole(n, "n", 2)
     check_fraction(level, "level")
-    z = two_sided_quantile(level)
-    events = _events(n, study)
-    criteria = tuple(
-        Criterion(each.name, each.value, None, n, events, *each.ends(n, z))
-        for key, each in _measures(study, False).items()
-        if key != "net_benefit_width" or threshold is not None
-    )
-    return PrecisionResult(n, events, study.prevalence, criteria, level, study.description, "exact", _note(study, n))
+    measures = _measures(study, False)
+    widths, sizes = dict.fromkeys(measures), dict.fromkeys(measures, n)
+    return _result(study, measures, n, two_sided_quantile(level), level, "exact", widths, sizes)
+
+
+def _result(
+    study: _Study,
+    measures: Mapping[str, _Measure],
+    n: int,
+    z: float,
+    level: float,
+    convention: str,
+    widths: Mapping[str, float | None],
+    sizes: Mapping[str, int],
+) -> PrecisionResult:
+    """The criteria with their required widths and numbers of rows, and their expected limits with `n` rows."""
+
+    def events(rows: int) -> int:
+        return math.ceil(rows * study.prevalence * (1 - 1e-12))
+
+    criteria = []
+    for key, width in widths.items():
+        measure, rows = measures[key], sizes[key]
+        criteria.append(Criterion(measure.name, measure.value, width, rows, events(rows), *measure.ends(n, z)))
+    note = _note(study, n)
+    return PrecisionResult(n, events(n), study.prevalence, tuple(criteria), level, study.description, convention, note)
+
+
+class Anticipated(NamedTuple):
+    """What is anticipated of a validation study, None where it follows from the distribution of the risks."""
+
+    scores: Any
+    linear_predictor: Any
+    prevalence: Any
+    auroc: Any
+    oe: Any
+    intercept: Any
+    slope: Any
+    threshold: Any
+    sensitivity: Any
+    specificity: Any
 
 
 @dataclass(frozen=True)
@@ -456,33 +440,18 @@ class _Study:
     """Whether sensitivity and specificity follow from the distribution."""
 
 
-def _study(
-    scores: Any,
-    linear_predictor: Any,
-    prevalence: Any,
-    auroc: Any,
-    oe: Any,
-    intercept: Any,
-    slope: Any,
-    threshold: Any,
-    sensitivity: Any,
-    specificity: Any,
-) -> _Study:
+def _study(anticipated: Anticipated) -> _Study:
     """Check what is anticipated, and derive what is not given from the distribution of the linear predictor."""
     from scipy.special import expit
 
-    for argument, value, low, high in (
-        ("prevalence", prevalence, 0, 1),
-        ("auroc", auroc, 0.5, 1),
-        ("threshold", threshold, 0, 1),
-    ):
-        if value is not None:
+    _, _, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity = anticipated
+    for argument, low, high in (("prevalence", 0, 1), ("auroc", 0.5, 1), ("threshold", 0, 1)):
+        if (value := getattr(anticipated, argument)) is not None:
             _check_between(value, argument, low, high)
-    for argument, value in (("sensitivity", sensitivity), ("specificity", specificity)):
+    for argument in ("sensitivity", "specificity"):
+        value = getattr(anticipated, argument)
         if value is not None and not (is_number(value) and 0 <= value <= 1):
             raise ArgumentError(argument, f"must lie in [0, 1]; got {value!r}", "for example 0.8")
-        if value is not None and threshold is None:
-            raise ArgumentError(argument, "requires threshold", "use threshold=0.1")
     if (sensitivity is None) != (specificity is None):
         missing = "specificity" if specificity is None else "sensitivity"
         raise ArgumentError(missing, "is missing", "give sensitivity and specificity, or neither")
@@ -491,7 +460,7 @@ def _study(
     check_positive(slope, "slope")
     if not (is_number(intercept) and math.isfinite(intercept)):
         raise ArgumentError("intercept", f"must be a finite number; got {intercept!r}", "for example 0")
-    x, share, description = _linear_predictor(scores, linear_predictor, prevalence, auroc, intercept, slope, threshold)
+    x, share, description = _linear_predictor(anticipated)
     truth, weight = expit(intercept + slope * x), share * expit(intercept + slope * x) * expit(-intercept - slope * x)
     risk = expit(x)
     mean_risk, rate = math.fsum(share * risk), math.fsum(share * truth)
@@ -516,51 +485,30 @@ def _study(
     )
 
 
-def _linear_predictor(
-    scores: Any, normal: Any, prevalence: Any, auroc: Any, intercept: float, slope: float, threshold: Any
-) -> tuple[Floats, Floats, str]:
+def _linear_predictor(anticipated: Anticipated) -> tuple[Floats, Floats, str]:
     """Nodes of the distribution of the linear predictor in increasing order, their shares, and a description."""
+    scores, normal, prevalence, auroc, _, intercept, slope, threshold, *_ = anticipated
     if scores is not None and normal is not None:
         raise ArgumentError("linear_predictor", "cannot be combined with scores", "give one of them")
-    if isinstance(scores, tuple):
-        a, b, *more = _distribution(scores)
-        if more:
-            raise ArgumentError("scores", "must be the two numbers of a Beta distribution", "for example (2, 8)")
-        cuts = [0.0, *([threshold] if threshold is not None else []), 1.0]
-        at = Population(as_warp(lambda s: s), (a, b))._points(NODES, cuts)
-        x, share = np.log(at.score) - np.log(at.complement), at.weight / at.weight.sum()
-        order = np.argsort(x, kind="stable")
-        return x[order], share[order], f"risks from Beta({a:g}, {b:g})"
     if scores is not None:
-        nodes = nodes_of(scores, as_warp(lambda s: s))
+        nodes = nodes_of(scores, as_warp(lambda s: s), [] if threshold is None else [threshold])
+        if isinstance(scores, tuple):
+            return nodes.log_odds, nodes.share, f"risks from Beta({scores[0]:g}, {scores[1]:g})"
         if not np.isfinite(nodes.log_odds).all():
-            raise ArgumentError(
-                "scores",
-                "holds risks of exactly 0 or 1, whose log-odds are infinite",
-                "clip them, for example to 0.001",
-            )
+            problem = "holds risks of exactly 0 or 1, whose log-odds are infinite"
+            raise ArgumentError("scores", problem, "clip them, for example to 0.001")
         return nodes.log_odds, nodes.share, "recorded risks"
     if normal is not None:
-        if not (isinstance(normal, (tuple, list)) and len(normal) == 2 and all(map(is_number, normal))) or not (
-            math.isfinite(normal[0]) and 0 < normal[1] < math.inf
-        ):
-            raise ArgumentError(
-                "linear_predictor",
-                f"must be a mean and a positive standard deviation; got {normal!r}",
-                "for example (-1.5, 1)",
-            )
-        parts, text = (
-            [(1.0, float(normal[0]), float(normal[1]))],
-            f"linear predictor normal with mean {normal[0]:g} and SD {normal[1]:g}",
-        )
+        is_pair = isinstance(normal, (tuple, list)) and len(normal) == 2 and all(map(is_number, normal))
+        if not is_pair or not (math.isfinite(normal[0]) and 0 < normal[1] < math.inf):
+            problem = f"must be a mean and a positive standard deviation; got {normal!r}"
+            raise ArgumentError("linear_predictor", problem, "for example (-1.5, 1)")
+        parts = [(1.0, float(normal[0]), float(normal[1]))]
+        text = f"linear predictor normal with mean {normal[0]:g} and SD {normal[1]:g}"
     else:
         if prevalence is None or auroc is None:
-            missing = "prevalence" if prevalence is None else "auroc"
-            raise ArgumentError(
-                "scores",
-                f"is missing, and so is {missing}",
-                "give the distribution of the risks, or prevalence and auroc",
-            )
+            problem = f"is missing, and so is {'prevalence' if prevalence is None else 'auroc'}"
+            raise ArgumentError("scores", problem, "give the distribution of the risks, or prevalence and auroc")
         spread = 2 * normal_quantile(auroc) ** 2
         middle = math.log(prevalence / (1 - prevalence))
         parts = [
@@ -654,18 +602,11 @@ def _measures(study: _Study, rough: bool) -> dict[str, _Measure]:
             + w**2 * (1 - specificity) ** 2 / (rate * (1 - rate))
         )
         if each == 0:
-            raise ArgumentError(
-                "threshold",
-                f"no risk reaches {study.threshold:g}, so the net benefit is 0 and has no interval",
-                "choose a threshold inside the range of the risks",
-            )
+            problem = f"no risk reaches {study.threshold:g}, so the net benefit is 0 and has no interval"
+            raise ArgumentError("threshold", problem, "choose a threshold inside the range of the risks")
         benefit = sensitivity - w * (1 - specificity)
         simple("net_benefit_width", "standardised net benefit", benefit, each, decimals=3)
     return found
-
-
-def _events(n: int, study: _Study) -> int:
-    return math.ceil(n * study.prevalence * (1 - 1e-12))
 
 
 def _note(study: _Study, n: int) -> str:

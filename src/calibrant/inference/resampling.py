@@ -8,14 +8,13 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from inspect import unwrap
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import has_levels
+from ..binning.rules import Levels
 from ..errors import ArgumentError, GroupError, WeightsNotSupportedError
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
@@ -24,9 +23,10 @@ from ..util.cached import cached_property
 from ..views.drawn import Draw, DrawnView, draw_views
 from ..views.lenses import FLATTENED, AnyView, has_one_event, text_of_lens, value_options
 from ..views.resolve import are_kept
-from ..views.view import RestOfRows, VectorView, View
+from ..views.view import RestOfRows, Rows, VectorView, View
 from .cells import (
     ROW_BYTES,
+    CellSampler,
     DistinctSampler,
     Drawn,
     Draws,
@@ -65,59 +65,14 @@ PILOT_SEED = 20_000_003
 ROW_BY_ROW = "row by row"
 
 
-def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
-    """The arguments that differ from their defaults, for a call in which they had no effect."""
-    defaults = unwrap(function).__kwdefaults__ or {}
-    return tuple(
-        keyword for keyword, value in given.items() if value is not defaults[keyword] and value != defaults[keyword]
-    )
-
-
-def not_used(names: tuple[str, ...], why: str) -> str:
-    """A note that arguments had no effect; empty if there are none."""
-    if not names:
-        return ""
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
-
-
 def few_groups(count: int) -> str:
     """A caveat for this number of clusters; empty if there are enough, or none."""
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
-class Sampler(Protocol):
-    """Resamples views for metrics to evaluate."""
-
-    exact: bool
-    """Whether resamples have the distribution of single rows that are resampled."""
-
-    unit: str
-    """What is simulated: rows one by one, or counts."""
-
-    @property
-    def note(self) -> str:
-        """Caveats of an interval from its resamples; empty if there are none."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Approximate memory of a resample."""
-        ...
-
-    def null(self, rng: Generator, fixed_design: bool) -> Drawn: ...
-
-    def bootstrap(self, rng: Generator) -> Drawn: ...
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        """The sample without one row (or cluster), with the number of identical rows."""
-        ...
-
-
 class RowSampler:
     """Single rows of one view, for metrics that depend on nothing else; a resample has as many rows as there are, or `size`."""
 
-    exact = True
     note = ""
     unit = ROW_BY_ROW
 
@@ -216,7 +171,6 @@ class RowSampler:
 class PredictionSampler:
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
-    exact = True
     unit = ROW_BY_ROW
 
     def __init__(
@@ -226,8 +180,10 @@ class PredictionSampler:
             predictions = _written_out(predictions)
         self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
-        self.clusters = _clusters(predictions) if cluster else None
-        self.strata = _strata(predictions) if stratify else None
+        self.clusters = clusters_of(predictions) if cluster else None
+        if stratify and (predictions.labels is None or predictions.labels.ndim > 1):
+            raise ArgumentError("stratify", "requires one class for each row")
+        self.strata = rows_by_code(predictions.labels) if stratify else None
         self.known: dict[tuple[str, str], list[View] | None] = {}
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
@@ -312,20 +268,19 @@ class PredictionSampler:
         return Drawn(views)
 
 
-def _clusters(p: Predictions) -> list[Array]:
-    if p.groups is None:
+Sampler = RowSampler | PredictionSampler | CellSampler
+
+
+def clusters_of(rows: Predictions | Rows | None) -> list[Array]:
+    """The rows of each group."""
+    groups = None if rows is None else rows.groups
+    if rows is None or groups is None:
         raise GroupError("groups", "are required for cluster resampling", "pass groups")
-    check_one_grouping(p, "clusters")
-    parts = rows_by_code(p.groups)
+    check_one_grouping(rows, "clusters")
+    parts = rows_by_code(groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
     return parts
-
-
-def _strata(p: Predictions) -> list[Array]:
-    if p.labels is None or p.labels.ndim > 1:
-        raise ArgumentError("stratify", "requires one class for each row")
-    return rows_by_code(p.labels)
 
 
 def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
@@ -338,32 +293,29 @@ def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> A
 def _written_out(p: Predictions) -> Predictions:
     assert p.weight is not None
     if p.weight.sum() > MOST_ROWS:
-        raise WeightsNotSupportedError(
-            "counts",
-            f"represent more than {MOST_ROWS:,} rows, too many to resample",
-            "use a lens with one score per row",
-        )
+        problem = f"represent more than {MOST_ROWS:,} rows, too many to resample"
+        raise WeightsNotSupportedError("counts", problem, "use a lens with one score per row")
     written = p.take(np.repeat(np.arange(p.n), p.weight.astype(np.int64)))
     written.weight, written.weight_kind = None, "unit"
     return written
 
 
-def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
+def choose_sampler(
+    metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws = "outcomes"
+) -> Sampler:
     """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
     `draws` states what will be resampled. The choice is the same for an interval and for a judgement of its cost; see `sharing`.
     """
     chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
     key = "sampler", chosen, Same(source), exact, draws
-    try:
-        hash(key)
-    except TypeError:  # an option such as a list
-        return _choose_sampler(metrics, source, exact, draws)
     found: Sampler = shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
     return found
 
 
-def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws) -> Sampler:
+def _choose_sampler(metrics: list[Plan], source: Predictions | AnyView, exact: bool, draws: Draws) -> Sampler:
+    if isinstance(source, VectorView):
+        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
@@ -380,7 +332,7 @@ def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool
     if exact or not may_count:
         return rows
     most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
-    if any(has_levels(keywords) for _, keywords in metrics):
+    if any(isinstance(metric.arguments(keywords).get("rule"), Levels) for metric, keywords in metrics):
         return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
@@ -449,17 +401,8 @@ def values_on_resamples(
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:
     """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
 
-    def make() -> float:
-        if known is not None:
-            return known
-        return metric.of_views(views, **keywords)
-
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
-    try:
-        hash(key)
-    except TypeError:  # an option such as a list
-        return make()
-    found: float = shared(key, make)
+    found: float = shared(key, lambda: metric.of_views(views, **keywords) if known is None else known)
     return found
 
 

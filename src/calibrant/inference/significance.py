@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
 from ..metrics.registry import OWN_TESTS, Metric, catalogue
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, has_one_event, shared_name, single_event, value_options
 from ..views.resolve import Source as AnySource
@@ -22,14 +21,13 @@ from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .cells import Draws
-from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome
+from .metric_tests import ANY_SIDE, DEFAULT_TESTS, NULL_DRAWS, OwnTest, TestInput, TestOutcome, usual_side
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     ROW_BY_ROW,
     Sampler,
     choose_sampler,
-    given_in_vain,
     refuse_options_of_rows,
     value_of,
     values_on_resamples,
@@ -48,8 +46,6 @@ ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
 # Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.
 MOST_ROUNDS = 20
-# Tests of metrics that simulate and use the seed and the number of resamples.
-SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
 @documents_keywords()
@@ -169,46 +165,37 @@ def assess(
     chosen = catalogue[metric]
     check_options(assess, options, chosen)
     check_fraction(alpha, "alpha", 0.05)
-    _check_alternative(alternative)
+    if alternative is not None:
+        check_choice(alternative, "alternative", ANY_SIDE)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
-    given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
-        null = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None
-        if null is not None:
-            what = _distribution(ROW_BY_ROW, fixed_design) + why
-            return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
-        sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
-        null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-        what = _distribution(sampler.unit, fixed_design, null) + why
-        return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
+        null, unit = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None, ROW_BY_ROW
+        if null is None:
+            draws: Draws = "outcomes" if fixed_design else "scores"
+            sampler = choose_sampler([(chosen, options)], source, exact, draws)
+            null, unit = _draw([(chosen, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
+        return _simulated_result(asked, null, unit, fixed_design, why)
 
     if method == "auto":
         method, why = _automatic(asked)
         if _is_tiny(asked):
             try:
-                return _without(_enumerated(asked), given)
+                return _enumerated(asked)
             except UndefinedMetricError:
                 if method == "consistency":
                     raise
         if method == "consistency":
             return simulated(why)
     if method == "enumeration":
-        return _without(_enumerated(asked), given)
+        return _enumerated(asked)
     if method == "consistency":
         return simulated()
     own = _own(asked, method)
-    return _without(_result(asked, own(asked), method), given)
-
-
-def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
-    """Return the result with the names of the arguments that its test did not use."""
-    simulates = ("n_resamples", "rng") if result.method in SIMULATING else ()
-    unused = given_in_vain(assess, **{keyword: value for keyword, value in given.items() if keyword not in simulates})
-    return replace(result, unused=unused)
+    return _result(asked, own(asked), method)
 
 
 @documents_keywords()
@@ -305,10 +292,7 @@ def assess_many(
     if not chosen:
         raise ArgumentError("metrics", "is empty", "name at least one")
     check_options(assess_many, options, *chosen)
-    if correction not in ("holm", "benjamini_hochberg", "min_p", "none"):
-        raise ArgumentError(
-            "correction", f"must be 'holm', 'benjamini_hochberg', 'min_p' or 'none'; got {correction!r}"
-        )
+    check_choice(correction, "correction", ("holm", "benjamini_hochberg", "min_p", "none"))
     check_fraction(alpha, "alpha", 0.05)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
@@ -316,18 +300,11 @@ def assess_many(
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
-    sampler = choose_sampler(plans, _plain(source), exact, "outcomes" if fixed_design else "scores")
-    null = _draw(plans, sampler, asked[0], fixed_design, workers)
-    results = [
-        _result(
-            a,
-            compared_with_draws(a, column),
-            "consistency",
-            column,
-            _distribution(sampler.unit, fixed_design, column),
-        )
-        for a, column in zip(asked, null.T, strict=True)
-    ]
+    draws: Draws = "outcomes" if fixed_design else "scores"
+    sampler = choose_sampler(plans, source, exact, draws)
+    null = _draw(plans, sampler, asked[0], draws, workers)
+    tested = zip(asked, null.T, strict=True)
+    results = [_simulated_result(each, column, sampler.unit, fixed_design) for each, column in tested]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
     return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
@@ -362,22 +339,13 @@ def source_to_test(y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any,
 def refuse_rows_by_label(where: Any) -> None:
     """Raise if rows are selected by their labels: given the selection, labels no longer follow the predicted probabilities."""
     if isinstance(where, Selection) and where.reads_labels:
-        raise ArgumentError(
-            "where",
-            f"{where.name} selects rows by their labels, which then do not follow the predicted probabilities",
-            "select by prediction or score instead",
-        )
+        problem = f"{where.name} selects rows by their labels, which then do not follow the predicted probabilities"
+        raise ArgumentError("where", problem, "select by prediction or score instead")
 
 
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     known = {*metric.options, "lens"}
     return {keyword: value for keyword, value in options.items() if keyword in known}
-
-
-def _plain(source: Source) -> Predictions | View:
-    if isinstance(source, VectorView):
-        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
-    return source
 
 
 def _asked(
@@ -396,9 +364,8 @@ def _asked(
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     value = value_of(metric, views, value_options(options))
-    side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
-    own = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-    return TestInput(metric, own, views, value, alpha, side, n_resamples, seed)
+    side = alternative or usual_side(metric)
+    return TestInput(metric, metric.arguments(options), views, value, alpha, side, n_resamples, seed)
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:
@@ -462,19 +429,13 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
 
 
 def _draw(
-    plans: list[tuple[Metric, dict[str, Any]]],
-    sampler: Sampler,
-    asked: TestInput,
-    fixed_design: bool,
-    workers: int | None,
+    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws, workers: int | None
 ) -> Floats:
     """Values of each metric under the null hypothesis, one row per simulated data set."""
     # Labels are simulated in the order of the rows; rows with counts are expanded.
-    if not fixed_design or asked.view.weight_kind == "counts":
+    if draws == "scores" or asked.view.weight_kind == "counts":
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
-
-    draws: Draws = "outcomes" if fixed_design else "scores"
     null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed, workers)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
@@ -489,16 +450,17 @@ def _draw(
     return null
 
 
-def _distribution(unit: str, fixed_design: bool, null: Floats | None = None) -> str:
-    """Description of simulated values; where the metric is undefined for some, the test is conditional on its being defined."""
+def _simulated_result(
+    asked: TestInput, null: Floats, unit: str, fixed_design: bool, why: str = ""
+) -> SignificanceResult:
+    """The result of simulated values; where the metric is undefined for some, the test is conditional on its being defined."""
     design = "scores fixed" if fixed_design else "scores resampled with replacement"
     what = f"labels simulated from the predicted probabilities {unit}, {design}"
-    undefined = 0.0 if null is None else float(np.isnan(null).mean())
-    return f"{what}, without the {_percent(undefined)} for which the metric is undefined" if undefined else what
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else f"{share:.2g}"
+    undefined = float(np.isnan(null).mean())
+    if undefined:
+        share = f"{undefined:.0%}" if undefined >= 0.01 else f"{undefined:.2g}"
+        what += f", without the {share} for which the metric is undefined"
+    return _result(asked, compared_with_draws(asked, null), "consistency", null, what + why)
 
 
 def _result(
@@ -526,11 +488,6 @@ def _result(
         detail=found.detail,
         by_chance=found.by_chance,
     )
-
-
-def _check_alternative(alternative: Any) -> None:
-    if alternative not in (None, "greater", "less", "two-sided"):
-        raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
 
 
 # Metrics equal to another metric that has a test.

@@ -13,18 +13,19 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import has_fixed_bins, parse_binning, several_bins
+from ..binning.parse import bin_table
+from ..binning.rules import Rule
 from ..errors import UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.kernel.embeddings import skce_uq
 from ..metrics.registry import Metric
-from ..metrics.sum_forms import Binned, Linear, Sums, TableView
+from ..metrics.sum_forms import Binned, Linear, Sums
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
 from .cells import CellSampler, Draws, Plan
-from .lines import Lines, reads_table, tables_of_sums
+from .lines import Lines, tables_of_sums
 from .pair_resampling import skce_draws
 from .replicates import many
 from .resampling import (
@@ -56,7 +57,7 @@ class Task:
     metric: Metric
     options: dict[str, Any]
     keywords: dict[str, Any]
-    """All options of the formula."""
+    """All arguments of the formula."""
     sampler: PredictionSampler
     draws: Draws
     count: int
@@ -131,8 +132,8 @@ def draws_at_once(
     # How classes are combined, and rows that are selected, are not options of the formula.
     if not {*metric.options, "lens"}.issuperset(options) or combination(options.get("lens")):
         return None
-    keywords = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
-    if several_bins(keywords.get("bins")) is not None:  # an average over numbers of bins
+    keywords = metric.arguments(options)
+    if metric.averaged(keywords) != [keywords]:
         return None
     if isinstance(sampler, (RowSampler, CellSampler)):
         return Lines(metric, keywords, sampler, draws, count, seed, workers).values()
@@ -207,20 +208,19 @@ def _classwise_draws(task: Task) -> Floats | None:
     """Values of a metric of the table of each class; None for other lenses. The bin of each score is found once."""
     from scipy.sparse import csr_array
 
-    p, binning, bins = task.predictions, task.keywords.get("binning"), task.keywords.get("bins")
+    p, rule = task.predictions, task.keywords.get("rule")
     if p.kind not in ("binary", "multiclass") or p.labels is None or p.weight is not None:
         return None
-    if binning is None or bins is None or task.metric.needs or not has_fixed_bins(binning, bins):
+    if not task.metric.reads_table or not (isinstance(rule, Rule) and rule.is_fixed):
         return None
     views = task.views(p)
     names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
     scalars = [view for view in views if isinstance(view, View) and not view.is_soft]
     if p.k < 2 or [view.lens for view in scalars] != names or 4 * p.n * p.k > MOST_ENTRIES:
         return None
-    if not reads_table(task.metric, task.keywords, scalars[0]):
+    like = bin_table(scalars[0], rule)
+    if len(like) * p.n > MOST_ENTRIES:
         return None
-    rule = parse_binning(scalars[0], binning, bins)
-    like = rule.table(scalars[0])
     size = p.k * len(like)
     cells = np.column_stack([rule.cells(view)[0] for view in scalars]) + np.arange(p.k) * len(like)
     scores = np.column_stack([view.score for view in scalars])
@@ -232,11 +232,8 @@ def _classwise_draws(task: Task) -> Floats | None:
     def values_of(*sums: NDArray[Any]) -> list[float]:
         """Values from weight, events and scores of each cell, one line for each resample."""
         weight, positives, scores = (part.reshape(-1, len(like)).astype(np.float64) for part in sums)
-        tables = [
-            TableView(rule, each)
-            for each in tables_of_sums(like, "unit", weight, positives, scores, scores - positives)
-        ]
-        values = [float(task.metric.formula(table, **task.keywords)) for table in tables]
+        tables = tables_of_sums(like, "unit", weight, positives, scores, scores - positives)
+        values = [task.metric.value_of_table(table, task.keywords) for table in tables]
         return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
 
     if task.draws == "outcomes":

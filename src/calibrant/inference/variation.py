@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import several_bins
 from ..metrics.bin.variation import SimulatedVariation
 from .asymptotic import vector_view
 from .metric_tests import NULL_DRAWS, TestInput
@@ -16,9 +15,9 @@ Floats = NDArray[np.float64]
 
 def _vce_db(asked: TestInput) -> Floats | None:
     options = asked.options
-    if several_bins(options["bins"]) is not None:  # averaged outside the formula
+    if asked.metric.averaged(options) != [options]:
         return None
-    simulated = SimulatedVariation(vector_view(asked), options["variation"], options["binning"], options["bins"])
+    simulated = SimulatedVariation(vector_view(asked), options["variation"], options["rule"])
     # Centre and variance are those of the observed value, hence functions of the scores and the seed of the metric alone: observed and
     # simulated values remain exchangeable under the null hypothesis.
     reference = simulated.reference(options["rng"], options["n_draws"])

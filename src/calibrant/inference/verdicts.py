@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
 from ..util.results import Record, Result, number, plain_value, pvalue_text
-from .resampling import not_used
 
 Floats = NDArray[np.float64]
 
@@ -64,14 +63,12 @@ class SignificanceResult(Record):
     detail : mapping of str to float, optional
         Further quantities of the test, such as degrees of freedom. Where the test is one of another statistic than the metric, such as a
         likelihood ratio, these are that statistic (``chi_square`` with ``df``, or ``z``) and its ``critical_value``.
-    unused : tuple of str, default ()
-        Arguments that were given but had no effect, because nothing was simulated.
     by_chance : float, optional
         Expected value of the statistic under the null hypothesis: the mean of the simulated values, or that of the asymptotic null
         distribution; None if unknown.
     """
 
-    _hidden: ClassVar[tuple[str, ...]] = ("null", "detail", "unused")
+    _hidden: ClassVar[tuple[str, ...]] = ("null", "detail")
 
     metric: str
     statistic: float
@@ -88,7 +85,6 @@ class SignificanceResult(Record):
     n_resamples: int = 0
     null: Floats | None = field(default=None, repr=False, compare=False)
     detail: Mapping[str, float] = field(default_factory=dict)
-    unused: tuple[str, ...] = ()
     by_chance: float | None = None
 
     @property
@@ -168,7 +164,7 @@ class SignificanceResult(Record):
         dict
             Fields by name, with ``verdict``.
         """
-        return {**super().to_dict(), "detail": plain_value(self.detail), "unused": list(self.unused)}
+        return {**super().to_dict(), "detail": plain_value(self.detail)}
 
     def _cells(self) -> list[str]:
         return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
@@ -187,10 +183,6 @@ class SignificanceResult(Record):
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         return HEADINGS, [self._cells()]
 
-    def _notes(self) -> list[str]:
-        note = not_used(self.unused, f"the test {self.method!r} does not simulate")
-        return [f"  note: {note}"] if note else []
-
 
 @dataclass(frozen=True, repr=False)
 class GroupedSignificance(SignificanceResult):
@@ -202,7 +194,7 @@ class GroupedSignificance(SignificanceResult):
     ----------
     metric, statistic, pvalue, critical_value, lower_critical_value, alpha, alternative, null_hypothesis : object
         As in `SignificanceResult`, of the pooled test.
-    method, null_distribution, n, lens, n_resamples, null, detail, unused, by_chance : object
+    method, null_distribution, n, lens, n_resamples, null, detail, by_chance : object
         As in `SignificanceResult`, of the pooled test.
     groups : tuple
         Names of the groups, in order.

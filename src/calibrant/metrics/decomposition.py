@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
-from ..binning.partition import KDTree, SimplexGrid, cells_of
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, binning_rule
+from ..binning.partition import KDTree, SimplexGrid, cells_of, partition_rule
 from ..errors import (
     ArgumentError,
     InputError,
@@ -231,10 +231,13 @@ def decompose(
     if method == "corp":
         return _decomposition(proper, options, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
     if binned:
+        number = BINS if bins is None else bins
         if whole and isinstance(view, VectorView):
-            return _binned(proper, options, view, *cells_of(view, binning, BINS if bins is None else bins))
+            return _binned(proper, options, view, *cells_of(view, partition_rule(number, binning)))
         view = _yes_no(view, "bins")
-        return _binned(proper, options, view, *_cells(view, binning, bins))
+        if bins is None and isinstance(binning, str):
+            raise ArgumentError("bins", f"is required with the binning {binning!r}", "for example 15")
+        return _binned(proper, options, view, *binning_rule(number, binning).cells(view))
     group, count = _same_forecast(view)
     rows = view.total if view.weight_kind == "counts" else float(view.n)
     if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
@@ -330,13 +333,6 @@ def _yes_no(view: AnyView, argument: str) -> View:
             "use 'binary', 'top_label' or 'class:NAME'",
         )
     return view
-
-
-def _cells(view: View, binning: Any, bins: Any) -> tuple[Array, int]:
-    """Return the bin of each row; the name of a rule requires `bins`."""
-    if bins is None and isinstance(binning, str):
-        raise ArgumentError("bins", f"is required with the binning {binning!r}", "for example 15")
-    return bin_cells(view, binning, BINS if bins is None else bins)
 
 
 def _same_forecast(view: AnyView) -> tuple[Array, int]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, are_edges, binning_rule
 from ..errors import (
     ArgumentError,
     InputTypeError,
@@ -461,7 +461,12 @@ def grouping_loss(
     except (TypeError, ValueError):
         problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
         raise ArgumentError("rng", problem) from None
-    cell, count = _bins(view, sample.score, binning, bins)
+    levels, cell = np.unique(sample.score, return_inverse=True)
+    count = len(levels)
+    if bins is not None or binning is not None or count > BINS:
+        number = max(LEAST_BINS, min(BINS, len(sample.score) // 100)) if bins is None else bins
+        usual = EQUAL_WIDTH if are_edges(number) else "equal_mass"
+        cell, count = binning_rule(number, usual if binning is None else binning).cells(view)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     if is_number(rng):
@@ -537,19 +542,6 @@ def _sample(predictions: Predictions, lens: str | Lens) -> tuple[Sample, View]:
     rows = np.repeat(np.arange(view.n), view.weights.astype(np.intp))
     score, outcome, _, features = (each[rows] for each in values)
     return Sample(score, outcome, np.ones(len(rows)), features), View(score, outcome.astype(np.uint8), lens=view.lens)
-
-
-def _bins(view: View, score: Floats, binning: Binning | None, bins: Bins | None) -> tuple[Cells, int]:
-    """Return the bin of each row: level sets if there are few, otherwise of equal mass by default."""
-    if bins is None and binning is None:
-        distinct, cell = np.unique(score, return_inverse=True)
-        if len(distinct) <= BINS:
-            return cell, len(distinct)
-    if bins is None:
-        bins = max(LEAST_BINS, min(BINS, len(score) // 100))
-    if binning is None:
-        binning = "equal_mass" if isinstance(bins, (int, np.integer, str)) else EQUAL_WIDTH
-    return bin_cells(view, binning, bins)
 
 
 def _interval(sample: Sample, partition: Partition, level: float, n_resamples: int, rng: Any) -> tuple[float, float]:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import NAMED, are_edges, several_bins
 from ..binning.rules import Edges, EqualWidth
-from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
 from ..views.view import FixedRest, VectorView, View
@@ -82,9 +80,9 @@ def inside(view: View) -> View:
     return found
 
 
-def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
+def hint_at_edges(view: View, rule: Any) -> None:
     """Warn if many float32 scores coincide with bin edges up to rounding, which then decides their bin."""
-    edges = _edges(binning, bins) if view.raw_score.dtype == np.float32 else None
+    edges = _edges(rule) if view.raw_score.dtype == np.float32 else None
     if edges is None:
         return
     if view.column is not None:
@@ -118,19 +116,12 @@ def _on_edge(scores: Array, values: Array) -> int:
     return int(np.count_nonzero(values[values.searchsorted(scores)] == scores))
 
 
-def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
+def _edges(rule: Any) -> tuple[float, ...] | int | None:
     """Return the bins as a number of equal widths or as edges; None if they depend on the scores or their range."""
-    if isinstance(binning, BinTable):
-        return tuple(binning.edges.tolist())
-    if isinstance(binning, Edges):
-        return tuple(binning.edges)
-    if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0) and binning.edges == "exact":
-        bins, binning = (bins if binning.bins is None else binning.bins), "equal_width"
-    if are_edges(bins):
-        return None if several_bins(bins) is not None else tuple(np.asarray(bins, np.float64).tolist())
-    if isinstance(binning, str) and NAMED.get(binning) is EqualWidth and isinstance(bins, (int, np.integer)):
-        return int(bins)
-    return None
+    if isinstance(rule, Edges):
+        return tuple(rule.edges)
+    plain = isinstance(rule, EqualWidth) and rule.range == (0.0, 1.0) and rule.edges == "exact"
+    return rule.bins if plain else None
 
 
 @lru_cache(maxsize=64)

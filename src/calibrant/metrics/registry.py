@@ -11,12 +11,13 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import as_default, check_with_sums, fill_tables, several_bins
+from ..binning.parse import Averaged, as_default, bin_table, check_with_sums, fill_tables, several_bins
+from ..binning.table import BinTable
 from ..errors import (
     ROWS_INSTEAD,
     AmbiguousMetricError,
@@ -39,7 +40,7 @@ from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
-from .signature import build_signature, check_option, formula_options
+from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
 from .use_cases import USE_CASES
 
 IdealFor = Literal["calibrated", "sure", "nothing"]
@@ -205,7 +206,8 @@ class Metric:
     Parameters
     ----------
     formula : callable
-        Function of a `View`, a `VectorView` or a `Block`, with the options of the metric as keyword-only arguments.
+        Function of a `BinTable`, a `View`, a `VectorView` or a `Block`, with the options of the metric as keyword-only arguments. A
+        `BinTable`, or an argument `rule`, gives the metric the options `bins`, `binning` and `min_rows`.
     id : str
         Identifier, the name of the metric in Python and on the command line.
     name : str
@@ -269,7 +271,7 @@ class Metric:
     >>> cal.ece
     <metric ece: Expected calibration error>
     >>> cal.ece.range, cal.ece.ideal, cal.ece.options
-    ((0, 1), 0, {'bins': 15, 'binning': 'equal_width', 'norm': 1})
+    ((0, 1), 0, {'bins': 15, 'binning': 'equal_width', 'min_rows': None, 'norm': 1})
     >>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
     0.25
     """
@@ -309,7 +311,7 @@ class Metric:
         if self.takes not in ("View", "VectorView", "Block"):
             raise ArgumentError(
                 self.id,
-                "the first argument must be annotated with View, VectorView or Block",
+                "the first argument must be annotated with BinTable, View, VectorView or Block",
                 "for example def gap(view: View) -> float",
             )
         taken = set(self.options) & {"lens", "where", *DATA_KEYWORDS}
@@ -319,14 +321,67 @@ class Metric:
     @cached_property
     def takes(self) -> str:
         """What the formula reads: one score per row, the whole vector of probabilities, or blocks of rows of the latter."""
-        annotation = next(iter(self.formula.__annotations__.values()), None)
-        return str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
+        return "View" if self.reads_table else first_annotation(self.formula)
+
+    @cached_property
+    def reads_table(self) -> bool:
+        """Whether the formula reads the table of its bins and nothing else of one score per row."""
+        return first_annotation(self.formula) == "BinTable"
 
     @cached_property
     def options(self) -> dict[str, Any]:
         """Options of the metric and their defaults."""
         options = {**formula_options(self.formula), **self.defaults}
         return options | {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
+
+    @cached_property
+    def _rule_reader(self) -> Callable[..., Any] | None:
+        return rule_reader(self.formula)
+
+    def arguments(self, keywords: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the keyword arguments of the formula: all options, with one `rule` in place of those of the bins.
+
+        Parameters
+        ----------
+        keywords : mapping, optional
+            Values of options; further entries are ignored.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of the formula, and the rule of a formula that reads a table.
+        """
+        options = dict(self.options)
+        if keywords:
+            options |= {name: value for name, value in keywords.items() if name in options}
+        if self._rule_reader is None:
+            return options
+        bins, binning, min_rows = map(options.pop, BIN_OPTIONS)
+        numbers = None if isinstance(bins, int) else several_bins(bins)
+        if numbers is None:
+            rule = self._rule_reader(bins, binning, min_rows)
+        else:
+            rule = Averaged(tuple(self._rule_reader(number, binning, min_rows) for number in numbers))
+        return {"rule": rule, **options}
+
+    def averaged(self, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the arguments of the formula over whose values the metric is averaged, one for each number of bins.
+
+        Parameters
+        ----------
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        list of mapping
+            Arguments with one number of bins; usually the given ones alone.
+        """
+        rule, bins = options.get("rule"), options.get("bins")
+        if isinstance(rule, Averaged):
+            return [{**options, "rule": each} for each in rule.rules]
+        numbers = None if bins is None or isinstance(bins, int) else several_bins(bins)
+        return [options] if numbers is None else [{**options, "bins": number} for number in numbers]
 
     @cached_property
     def is_row_mean(self) -> bool:
@@ -437,10 +492,10 @@ class Metric:
         views : sequence of View
             Views of one lens.
         options : mapping
-            All options of the metric.
+            Arguments of the formula.
         """
-        if "bins" in options and "binning" in options:
-            fill_tables(views, options["binning"], options["bins"])
+        if "rule" in options:
+            fill_tables(views, options["rule"])
         if self.fill is not None:
             self.fill(views, **options)
 
@@ -536,18 +591,18 @@ class Metric:
         )
 
     def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], str | Lens, Any, dict[str, Any]]:
-        """Return the options, the lens, the selected rows, and the keywords for `resolve`."""
-        options = dict(self.options)
+        """Return the arguments of the formula, the lens, the selected rows, and the keywords for `resolve`."""
+        options: dict[str, Any] = {}
         shared: dict[str, Any] = {}
         for keyword, value in keywords.items():
-            if keyword in options:
+            if keyword in self.options:
                 options[keyword] = check_option(self.formula, keyword, value)
             elif keyword in SHARED_KEYWORDS:
                 shared[keyword] = value
             else:
-                raise unknown_keyword(self.id, keyword, value, [*options, *SHARED_KEYWORDS])
+                raise unknown_keyword(self.id, keyword, value, [*self.options, *SHARED_KEYWORDS])
         lens = shared.pop("lens", None)
-        return options, self.lens if lens is None else lens, shared.pop("where", None), shared
+        return self.arguments(options), self.lens if lens is None else lens, shared.pop("where", None), shared
 
     def _views(
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, rows: dict[str, Any], options: Mapping[str, Any]
@@ -555,7 +610,7 @@ class Metric:
         check = None
         plain = y_prob is not None and where is None and not rows and lens in ("auto", "binary")
         if kernels.loaded and plain and self.takes == "View" and not self.needs:
-            check = check_with_sums(options.get("binning"), options.get("bins"))
+            check = check_with_sums(options.get("rule"))
         source = resolve(y_true, y_prob, **rows, where=where, check=check)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
@@ -610,8 +665,8 @@ class Metric:
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
             warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
-        if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
-            hint_at_edges(view, options["binning"], options["bins"])
+        if "rule" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
+            hint_at_edges(view, options["rule"])
         for need in self.needs:
             if isinstance(view, View) and view.events > 1:
                 raise LensError(
@@ -627,14 +682,13 @@ class Metric:
     def _value(
         self,
         views: list[AnyView],
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         combine: Combine | None = None,
         class_weight: Any = None,
     ) -> float:
-        bins = options.get("bins")
-        several = None if bins is None or isinstance(bins, int) else several_bins(bins)
-        if several:
-            values = [self._value(views, {**options, "bins": count}, combine, class_weight) for count in several]
+        several = self.averaged(options)
+        if several != [options]:
+            values = [self._value(views, each, combine, class_weight) for each in several]
             return math.fsum(values) / len(values)
         if len(views) == 1:
             values = [self._formula_value(views[0], options)]
@@ -688,7 +742,7 @@ class Metric:
         # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
         return float(inside) if abs(value - inside) <= 1e-12 else value
 
-    def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
+    def _values(self, views: list[AnyView], options: Mapping[str, Any]) -> list[float]:
         """Compute one value for each class."""
         # The first may cache what all classes share; then one task per view, since sorting releases the interpreter's lock.
         keep = are_kept(views)
@@ -708,11 +762,13 @@ class Metric:
                 f"use one class, such as {views[-1].lens!r}",
             )
 
-    def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
+    def _formula_value(self, view: AnyView, options: Mapping[str, Any], keep: bool = True) -> float:
         if not view.n:
             raise UndefinedMetricError(self.id, "is undefined: there are no rows")
         try:
-            if self.takes == "View":
+            if self.reads_table:
+                value = self.value_of_table(bin_table(cast(View, view), options["rule"]), options)
+            elif self.takes == "View":
                 value = float(self.formula(view, **options))
             elif self.takes == "Block":
                 value = _as_vector(view).mean_of(lambda block: self.formula(block, **options))
@@ -725,6 +781,25 @@ class Metric:
             if error.argument == self.id:
                 raise
             raise UndefinedMetricError(self.id, f"is undefined: {error.problem}", error.remedy) from None
+
+    def value_of_table(self, table: BinTable, options: Mapping[str, Any]) -> float:
+        """Compute the formula of a metric that reads the table of its bins, before classes are combined.
+
+        Parameters
+        ----------
+        table : BinTable
+            Sums over the bins, of rows or of a resample.
+        options : mapping
+            Arguments of the formula.
+
+        Returns
+        -------
+        float
+            Value of the formula.
+        """
+        own = dict(options)
+        del own["rule"]
+        return float(self.formula(table, **own))
 
     @property
     def reference(self) -> str:
@@ -1044,16 +1119,18 @@ catalogue = Catalogue()
 def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """Declare a metric whose formula is the decorated function.
 
-    The annotation of the first argument of the formula determines what it reads: a `View` (one score per row), a `VectorView` (the
-    whole vector of probabilities) or a `Block` (some rows of the latter). A formula over blocks returns one number per row, and
-    the metric is their weighted mean. Keyword-only arguments of the formula are the options of the metric.
+    The annotation of the first argument of the formula determines what it reads: a `BinTable` (sums over bins of one score per row), a `View`
+    (one score per row), a `VectorView` (the whole vector of probabilities) or a `Block` (some rows of the latter). A formula over blocks returns one number per row, and
+    the metric is their weighted mean. Keyword-only arguments of the formula are the options of the metric. One whose formula reads a
+    `BinTable`, or a `BinningRule` as its argument `rule`, has the options `bins`, `binning` and `min_rows`.
 
     Parameters
     ----------
     name : str
         Name of the metric.
     **facts
-        Fields of `Metric` and `MetricInfo`: `family`, `subfamily`, `range`, `ideal` and `cite` are required.
+        Fields of `Metric` and `MetricInfo`: `family`, `subfamily`, `range`, `ideal` and `cite` are required. Also defaults of options
+        that differ from those of the formula, such as ``bins=10``.
 
     Returns
     -------
@@ -1087,8 +1164,10 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """
 
     def declare(formula: Callable[..., Any]) -> Metric:
-        record, own = _split_facts(facts)
-        declared = Metric(formula, formula.__name__, name, facts=record, **own)
+        options = formula_options(formula)
+        record, own = _split_facts({fact: value for fact, value in facts.items() if fact not in options})
+        defaults = {option: facts[option] for option in options if option in facts}
+        declared = Metric(formula, formula.__name__, name, defaults=defaults, facts=record, **own)
         catalogue.add(declared)
         return declared
 

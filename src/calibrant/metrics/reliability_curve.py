@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
+from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
 from ..binning.table import BinTable, check_interval
 from ..errors import LensError
 from ..input.predictions import Predictions
@@ -102,6 +102,7 @@ def calibration_curve(
     *,
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
+    min_rows: int | None = None,
     lens: str | Lens = "auto",
     where: Any = None,
     level: float | None = 0.95,
@@ -122,6 +123,8 @@ def calibration_curve(
         Number of bins, or increasing edges, between which all scores must lie.
     binning : str, binning rule or BinTable, default "equal_width"
         Binning rule: ``"equal_width"``, ``"equal_width:1/K"`` for confidences, ``"equal_mass"``, ``"quantile"`` (as in scikit-learn), a rule such as ``EqualWidth(closed="left")``, or fitted bins.
+    min_rows : int, optional
+        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
     lens : str or Lens, default "auto"
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
@@ -164,8 +167,9 @@ def calibration_curve(
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
-    hint_at_edges(view, binning, bins)
-    table = bin_table(view, binning, bins)
+    rule = binning_rule(bins, binning, min_rows)
+    hint_at_edges(view, rule)
+    table = bin_table(view, rule)
     if level is None:
         low = high = np.full(len(table), np.nan)
     else:

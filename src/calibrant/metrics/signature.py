@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import numpy as np
 
+from ..binning.parse import binning_rule, block_rule
+from ..binning.partition import partition_rule
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
 
@@ -16,9 +18,42 @@ if TYPE_CHECKING:
     from .registry import Metric
 
 
+# Options of every formula that reads a table or a rule of bins: defaults and annotations.
+BIN_OPTIONS: dict[str, Any] = {"bins": 15, "binning": "equal_width", "min_rows": None}
+BIN_ANNOTATIONS = {"bins": "Bins", "binning": "Binning", "min_rows": "int | None"}
+# How these options are read as one rule, by the annotation of the argument that receives it.
+RULE_READERS: dict[str, Callable[..., Any]] = {
+    "BinTable": binning_rule,
+    "BinningRule": binning_rule,
+    "Partition": partition_rule,
+    "Blocks": block_rule,
+}
+
+
+def first_annotation(formula: Callable[..., Any]) -> str:
+    """Return the name of the type of a formula's first argument."""
+    annotation = next(iter(formula.__annotations__.values()), None)
+    return str(getattr(annotation, "__name__", annotation)).rsplit(".", 1)[-1]
+
+
+def rule_reader(formula: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return the function that reads the options of a formula's bins as one rule; None if it has no bins."""
+    if first_annotation(formula) == "BinTable":
+        return RULE_READERS["BinTable"]
+    annotation = formula.__annotations__.get("rule")
+    return None if annotation is None else RULE_READERS[str(getattr(annotation, "__name__", annotation))]
+
+
 def formula_options(formula: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options of a formula and their defaults."""
-    return dict(formula.__kwdefaults__ or {})
+    """Return the options of a formula and their defaults; those of the bins stand where the formula has the rule."""
+    options = dict(BIN_OPTIONS) if first_annotation(formula) == "BinTable" else {}
+    defaults = formula.__kwdefaults__ or {}
+    for name in formula.__annotations__:
+        if name == "rule":
+            options |= BIN_OPTIONS
+        elif name in defaults:
+            options[name] = defaults[name]
+    return options
 
 
 @lru_cache(maxsize=1024)
@@ -28,7 +63,7 @@ def _choices(formula: Callable[..., Any], word: str) -> tuple[Any, ...]:
 
 
 def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
-    """Return the value of an option, or raise if it is invalid; `bins` and `binning` are checked where they are used."""
+    """Return the value of an option, or raise if it is invalid; those of the bins are checked where they are read as a rule."""
     choices = _choices(formula, word)
     if choices and value not in choices:
         raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
@@ -67,14 +102,19 @@ def build_signature(metric: Metric) -> Any:
     """Build the full signature of a metric, for editors, ``help()`` and the stub."""
     import inspect
 
-    formula = inspect.signature(metric.formula)
+    formula = inspect.signature(metric.formula).parameters
     predictions = inspect.signature(Predictions.__init__).parameters
     keyword = inspect.Parameter.KEYWORD_ONLY
     first = [
         parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
         for parameter in (predictions["y_true"], predictions["y_prob"])
     ]
-    own = [formula.parameters[word].replace(default=value) for word, value in metric.options.items()]
+    own = [
+        formula[word].replace(default=value)
+        if word in formula
+        else inspect.Parameter(word, keyword, default=value, annotation=BIN_ANNOTATIONS[word])
+        for word, value in metric.options.items()
+    ]
     lens = inspect.Parameter("lens", keyword, default=metric.lens, annotation="str | Lens")
     where = inspect.Parameter("where", keyword, default=None, annotation="Any")
     rest = [predictions[name] for name in ("sample_weight", "pos_label")]

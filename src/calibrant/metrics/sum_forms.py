@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells, bin_table, has_fixed_bins
-from ..binning.rules import BinningRule
+from ..binning.parse import bin_table
 from ..binning.table import BinTable
 from ..util.blocks import map_blocks
 from ..util.cached import cached_property
@@ -47,13 +46,6 @@ class Sums(NamedTuple):
             yield [cls(*table) for table in zip(*sample, strict=True) if table[1] > 0]
 
 
-class TableView:
-    """A bin table in place of the view that it is made of, for formulas that read nothing else; others raise AttributeError."""
-
-    def __init__(self, rule: BinningRule, table: BinTable) -> None:
-        self.tables: dict[Any, BinTable] = {rule: table}
-
-
 @dataclass(frozen=True, eq=False)
 class Binned:
     """A function of sums over bins, of scores and of the event that the label is a given class.
@@ -66,9 +58,8 @@ class Binned:
     """Scores of shape (B, M), and the class of each; a single score may have several classes."""
     value: Callable[[Sequence[BinTable | Sums]], float]
     """Value from all tables that have rows."""
-    binning: Any = None
-    bins: Any = None
-    """None with a `cell` that depends on other rows."""
+    rule: Any = None
+    """Rule of the bins; None with a `cell` that depends on other rows."""
     cell: Callable[[], tuple[Places, int]] | None = None
     """Function that returns the bin of each row and their number, if scores are not binned by themselves; one table has the sums of all scores."""
     by_class: bool = False
@@ -83,7 +74,7 @@ class Binned:
     @property
     def is_fixed(self) -> bool:
         """Whether the bin of a row does not depend on other rows."""
-        return has_fixed_bins(self.binning, self.bins)
+        return getattr(self.rule, "is_fixed", False)
 
     def result(self) -> float:
         """Value of the metric."""
@@ -105,7 +96,7 @@ class Binned:
         if self.by_class:
             parts = [(np.flatnonzero(classes[:, 0] == number), 0) for number in np.unique(classes)]
         scalars = (self._scalar(scores[part], outcomes[part], part[0]) for part in parts)
-        return [bin_table(scalar, self.binning, self.bins) for scalar in scalars]
+        return [bin_table(scalar, self.rule) for scalar in scalars]
 
     @cached_property
     def rows(self) -> tuple[Floats, Places, Array]:
@@ -122,7 +113,7 @@ class Binned:
             return cell[:, None], 1, count
         scores, classes, _ = self.rows
         nothing = np.zeros(self.view.n, np.uint8)
-        found = [bin_cells(self._scalar(score, nothing), self.binning, self.bins) for score in scores.T]
+        found = [self.rule.cells(self._scalar(score, nothing)) for score in scores.T]
         count, cells = found[0][1], np.column_stack([cell for cell, _ in found])
         if self.by_class:
             return cells + classes * count, self.view.k, count

@@ -30,8 +30,6 @@ CLIPPED_MEAN = 0.05
 class UnlabelledCalibrator(Calibrator):
     """Base class of calibrators that can be fitted without labels, if their parameters supply what is missing."""
 
-    _labelled: bool = False
-
     def fit(self, scores: Any, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
         """Fit the calibrator on data of the population to which it will be applied.
 
@@ -56,7 +54,6 @@ class UnlabelledCalibrator(Calibrator):
         ArgumentError
             If labels are needed and `y` is None.
         """
-        self._labelled = y is not None
         if y is None:
             self._check_params()
             if self._needs_labels():

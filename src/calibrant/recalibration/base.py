@@ -24,6 +24,7 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
+from ..util.texts import parameter_texts
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 Input = Literal["prob", "logit"]
@@ -31,43 +32,7 @@ Input = Literal["prob", "logit"]
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
 # Parameters and attributes that calibrators share; a class docstring names one on a line of its own, and type and text are inserted.
-SHARED = {
-    "input": (
-        '{"prob", "logit"}, default "prob"',
-        "Whether the scores are probabilities or logits.",
-    ),
-    "multiclass": (
-        '{"one_vs_rest", "one_vs_one", "top_versus_all", "pooled"}, default "one_vs_rest"',
-        """How a problem of more than two classes is reduced to binary problems. ``"one_vs_rest"`` fits one curve per class and
-normalizes the rows; ``"one_vs_one"`` fits one curve per pair of classes and couples them; ``"top_versus_all"`` calibrates the
-confidence of the predicted class, which never changes; ``"pooled"`` fits one curve to the probabilities of all classes.""",
-    ),
-    "classes_": ("ndarray of shape (K,)", "Class labels, in the order of the columns of `predict_proba`."),
-    "curves_": (
-        "tuple of curves",
-        "Fitted curves, one per binary problem; each is callable on an array of scores.",
-    ),
-    "edges_": (
-        "tuple of ndarray",
-        "Edges of the bins of each binary problem, from 0 to 1, on the scale of probabilities.",
-    ),
-    "knots_": ("tuple of ndarray", "Scores at which the curve of each binary problem bends."),
-    "values_": ("tuple of ndarray", "Calibrated probabilities of each binary problem: one per bin, or at each knot."),
-    "coef_": (
-        "ndarray of shape (K, K)",
-        "Matrix by which the logits are multiplied: the calibrated probabilities are ``softmax(coef_ @ z + intercept_)``.",
-    ),
-    "intercept_": ("ndarray of shape (K,)", "Constant added to the logit of each class."),
-    "scale_": (
-        "float",
-        """Power of two by which the log-odds of two classes are divided before the fit; above 1 only where logits are too large to be
-represented as probabilities. Scores of curves, edges and knots are then the probabilities of the divided log-odds.""",
-    ),
-    "fit_record_": (
-        "FitRecord",
-        "Number of rows, total weight and fingerprint of the data used in `fit`.",
-    ),
-}
+SHARED = parameter_texts("calibrant.recalibration")["calibrators"]
 
 
 def _with_shared(doc: str) -> str:
@@ -281,8 +246,13 @@ class Calibrator:
         BoundaryScoresWarning
             If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
         """
+        return self._fit_beside(None, scores, y, sample_weight, counts)
+
+    def _fit_beside(self, beside: Any, scores: Any, y: Any, sample_weight: Any, counts: Any) -> Self:
+        """Fit with what each row has beside its scores: a group, features or a fold."""
         self._check_params()
         data, classes, columns = self._read_training(scores, y, sample_weight, counts)
+        data.beside = beside
         return self._fit_read(data, classes, columns)
 
     def _read_training(
@@ -347,7 +317,10 @@ class Calibrator:
         InSampleWarning
             If the scores are those the calibrator was fitted on, so that any metric of the result is optimistic.
         """
-        data = self._read(scores)
+        return self._calibrate(scores)
+
+    def _calibrate(self, scores: Any, beside: Any = None) -> Floats:
+        data = self._read(scores, beside)
         if self.fitted and data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
                 f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
@@ -389,10 +362,16 @@ class Calibrator:
         ndarray of shape (N,)
             Predicted classes, as in `classes_`.
         """
-        return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
+        return self._top_classes(scores)
 
-    def _check_inner(self, inner: Calibrator, remedy: str = "") -> None:
-        """Raise if a calibrator inside this one needs more than the scores, which this one does not pass on."""
+    def _top_classes(self, scores: Any, beside: Any = None) -> Array:
+        return np.asarray(self.classes_[self.apply(self._read(scores, beside)).argmax(axis=1)])
+
+    def _check_inner(self, inner: Any, remedy: str = "") -> None:
+        """Raise for what is not a calibrator inside this one, or needs more than the scores, which this one does not pass on."""
+        if not isinstance(inner, Calibrator):
+            problem = f"must be an unfitted calibrator; got {inner!r}"
+            raise ArgumentError("calibrator", problem, "for example PlattScaling()")
         if inner.needs:
             problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
             raise ArgumentError("calibrator", problem, remedy if inner.needs == "groups" else "")
@@ -440,7 +419,8 @@ class Calibrator:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted", "call fit(scores, y) first")
 
-    def _read(self, scores: Any) -> Scores:
+    def _read(self, scores: Any, beside: Any = None) -> Scores:
+        """Validated scores, with what each row has beside them."""
         self._check_fitted()
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
@@ -448,6 +428,7 @@ class Calibrator:
             data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
             raise ShapeError("scores", f"have {data.k} classes; the calibrator was fitted on {len(self.classes_)}")
+        data.beside = beside
         return data
 
     def _fit(self, data: TrainingData) -> None:
@@ -614,6 +595,13 @@ def _short(value: Any) -> str:
             f"{len(value)} {'curves' if is_dataclass(value[0]) and not isinstance(value[0], Calibrator) else 'values'}"
         )
     return repr(value)
+
+
+def fit_copy(calibrator: Calibrator, predictions: Predictions) -> Calibrator:
+    """A copy of an unfitted calibrator that is fitted on predictions."""
+    scores = predictions.probs if predictions.logits is None else predictions.logits
+    weight = {"counts" if predictions.weight_kind == "counts" else "sample_weight": predictions.weight}
+    return copy.deepcopy(calibrator).fit(scores, predictions.labels, **weight)
 
 
 class CountingCalibrator(Calibrator):

@@ -158,41 +158,36 @@ def with_top(probs: Floats, confidence: Floats) -> Floats:
 
     The confidence is at least 1/K. Entries that would exceed it are capped, and the excess is distributed over the other classes.
     """
-    k = probs.shape[1]
     rows, top = np.arange(len(probs)), probs.argmax(axis=1)
-    confidence = np.clip(confidence, (1 + AHEAD) / k, 1.0)
-    others = probs.astype(np.float64)
-    others[rows, top] = 0
-    out = _shared(others, np.ones(others.shape, bool), top, 1 - confidence)
-    limit = confidence * (1 - AHEAD / 8)
-    crowded = np.flatnonzero((out > limit[:, None]).any(axis=1))
-    if len(crowded):
-        out[crowded] = _filled(out[crowded], others[crowded], top[crowded], 1 - confidence[crowded], limit[crowded])
+    confidence = np.clip(confidence, (1 + AHEAD) / probs.shape[1], 1.0)
+    others = np.ones(probs.shape, bool)
+    others[rows, top] = False
+    out = fill_classes(probs, others, 1 - confidence, cap=confidence * (1 - AHEAD / 8))
     out[rows, top] = confidence
     return out
 
 
-def _shared(weight: Floats, free: Array, top: Array, amount: Floats) -> Floats:
-    """Distribute an amount per row over the free classes in proportion to their weight, or evenly if all weights are 0."""
-    free[np.arange(len(top)), top] = False
-    weight = np.where(free, weight, 0)
-    total = weight.sum(axis=1)
-    weight = np.where((total > 0)[:, None], weight, free)
-    total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
-    return np.asarray(weight * (amount / total)[:, None])
-
-
-def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floats) -> Floats:
-    """Water filling: cap the classes at the limit and distribute the excess over the others until none exceeds it."""
-    full = np.zeros(out.shape, bool)
-    for _ in range(out.shape[1]):
-        over = (out > limit[:, None]) & ~full
-        if not over.any():
-            break
-        full |= over
-        left = np.maximum(amount - full.sum(axis=1) * limit, 0)
-        out = np.where(full, limit[:, None], _shared(others, ~full, top, left))
-    return out
+def fill_classes(
+    probs: Floats, side: Array, amount: Floats, floor: Floats | None = None, cap: Floats | None = None
+) -> Floats:
+    """Scale the classes of one side of each row to sum to an amount, none below the floor or above the cap; 0 elsewhere."""
+    limit = floor if floor is not None else cap
+    held = np.zeros(side.shape, bool)
+    while True:
+        free = side & ~held
+        weight = np.where(free, probs, 0)
+        total = weight.sum(axis=1)
+        weight = np.where((total > 0)[:, None], weight, free)
+        total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
+        left = amount if limit is None else np.maximum(amount - held.sum(axis=1) * limit, 0)
+        out = weight * (left / total)[:, None]
+        if limit is None:
+            return np.asarray(out)
+        out = np.where(held, limit[:, None], out)
+        beyond = free & ((out < limit[:, None]) if floor is not None else (out > limit[:, None]))
+        if not beyond.any():
+            return np.asarray(out)
+        held |= beyond
 
 
 @dataclass(eq=False, repr=False)
@@ -281,7 +276,7 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
         events = view.mean(view.outcome) * size
         high, low = (events + 1) / (events + 2), 1 / (size - events + 2)
         smoothed = np.where(view.raw_outcome > 0, high, low)
-        return curves.smoothed_logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
+        return curves.logistic(View(view.raw_score, smoothed, view.weight, view.weight_kind))
 
 
 def likeliest(curve: Callable[[View], Found], view: View) -> Found:

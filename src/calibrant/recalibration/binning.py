@@ -15,12 +15,13 @@ from ..binning.parse import (
     Bins,
     are_edges,
     as_default,
+    binning_rule,
     check_written,
     is_default,
-    parse_binning,
     unknown_binning,
 )
 from ..binning.rules import LEVELS, Edges, EqualMass, Levels, check_bins, edge_values, equal_mass_cuts
+from ..binning.searches import Searched
 from ..binning.table import BinTable, Closed
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, groups_of, logit
@@ -154,10 +155,12 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
 
     def _curve(self, view: View) -> Curve:
         bins, binning = self._given()
-        rule = parse_binning(view, binning, bins)
-        if isinstance(rule, Levels):
+        rule = binning_rule(bins, binning)
+        rule = rule.at(view) if isinstance(rule, Searched) else rule
+        merges = getattr(rule, "min_rows", None) is not None
+        if isinstance(rule, Levels) and not merges:
             return histogram(view, rule, self.shrink)
-        if isinstance(rule, EqualMass) and rule.keeps_ties:
+        if isinstance(rule, EqualMass) and rule.keeps_ties and not merges:
             return histogram(view, check_bins(rule.bins), self.shrink)
         table = rule.table(view)
         # Rows are placed by the edges, as new ones will be, also where a rule splits ties.

@@ -33,13 +33,11 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
-from .safe import SafeCalibration
+from .safe import FLOOR, SafeCalibration, row_losses
 from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
 from .targets import carried_over, induced, owners, read_target
 
 Loss = Literal["nll", "brier"]
-# Lower bound of the probability of a held-out label in the negative log-likelihood.
-FLOOR = 1e-12
 # Prefix of the names of safe counterparts.
 SAFE = "safe_"
 
@@ -123,20 +121,22 @@ class Recalibration(Result):
     warned: str = ""
     lens: str = ""
 
-    def predict_proba(self, scores: Any) -> Floats:
+    def predict_proba(self, scores: Any, **beside: Any) -> Floats:
         """Predict calibrated probabilities with the selected calibrator.
 
         Parameters
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Scores of the same kind as those passed to `recalibrate`.
+        **beside
+            ``groups`` or ``features`` of each row, if the calibrator needs them.
 
         Returns
         -------
         ndarray of shape (N, K)
             Calibrated probabilities, one column per class; rows sum to 1.
         """
-        return self.calibrator.predict_proba(scores)
+        return self.calibrator.predict_proba(scores, **beside)
 
     @property
     def gain(self) -> float:
@@ -314,7 +314,7 @@ def recalibrated(
         chosen = (
             carried_over(target, chosen, whole, names, owner)
             if best.method != "none"
-            else _fitted(calibrators["none"], whole)[0]
+            else _fitted(calibrators["none"], whole, {})[0]
         )
     if names is not None:
         chosen.classes_ = names_array(names)
@@ -373,9 +373,9 @@ SCALES = {"prob": "probabilities", "logit": "logits"}
 
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
-        if method.needs:
-            problem = f"{type(method).__name__} requires {method.needs}, which are not passed on"
-            raise ArgumentError("method", problem, f"use its fit(scores, y, {method.needs}={method.needs})")
+        if method.needs and beside_scores(method, p) is None:
+            problem = f"{type(method).__name__} requires {method.needs}"
+            raise ArgumentError("method", problem, f"pass Predictions(..., {method.needs}=...)")
         if method.input != input:
             problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
             raise ArgumentError("method", problem, "use the same input for both")
@@ -413,28 +413,33 @@ def _automatic(p: Predictions) -> list[str]:
     return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]
 
 
-def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any] | None = None) -> tuple[Calibrator, str]:
+def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any]) -> tuple[Calibrator, str]:
     """A fitted copy, and the warnings of its fit; `read` keeps the data for other calibrators that read them in the same way."""
     copy = type(calibrator)(**calibrator.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
-        given = data._p.logits if data._p.logits is not None else data._p.probs
-        weight: dict[str, Any] = {"sample_weight": None, "counts": None}
-        weight["counts" if data.counted else "sample_weight"] = data._p.weight
-        if read is None or type(copy).fit is not Calibrator.fit:
-            copy.fit(given, data.labels, **weight)
-        else:
-            copy._check_params()
-            way = copy._way_of_reading()
-            if way not in read:
-                read[way] = copy._read_training(given, data.labels, **weight)
-            copy._fit_read(*read[way])
+        copy._check_params()
+        way = copy._way_of_reading()
+        if way not in read:
+            scores = data._p.logits if data._p.logits is not None else data._p.probs
+            weight: dict[str, Any] = {"sample_weight": None, "counts": None}
+            weight["counts" if data.counted else "sample_weight"] = data._p.weight
+            read[way] = copy._read_training(scores, data.labels, **weight)
+        read[way][0].beside = beside_scores(copy, data._p)
+        copy._fit_read(*read[way])
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
     for other in caught:
         if other not in own:
             warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     return copy, "; ".join(dict.fromkeys(str(warning.message) for warning in own))
+
+
+def beside_scores(calibrator: Calibrator, p: Predictions) -> Any:
+    """What a calibrator needs beside the scores of predictions: their groups, by name, or their features; else None."""
+    if calibrator.needs == "groups" and p.groups is not None and p.group_names is not None:
+        return names_array(p.group_names)[p.groups]
+    return p.features if calibrator.needs == "features" else None
 
 
 def _chosen(
@@ -447,7 +452,7 @@ def _chosen(
     told: dict[str, str] = {}
     warned: tuple[Candidate, Calibrator] | None = None
     for candidate in sorted((c for c in candidates if not c.reason), key=lambda c: c.loss):
-        calibrator, warning = _fitted(calibrators[candidate.method], data)
+        calibrator, warning = _fitted(calibrators[candidate.method], data, {})
         if not warning:
             break
         told[candidate.method] = warning
@@ -474,6 +479,7 @@ def _held_out(
             try:
                 # Warnings of these fits are ignored; their consequences show in the held-out loss.
                 fitted, _ = _fitted(calibrator, data, read)
+                test.beside = beside_scores(calibrator, test._p)
                 found[name] = np.asarray(fitted.apply(test))
             except CalibrantError as error:
                 found[name] = error.problem
@@ -505,7 +511,7 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
         if isinstance(probs, str):
             found.append(Candidate(name, math.inf, -math.inf, -math.inf, math.inf, math.nan, probs))
             continue
-        rows = _losses(probs, p.labels, loss)
+        rows = row_losses(probs, p.labels, loss)
         plain = rows if plain is None else plain
         gain = plain - rows
         mean = float(weight @ gain)
@@ -514,14 +520,6 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
         note = _floored(probs, p.labels) if loss == "nll" else ""
         found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece, note=note))
     return found
-
-
-def _losses(probs: Floats, labels: NDArray[Any], loss: str) -> Floats:
-    own = probs[np.arange(len(labels)), labels]
-    if loss == "nll":
-        return -np.log(np.maximum(own, FLOOR))
-    scale = 0.5 if probs.shape[1] == 2 else 1.0  # as in the metric `brier`
-    return np.asarray(scale * (np.square(probs).sum(axis=1) - 2 * own + 1))
 
 
 def _floored(probs: Floats, labels: NDArray[Any]) -> str:

@@ -26,12 +26,6 @@ STEPS, TOLERANCE, HALVINGS = 100, 1e-11, 40
 NARROW = 1e-8
 
 
-class FeaturedScores(Scores):
-    """Scores with the features of each row."""
-
-    features: Any = None
-
-
 @dataclass(eq=False, repr=False)
 class PlattScalingWithFeatures(Calibrator):
     r"""Platt scaling with features: logistic regression of the outcome on the log-odds of the score and on further features of the rows.
@@ -160,16 +154,7 @@ class PlattScalingWithFeatures(Calibrator):
         """
         with named_as():
             check_same_rows(y, {"features": features})
-        self._features = _columns(features, len(column(scores, "scores").array))
-        unknown = [name for name in self.categorical if name not in self._features]
-        if unknown:
-            raise ArgumentError(
-                "categorical", f"{unknown[0]!r} is not a column; the columns are {list(self._features)}"
-            )
-        try:
-            return super().fit(scores, y, sample_weight, counts=counts)
-        finally:
-            del self._features
+        return self._fit_beside(features, scores, y, sample_weight, counts)
 
     def predict_proba(self, scores: Any, features: Any = None) -> Floats:
         """Predict calibrated probabilities.
@@ -186,7 +171,7 @@ class PlattScalingWithFeatures(Calibrator):
         ndarray of shape (N, K)
             Calibrated probabilities, one column per class; rows sum to 1.
         """
-        return super().predict_proba((_MARK, scores, features))
+        return self._calibrate(scores, features)
 
     def predict(self, scores: Any, features: Any = None) -> Array:
         """Predict the class with the largest calibrated probability.
@@ -203,7 +188,7 @@ class PlattScalingWithFeatures(Calibrator):
         ndarray of shape (N,)
             Predicted classes, as in `classes_`.
         """
-        return super().predict((_MARK, scores, features))
+        return self._top_classes(scores, features)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -219,19 +204,18 @@ class PlattScalingWithFeatures(Calibrator):
                 names += [f"{name} in [{low:.6g}, {high:.6g})" for low, high in pairwise(ends)]
         return names
 
-    def _read(self, scores: Any) -> FeaturedScores:
-        marked = isinstance(scores, tuple) and len(scores) == 3 and scores[0] is _MARK
-        data = FeaturedScores(super()._read(scores[1] if marked else scores)._p)
-        data.features = scores[2] if marked else None
-        return data
-
     def _fit(self, data: TrainingData) -> None:
         absent = self._absent(data)
         if absent:
             problem = f"{absent}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, "fit on rows of every class")
         kept = data._p.kept  # rows without weight are dropped
-        given = {name: values if kept is None else values[kept] for name, values in self._features.items()}
+        given = _columns(data.beside, data.n if kept is None else len(kept))
+        unknown = [name for name in self.categorical if name not in given]
+        if unknown:
+            raise ArgumentError("categorical", f"{unknown[0]!r} is not a column; the columns are {list(given)}")
+        if kept is not None:
+            given = {name: values[kept] for name, values in given.items()}
         weight, kind = data.given_weight
         self._encode(given, weight, kind)
         design = self._design(given)
@@ -289,7 +273,7 @@ class PlattScalingWithFeatures(Calibrator):
     def _predict(self, data: Scores) -> Floats:
         from scipy.special import expit
 
-        given = _columns(data.features if isinstance(data, FeaturedScores) else None, data.n)
+        given = _columns(data.beside, data.n)
         known = self.columns_.tolist()
         lacking = [name for name in known if name not in given]
         if lacking:
@@ -304,10 +288,6 @@ class PlattScalingWithFeatures(Calibrator):
         if data.k == 2:
             return np.column_stack([1 - rates[0], rates[0]])
         return normalised(np.column_stack(rates), data.probs)
-
-
-# Scores to predict from travel with their features.
-_MARK = object()
 
 
 def _log_odds(data: Scores, c: int) -> Floats:

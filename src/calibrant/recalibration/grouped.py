@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
 from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
-from ..input.convert import column
 from ..input.frames import check_same_rows
-from ..input.weights import read_groups, read_weights
+from ..input.weights import read_groups
 from ..sketches.group_names import finder
 from ..util.checks import check_whole
 from ..util.progress import track
-from .base import Calibrator, CountingCalibrator, Input
-from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content, read_rows
+from .base import Calibrator, CountingCalibrator, Input, fit_copy
+from .scores import Floats, Scores, TrainingData, dealt, named_as, names_array, normalised, order_of_content
 
 Masks = NDArray[np.bool_]
 
@@ -28,19 +26,6 @@ Masks = NDArray[np.bool_]
 NEEDED = "pass the group of each row"
 UNKNOWN = -1
 EVERY_LEVEL = -1
-
-
-class _Rows(NamedTuple):
-    """Scores to predict from, and the group of each row."""
-
-    scores: Any
-    groups: Any
-
-
-class GroupedScores(Scores):
-    """Scores with the group of each row."""
-
-    groups: Any = None
 
 
 class GroupedCalibrator(Calibrator):
@@ -63,7 +48,7 @@ class GroupedCalibrator(Calibrator):
         ndarray of shape (N, K)
             Calibrated probabilities, one column per class; rows sum to 1.
         """
-        return super().predict_proba(_Rows(scores, groups))
+        return self._calibrate(scores, groups)
 
     def predict(self, scores: Any, groups: Any = None) -> NDArray[Any]:
         """Predict the class with the largest calibrated probability.
@@ -80,19 +65,7 @@ class GroupedCalibrator(Calibrator):
         ndarray of shape (N,)
             Predicted classes, as in `classes_`.
         """
-        return super().predict(_Rows(scores, groups))
-
-    def _read(self, scores: Any) -> GroupedScores:
-        rows = scores if isinstance(scores, _Rows) else _Rows(scores, None)
-        data = GroupedScores(super()._read(rows.scores)._p)
-        data.groups = rows.groups
-        return data
-
-    def _predict(self, data: Scores) -> Floats:
-        return self._by_group(data, data.groups if isinstance(data, GroupedScores) else None)
-
-    def _by_group(self, data: Scores, groups: Any) -> Floats:
-        raise NotImplementedError
+        return self._top_classes(scores, groups)
 
 
 @dataclass(eq=False, repr=False)
@@ -148,11 +121,12 @@ class GroupCalibration(GroupedCalibrator):
         """Whether the scores are probabilities or logits, according to `calibrator`."""
         return self.calibrator.input
 
+    @property
+    def takes_any_score(self) -> bool:  # type: ignore[override]
+        """Whether ``input="logit"`` accepts any real score."""
+        return self.calibrator.takes_any_score
+
     def _check_params(self) -> None:
-        if not isinstance(self.calibrator, Calibrator):
-            raise ArgumentError(
-                "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
-            )
         self._check_inner(self.calibrator, "pass the combinations of both groups")
         super()._check_params()
 
@@ -182,38 +156,29 @@ class GroupCalibration(GroupedCalibrator):
         GroupError
             If `groups` is missing or has the wrong shape, or the calibrator of a group cannot be fitted.
         """
-        self._check_params()
         with named_as():
-            check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups})
-            _, codes, rows = read_rows(y, scores)
-            rows = column(rows, "y_prob").array
-            weight, kind = read_weights(sample_weight, counts, len(rows))
-        # Groups are fitted on class indices, since the names of classes absent from a group would be lost.
-        labels = np.asarray(codes)
-        places, found = learnt_groups(groups, len(rows))
-        word = "counts" if kind == "counts" else "sample_weight"
-        whole = self._copy().fit(scores, y, **{word: weight})
+            check_same_rows(y, {"groups": groups})
+        return self._fit_beside(groups, scores, y, sample_weight, counts)
+
+    def _fit(self, data: TrainingData) -> None:
+        kept = data._p.kept  # rows without weight are dropped
+        places, self.groups_ = learnt_groups(data.beside, data.n if kept is None else len(kept))
+        places = places if kept is None else places[kept]
+        self.together_ = fit_copy(self.calibrator, data._p)
+        self.together_.classes_ = self.classes_
         calibrators = []
-        for code, name in enumerate(track(found.tolist(), "groups")):
-            part = places == code
+        for code, name in enumerate(track(self.groups_.tolist(), "groups")):
             try:
-                calibrators.append(
-                    self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
-                )
+                calibrators.append(fit_copy(self.calibrator, data._p.take(places == code)))
             except CalibrantError as error:
                 raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
-        self.groups_, self.calibrators_, self.together_ = found, tuple(calibrators), whole
-        self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
-        return self
+        self.calibrators_ = tuple(calibrators)
 
-    def _copy(self) -> Calibrator:
-        return copy.deepcopy(self.calibrator)
-
-    def _by_group(self, data: Scores, groups: Any) -> Floats:
-        place = known_groups(groups, self.groups_, data.n)
+    def _predict(self, data: Scores) -> Floats:
+        place = known_groups(data.beside, self.groups_, data.n)
         if self.unseen == "error" and (place == UNKNOWN).any():
             row = int(np.argmax(place == UNKNOWN))
-            problem = f"groups must be among those fitted; got {name_at(groups, row)!r}"
+            problem = f"groups must be among those fitted; got {name_at(data.beside, row)!r}"
             raise GroupError("groups", problem, "use unseen='together'", row=row)
         out = np.empty((data.n, data.k))
         for code, calibrator in [*enumerate(self.calibrators_), (UNKNOWN, self.together_)]:
@@ -336,11 +301,7 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         GroupError
             If `groups` is missing or has the wrong shape.
         """
-        self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
-        try:
-            return super().fit(scores, y, sample_weight, counts=counts)
-        finally:
-            del self._masks
+        return self._fit_beside(groups, scores, y, sample_weight, counts)
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
@@ -349,7 +310,8 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         if kind == "importance":
             weight = weight * (weight.sum() / np.square(weight).sum())  # adds up to the effective size
         kept = data._p.kept  # rows without weight are dropped
-        masks = np.column_stack([np.ones(data.n, bool), self._masks if kept is None else self._masks[kept]])
+        masks, self.groups_ = _masks_of(data.beside, None, data.n if kept is None else len(kept))
+        masks = np.column_stack([np.ones(data.n, bool), masks if kept is None else masks[kept]])
         audit = np.zeros(data.n)
         if self.held_out > 0:
             order = order_of_content(data, beside=np.packbits(masks, axis=1))
@@ -365,10 +327,10 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
         self.steps_ = np.array(steps, dtype=np.int64).reshape(-1, 3)
         self.shifts_ = np.array(shifts, dtype=np.float64)
 
-    def _by_group(self, data: Scores, groups: Any) -> Floats:
+    def _predict(self, data: Scores) -> Floats:
         from scipy.special import expit
 
-        masks, _ = _masks_of(groups, self.groups_, data.n)
+        masks, _ = _masks_of(data.beside, self.groups_, data.n)
         masks = np.column_stack([np.ones(data.n, bool), masks])
         rates = []
         for c in [1] if data.k == 2 else range(data.k):

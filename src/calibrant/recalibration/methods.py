@@ -7,7 +7,8 @@ from importlib import import_module
 
 from ..errors import ArgumentError
 from .base import METHODS as METHODS
-from .base import TYPES, Calibrator, Method
+from .base import TYPES as TYPES
+from .base import Method
 
 # The modules that hold calibrators, in the order in which these are listed.
 _MODULES = (
@@ -79,8 +80,3 @@ def find_method(name: str) -> Method:
         remedy = f"did you mean {near[0]!r}?" if near else f"choose one of auto, {', '.join(METHODS)}"
         raise ArgumentError("method", f"unknown method {name!r}", remedy)
     return METHODS[name]
-
-
-def calibrator_types() -> dict[str, type[Calibrator]]:
-    """Every calibrator that can be saved, by the name of its class."""
-    return TYPES

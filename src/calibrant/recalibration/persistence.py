@@ -20,10 +20,9 @@ from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
-from .base import Calibrator, CountingCalibrator, FitRecord
+from .base import Calibrator, FitRecord
 from .choosing import Recalibration
-from .grouped import GroupedScores
-from .methods import calibrator_types
+from .methods import TYPES
 from .scores import names_array
 
 SCHEMA = 1
@@ -32,8 +31,6 @@ MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
 # Exceptions that a file edited by hand can raise while it is read.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
-# Parameters and fitted values of `GroupCalibration` in files of earlier development versions.
-EARLIER_NAMES = {"map": "calibrator", "maps_": "calibrators_"}
 # Rules of bins that can be parameters of a calibrator.
 RULES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Edges, Levels, *NAMED.values())}
 
@@ -187,47 +184,47 @@ def _checksum(content: Any) -> str:
 
 
 def _state(calibrator: Calibrator) -> dict[str, Any]:
-    if type(calibrator).__name__ not in calibrator_types():
+    if type(calibrator).__name__ not in TYPES:
         raise InputTypeError(
             "calibrator", f"{type(calibrator).__name__} is not a calibrant calibrator and cannot be saved"
         )
+    names = list(calibrator.fitted)
+    if getattr(calibrator, "scale_", 1.0) != 1:
+        names.append("scale_")
     return {
-        "type": type(calibrator).__name__,
-        "params": {name: _encode(value) for name, value in calibrator.get_params(deep=False).items()},
+        **_unfitted_state(calibrator),
         "classes": _encode(calibrator.classes_),
         "columns": int(calibrator.n_features_in_),
-        "fitted": {name: _encode(getattr(calibrator, name)) for name in (*calibrator.fitted, *_beside(calibrator))},
+        "fitted": {name: _encode(getattr(calibrator, name)) for name in names},
         "fit": asdict(calibrator.fit_record_),
     }
 
 
-def _from_state(content: dict[str, Any]) -> Calibrator:
-    kind = calibrator_types().get(content["type"])
-    if kind is None:
+def _unfitted_state(calibrator: Calibrator) -> dict[str, Any]:
+    return {
+        "type": type(calibrator).__name__,
+        "params": {name: _encode(value) for name, value in calibrator.get_params(deep=False).items()},
+    }
+
+
+def _unfitted(content: dict[str, Any]) -> Calibrator:
+    if content["type"] not in TYPES:
         raise ValueError(f"unknown type {content['type']!r}")
-    calibrator = kind(**{EARLIER_NAMES.get(name, name): _decode(value) for name, value in content["params"].items()})
+    return TYPES[content["type"]](**{name: _decode(value) for name, value in content["params"].items()})
+
+
+def _from_state(content: dict[str, Any]) -> Calibrator:
+    calibrator = _unfitted(content)
     calibrator._check_params()
     calibrator.classes_ = _decode(content["classes"])
     calibrator.n_features_in_ = int(content["columns"])
-    fitted = {EARLIER_NAMES.get(name, name): value for name, value in content["fitted"].items()}
-    if set(fitted) - _optional(kind) != set(kind.fitted):
+    if set(content["fitted"]) - {"scale_"} != set(calibrator.fitted):
         raise ValueError("the fitted values do not match the type")
-    for name, value in fitted.items():
+    for name, value in content["fitted"].items():
         setattr(calibrator, name, _decode(value))
     calibrator.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
     _check_sound(calibrator)
     return calibrator
-
-
-def _optional(kind: type[Calibrator]) -> set[str]:
-    return {"scale_"} if issubclass(kind, CountingCalibrator) else set()
-
-
-def _beside(calibrator: Calibrator) -> list[str]:
-    """Fitted values that are saved only if they differ from their defaults."""
-    return [
-        name for name in _optional(type(calibrator)) if getattr(calibrator, name) != getattr(type(calibrator), name)
-    ]
 
 
 def _check_sound(calibrator: Calibrator) -> None:
@@ -249,10 +246,7 @@ def _check_sound(calibrator: Calibrator) -> None:
     rows, groups = np.tile(rows, (len(groups), 1)), np.repeat(groups, len(rows))
     with np.errstate(all="ignore"):
         try:
-            data = calibrator._read(rows)
-            if isinstance(data, GroupedScores):
-                data.groups = groups
-            probs = calibrator.apply(data)
+            probs = calibrator.apply(calibrator._read(rows, groups))
         except CalibrantError:  # the calibrator rejects these rows with an error of its own
             return
     if probs.shape != rows.shape or not np.isfinite(probs).all():
@@ -288,7 +282,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, dict):
         return {"mapping": [[_encode(key), _encode(item)] for key, item in value.items()]}
     if isinstance(value, Calibrator):
-        return {"calibrator": _state(value)} if hasattr(value, "fit_record_") else {"bare": _bare(value)}
+        return {"calibrator": _state(value)} if hasattr(value, "fit_record_") else {"bare": _unfitted_state(value)}
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
         return {"curve": type(value).__name__, "fields": inner}
@@ -300,13 +294,6 @@ def _encode(value: Any) -> Any:
             "fields": {f.name: _encode(getattr(value, f.name)) for f in fields(value)},
         }
     raise InputTypeError("calibrator", f"contains a {type(value).__name__}, which cannot be saved")
-
-
-def _bare(calibrator: Calibrator) -> dict[str, Any]:
-    return {
-        "type": type(calibrator).__name__,
-        "params": {k: _encode(v) for k, v in calibrator.get_params(deep=False).items()},
-    }
 
 
 def _decode(value: Any) -> Any:
@@ -353,11 +340,6 @@ def _curve(value: dict[str, Any]) -> Any:
     return curve
 
 
-def _unfitted(value: dict[str, Any]) -> Calibrator:
-    inner = value["bare"]
-    return calibrator_types()[inner["type"]](**{name: _decode(item) for name, item in inner["params"].items()})
-
-
 READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "number": lambda value: {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}[value["number"]],
     "array": _array,
@@ -365,7 +347,7 @@ READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "tuple": lambda value: tuple(_decode(item) for item in value["tuple"]),
     "mapping": lambda value: {_decode(key): _decode(item) for key, item in value["mapping"]},
     "calibrator": lambda value: _from_state(value["calibrator"]),
-    "bare": _unfitted,
+    "bare": lambda value: _unfitted(value["bare"]),
     "curve": _curve,
     "rule": lambda value: RULES[value["rule"]](**{name: _decode(inner) for name, inner in value["fields"].items()}),
 }

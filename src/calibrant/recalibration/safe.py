@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,9 @@ from ..errors import ArgumentError, UndefinedMetricError, warn_caller
 from ..input.convert import is_number
 from ..util.checks import check_whole
 from ..util.sums import accurate_sum
-from .base import Calibrator, Input, Method
+from .base import Calibrator, Input, Method, fit_copy
 from .scaling import TemperatureScaling
-from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts
+from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts, with_weight
 from .softmax_regression import softmax
 
 # Shrunk completely, probabilities would be tied and the predicted class arbitrary.
@@ -161,9 +160,6 @@ class SafeCalibration(Calibrator):
         return self._inner.treats_classes_alike
 
     def _check_params(self) -> None:
-        if self.calibrator is not None and not isinstance(self.calibrator, Calibrator):
-            problem = f"must be an unfitted calibrator or None; got {self.calibrator!r}"
-            raise ArgumentError("calibrator", problem, "for example PlattScaling()")
         self._check_inner(self._inner, "use GroupCalibration(SafeCalibration(...)), safe in each group")
         super()._check_params()
         if self._inner.input != self.input:
@@ -184,12 +180,12 @@ class SafeCalibration(Calibrator):
             raise UndefinedMetricError(
                 "scores", "safe recalibration requires rows to fit and rows to hold out", "use more rows"
             )
-        self.calibrator_ = _fitted(self._inner, data, first)
+        self.calibrator_ = fit_copy(self._inner, with_weight(data, first)._p)
         probs = self.calibrator_.apply(data)
         bounds = self._bounds(data, probs, first, second)
         held = np.flatnonzero(second)
-        own, weight = probs[held], second[held]
-        correct = own.argmax(axis=1) == data.labels[held]
+        own, weight, labels = probs[held], second[held], data.labels[held]
+        correct = own.argmax(axis=1) == labels
 
         def excess(strength: float) -> Floats:
             return np.asarray(self._shrunk(own, strength).max(axis=1) - correct)
@@ -204,9 +200,10 @@ class SafeCalibration(Calibrator):
         if reached:  # the bound is rounded upwards
             self.bound_ = min(self.bound_, float(self.tolerance))
         self.overconfidence_ = float(weight @ final / weight.sum())
-        losses = [_losses(rows, data.labels[held]) for rows in (own, self._shrunk(own, self.strength_))]
+        after = self._shrunk(own, self.strength_)
         self.cost_nll_, self.cost_brier_ = (
-            float(weight @ (after - before) / weight.sum()) for before, after in zip(*losses, strict=True)
+            float(weight @ (row_losses(after, labels, loss) - row_losses(own, labels, loss)) / weight.sum())
+            for loss in ("nll", "brier")
         )
         if not reached:
             warn_caller(
@@ -294,17 +291,10 @@ def _eta(excess: Floats, weight: Floats, counted: bool, more: float, ratio: floa
     return min(LARGEST_ETA, math.sqrt(2 * math.log(ratio) / (more * size * variance)))
 
 
-def _fitted(calibrator: Calibrator, data: TrainingData, weight: Floats) -> Calibrator:
-    """A copy that is fitted on the rows with a weight."""
-    rows = weight > 0
-    scores = data._p.probs if data._p.logits is None else data._p.logits
-    plain = (weight[rows] == 1).all()
-    given = {} if plain else {"counts" if data.counted else "sample_weight": weight[rows]}
-    return copy.deepcopy(calibrator).fit(scores[rows], data.labels[rows], **given)
-
-
-def _losses(probs: Floats, labels: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Negative log-likelihood and Brier score of each row."""
+def row_losses(probs: Floats, labels: NDArray[Any], loss: str) -> Floats:
+    """Negative log-likelihood or Brier score of each row."""
     own = probs[np.arange(len(labels)), labels]
+    if loss == "nll":
+        return -np.log(np.maximum(own, FLOOR))
     scale = 0.5 if probs.shape[1] == 2 else 1.0  # as in the metric `brier`
-    return -np.log(np.maximum(own, FLOOR)), scale * (np.square(probs).sum(axis=1) - 2 * own + 1)
+    return np.asarray(scale * (np.square(probs).sum(axis=1) - 2 * own + 1))

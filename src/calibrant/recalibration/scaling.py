@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..input.convert import is_number
+from ..util.namespaces import namespace
 from .base import Calibrator, Input, Method
 from .coefficients import LinearLogits
 from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
@@ -23,7 +24,6 @@ from .softmax_regression import (
     bias_corrected,
     searched_scale,
     softmax,
-    some_rows,
 )
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class TemperatureScaling(LinearLogits, Calibrator):
     objective: Literal["nll", "brier", "ecd"] = "nll"
 
     def _fit(self, data: TrainingData) -> None:
-        scale = searched_scale(data) if self.objective == "brier" else best_scale(data)
+        scale = searched_scale(data) if self.objective == "brier" else best_scale(*data.arrays)
         self.temperature_ = 1 / scale
 
     def _linear_part(self) -> tuple[Any, Any]:
@@ -165,7 +165,7 @@ class BiasCorrectedTemperature(LinearLogits, Calibrator):
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        scale, self.bias_ = bias_corrected(LinearSoftmax(data))
+        scale, self.bias_ = bias_corrected(LinearSoftmax(*data.arrays))
         self.temperature_ = 1 / scale
 
     def _linear_part(self) -> tuple[Any, Any]:
@@ -233,7 +233,7 @@ class VectorScaling(LinearLogits, Calibrator):
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
-        self.weight_, self.bias_ = best_vector(LinearSoftmax(data))
+        self.weight_, self.bias_ = best_vector(LinearSoftmax(*data.arrays))
 
     def _linear_part(self) -> tuple[Any, Any]:
         return self.weight_, self.bias_
@@ -320,8 +320,9 @@ class MatrixScaling(LinearLogits, Calibrator):
             if value is not None and not (is_number(value) and 0 <= value < math.inf):
                 raise ArgumentError(name, f"must be None or a non-negative number; got {value!r}")
 
-    def _features(self, data: Scores) -> Floats:
-        return data.logits
+    def _features(self, logits: Any) -> Any:
+        """What the matrix is applied to."""
+        return logits
 
     def _fit(self, data: TrainingData) -> None:
         self._warn_of_absent(data)
@@ -333,9 +334,8 @@ class MatrixScaling(LinearLogits, Calibrator):
         self.matrix_, self.bias_ = best_matrix(self._linear(data), float(strength), float(intercept))
 
     def _linear(self, data: TrainingData) -> LinearSoftmax:
-        linear = LinearSoftmax(data)
-        linear.z = self._features(data)
-        return linear
+        logits, labels, weight = data.arrays
+        return LinearSoftmax(self._features(logits), labels, weight)
 
     def _chosen_penalty(self, data: TrainingData, folds: int = 5) -> float:
         """The penalty of least cross-validated loss; folds depend on the content of the rows, not on their order."""
@@ -344,8 +344,8 @@ class MatrixScaling(LinearLogits, Calibrator):
         order, whole = order_of_content(data), self._linear(data)
         return best_penalty(
             (
-                some_rows(whole, order, data.weight - left_out),
-                some_rows(whole, order, left_out),
+                whole.part(order, data.weight - left_out),
+                whole.part(order, left_out),
                 float(left_out.sum() / data.weight.sum()),
             )
             for left_out in dealt(data, order, np.full(folds, 1 / folds))
@@ -355,7 +355,7 @@ class MatrixScaling(LinearLogits, Calibrator):
         return self.matrix_, self.bias_
 
     def _predict(self, data: Scores) -> Floats:
-        return softmax(self._features(data) @ self.matrix_.T + self.bias_)
+        return softmax(self._features(data.logits) @ self.matrix_.T + self.bias_)
 
 
 class DirichletCalibration(MatrixScaling):
@@ -418,11 +418,12 @@ class DirichletCalibration(MatrixScaling):
 
     methods = (Method("dirichlet"),)
 
-    def _features(self, data: Scores) -> Floats:
-        if data._p.logits is None:
-            return data.logits
-        shifted = data.logits - data.logits.max(axis=1, keepdims=True)
-        return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+    def _features(self, logits: Any) -> Any:
+        if self.input == "prob":  # logarithms of probabilities
+            return logits
+        xp = namespace(logits)
+        shifted = logits - xp.amax(logits, axis=1, keepdims=True)
+        return shifted - xp.log(xp.exp(shifted).sum(axis=1, keepdims=True))
 
 
 @dataclass(eq=False, repr=False)

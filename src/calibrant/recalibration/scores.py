@@ -79,6 +79,9 @@ class Scores:
            [0.5 , 0.5 ]])
     """
 
+    beside: Any = None
+    """What each row has beside its scores: a group, features or a fold."""
+
     def __init__(self, predictions: Predictions) -> None:
         self._p = predictions
         self.n = predictions.n
@@ -166,6 +169,11 @@ class TrainingData(Scores):
         self.weight = np.ones(self.n) if predictions.weight is None else predictions.weight.astype(np.float64)
 
     @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Logits, labels and weights for solvers, which take tensors on a device too."""
+        return self.logits, self.labels, self.weight
+
+    @property
     def counted(self) -> bool:
         """Whether the weights are counts of rows, not importance weights."""
         return self._p.weight_kind == "counts"
@@ -232,12 +240,7 @@ def scale_of(data: Scores) -> float:
     """1, or the power of two by which log-odds too large for a probability must be divided."""
     if data.k != 2 or data._p.logits is None:
         return 1.0
-    return scale_of_odds(_given_odds(data._p.logits))
-
-
-def scale_of_odds(odds: Floats) -> float:
-    """The scale for given log-odds."""
-    size = np.abs(odds)
+    size = np.abs(_given_odds(data._p.logits))
     size = size[np.isfinite(size)]
     if not len(size):
         return 1.0

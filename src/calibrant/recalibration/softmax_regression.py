@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn_caller
-from ..util.blocks import LARGE_BLOCK, map_blocks, rows_per_block, using_cores
+from ..util.blocks import BLOCK_ENTRIES, LARGE_BLOCK, map_blocks, rows_per_block, using_cores
+from ..util.namespaces import namespace, to_numpy
 from .scores import TrainingData
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,8 @@ NO_LOSS = 1e-10
 LEAST, MOST = 1e-3, 1e3
 # Up to this number of classes a matrix is fitted by Newton's method, whose Hessian has K^4 entries.
 NEWTON_CLASSES = 20
+# Entries per block of rows on a device: enough to occupy it, few enough for several copies.
+DEVICE_ENTRIES = 1 << 24
 # Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
 
@@ -35,33 +38,45 @@ def softmax(logits: Floats) -> Floats:
 
 
 class LinearSoftmax:
-    """Mean negative log-likelihood of softmax(W z + b) and its derivatives, computed in blocks of rows."""
+    """Mean negative log-likelihood of softmax(W z + b) and its derivatives, computed in blocks of rows.
 
-    def __init__(self, data: TrainingData) -> None:
-        self.z, self.labels = data.logits, data.labels
-        self.weight = data.weight / data.weight.sum()
-        self.n, self.k = self.z.shape
+    The rows may be tensors on a device; parameters and derivatives are arrays.
+    """
+
+    def __init__(self, z: Any, labels: Any, weight: Any) -> None:
+        self.z, self.labels, self.weight = z, labels, weight / weight.sum()
+        self.n, self.k = z.shape
+        self.xp = namespace(z)
+
+    def _step(self, columns: int, entries: int = BLOCK_ENTRIES) -> int:
+        """Rows of one block: enough to occupy a device, or few enough for the cache of a processor."""
+        return rows_per_block(columns, entries if self.xp is np else DEVICE_ENTRIES)
+
+    def _moved(self, *parameters: Floats) -> list[Any]:
+        """Parameters beside the rows."""
+        return [self.xp.asarray(values, dtype=self.z.dtype, device=self.z.device) for values in parameters]
 
     def __call__(self, matrix: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
         """The loss and its gradients with respect to the matrix and the bias; a vector is a diagonal matrix."""
-        full = matrix.ndim == 2
+        xp, full = self.xp, matrix.ndim == 2
+        factor, shift = self._moved(matrix, bias)
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
             z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
-            logits = (z @ matrix.T if full else z * matrix) + bias
-            logits -= logits.max(axis=1, keepdims=True)
-            rows = np.arange(len(z))
+            logits = (z @ factor.T if full else z * factor) + shift
+            logits -= xp.amax(logits, axis=1, keepdims=True)
+            rows = xp.arange(len(z), device=z.device)
             own = logits[rows, labels]
             with np.errstate(under="ignore"):
-                np.exp(logits, out=logits)
+                xp.exp(logits, out=logits)
             total = logits.sum(axis=1)
-            loss = float(weight @ (np.log(total) - own))
+            loss = float(weight @ (xp.log(total) - own))
             logits *= (weight / total)[:, None]
             logits[rows, labels] -= weight
-            slope = logits.T @ z if full else np.einsum("ij,ij->j", logits, z)
-            return loss, slope, logits.sum(axis=0)
+            slope = logits.T @ z if full else xp.einsum("ij,ij->j", logits, z)
+            return loss, to_numpy(slope), to_numpy(logits.sum(axis=0))
 
-        parts = map_blocks(work, self.n, rows_per_block(self.k), columns=self.k)
+        parts = map_blocks(work, self.n, self._step(self.k), columns=self.k)
         return (
             math.fsum(part[0] for part in parts),
             np.sum([part[1] for part in parts], axis=0),
@@ -70,93 +85,77 @@ class LinearSoftmax:
 
     def start(self) -> float:
         """A starting value of the scale at which the loss has curvature: no label has a probability close to 0."""
-        return min(1.0, max(self.likeliest_scale(), LEAST))
-
-    def likeliest_scale(self) -> float:
-        """The u that minimizes the negative log-likelihood of softmax(u z)."""
-        return likeliest_scale(self.z, self.labels, self.weight)
-
-    def probs(self, matrix: Floats, bias: Floats) -> Floats:
-        """softmax(W z + b) of all rows."""
-        return softmax((self.z @ matrix.T if matrix.ndim == 2 else self.z * matrix) + bias)
+        return min(1.0, max(likeliest_scale(self.z, self.labels, self.weight), LEAST))
 
     def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
         """The loss, its gradients and its Hessian with respect to the factors and biases of a diagonal matrix."""
-        step = rows_per_block(self.k)
-        if self.n <= step:
-            return *self(factor, bias), self.diagonal_curvature(factor, bias)
-        k = self.k
+        xp, k = self.xp, self.k
+        slopes, shift = self._moved(factor, bias)
+        place = np.arange(k)
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
             z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
-            probs = z * factor + bias
-            probs -= probs.max(axis=1, keepdims=True)
-            rows = np.arange(len(z))
+            probs = z * slopes + shift
+            probs -= xp.amax(probs, axis=1, keepdims=True)
+            rows = xp.arange(len(z), device=z.device)
             own = probs[rows, labels]
             with np.errstate(under="ignore"):
-                np.exp(probs, out=probs)
+                xp.exp(probs, out=probs)
             total = probs.sum(axis=1)
-            loss = float(np.einsum("i,i->", weight, np.log(total) - own))
+            loss = float(xp.einsum("i,i->", weight, xp.log(total) - own))
             probs /= total[:, None]
-            both = np.hstack([probs * z, probs])
+            both = xp.hstack([probs * z, probs])
             weighed = both * weight[:, None]
-            square = np.einsum("ij,ij->j", weighed[:, :k], z)
+            square = xp.einsum("ij,ij->j", weighed[:, :k], z)
             first = weighed.sum(axis=0)
-            first[:k] -= np.bincount(labels, weight * z[rows, labels], k)
-            first[k:] -= np.bincount(labels, weight, k)
+            first[:k] -= xp.bincount(labels, weight * z[rows, labels], k)
+            first[k:] -= xp.bincount(labels, weight, k)
             second = -(weighed.T @ both)
-            place = np.arange(k)
             second[place, place] += square
             second[place + k, place + k] += weighed[:, k:].sum(axis=0)
             cross = weighed[:, :k].sum(axis=0)
             second[place, place + k] += cross
             second[place + k, place] += cross
-            return loss, first, second
+            return loss, to_numpy(first), to_numpy(second)
 
-        parts = map_blocks(work, self.n, step, columns=k)
-        first = np.sum([part[1] for part in parts], axis=0)
-        return math.fsum(part[0] for part in parts), first[:k], first[k:], np.sum([part[2] for part in parts], axis=0)
-
-    def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
-        """Hessian of shape (2K, 2K) with respect to the factors and biases of a diagonal matrix."""
-        probs = self.probs(matrix, bias)
-        weighed = probs * self.weight[:, None]
-        scaled = probs * self.z
-        own = [weighed.sum(axis=0), (weighed * self.z).sum(axis=0), (weighed * self.z * self.z).sum(axis=0)]
-        both = (scaled * self.weight[:, None]).T @ scaled
-        one = (scaled * self.weight[:, None]).T @ probs
-        none = weighed.T @ probs
-        top = np.hstack([np.diag(own[2]) - both, np.diag(own[1]) - one])
-        return np.vstack([top, np.hstack([(np.diag(own[1]) - one).T, np.diag(own[0]) - none])])
+        parts = map_blocks(work, self.n, self._step(k), columns=k)
+        gradient = np.sum([part[1] for part in parts], axis=0)
+        hessian = np.sum([part[2] for part in parts], axis=0)
+        return math.fsum(part[0] for part in parts), gradient[:k], gradient[k:], hessian
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """Hessian of order K (K + 1); the parameters of a class are its row of the matrix and its bias."""
-        k, size = self.k, self.k + 1
-        theta = np.column_stack([matrix, bias])
+        xp, k, size = self.xp, self.k, self.k + 1
+        (theta,) = self._moved(np.column_stack([matrix, bias]))
         # A block of the Hessian is the same for classes (a, b) and (b, a), and symmetric.
         a, b = np.triu_indices(k)
         c, d = np.triu_indices(size)
 
         def work(start: int, stop: int) -> Floats:
-            features = np.vstack([self.z[start:stop].T, np.ones(stop - start)])
+            z = self.z[start:stop]
+            features = xp.vstack([z.T, xp.ones((1, len(z)), dtype=z.dtype, device=z.device)])
             probs = theta @ features
-            probs -= probs.max(axis=0)
+            probs -= xp.amax(probs, axis=0)
             with np.errstate(under="ignore"):
-                np.exp(probs, out=probs)
+                xp.exp(probs, out=probs)
             probs /= probs.sum(axis=0)
             weighed = probs * self.weight[start:stop]
-            return np.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T
+            return to_numpy(xp.vstack([weighed[a] * probs[b], weighed]) @ (features[c] * features[d]).T)
 
         # One block at a time: the product of matrices takes most of the time and has threads of its own.
-        step = rows_per_block(2 * len(a) + 2 * len(c), LARGE_BLOCK)
         with using_cores(1):
-            sums = np.sum(map_blocks(work, self.n, step), axis=0)
+            sums = np.sum(map_blocks(work, self.n, self._step(2 * len(a) + 2 * len(c), LARGE_BLOCK)), axis=0)
         squares = np.empty((len(sums), size, size))
         squares[:, c, d] = squares[:, d, c] = sums
         out = np.empty((k, size, k, size))
         out[a, :, b, :] = out[b, :, a, :] = -squares[: len(a)]
         out[np.arange(k), :, np.arange(k), :] += squares[len(a) :]
         return out.reshape(k * size, k * size)
+
+    def part(self, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
+        """The model on a subset of the rows, in the given order and with other weights; rows of weight 0 are dropped."""
+        rows = rows[weight[rows] > 0]
+        return LinearSoftmax(self.z[rows], self.labels[rows], *self._moved(weight[rows]))
 
 
 def by_newton(
@@ -207,52 +206,46 @@ def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gra
     return np.asarray(found.x)
 
 
-def some_rows(linear: LinearSoftmax, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
-    """The model on a subset of the rows, in the given order and with other weights; rows of weight 0 are dropped."""
-    rows = rows[weight[rows] > 0]
-    part = object.__new__(LinearSoftmax)
-    part.z, part.labels, part.weight = linear.z[rows], linear.labels[rows], weight[rows]
-    part.weight = part.weight / part.weight.sum()
-    part.n, part.k = part.z.shape
-    return part
-
-
 class Moments:
-    """The mean negative log-likelihood of softmax(u z) and its first two derivatives in u."""
+    """The mean negative log-likelihood of softmax(u z) and its first two derivatives in u; the rows may be tensors on a device."""
 
-    def __init__(self, logits: Floats, labels: NDArray[Any], weight: Floats) -> None:
-        self.z = logits - logits.max(axis=1, keepdims=True)
-        self.own = self.z[np.arange(len(labels)), labels]
+    def __init__(self, logits: Any, labels: Any, weight: Any) -> None:
+        self.xp = namespace(logits)
+        self.z = logits - self.xp.amax(logits, axis=1, keepdims=True)
+        self.own = self.z[self.xp.arange(len(labels), device=logits.device), labels]
         self.weight = weight / weight.sum()
 
     def __call__(self, u: float) -> tuple[float, float, float]:
+        xp = self.xp
+
         def work(start: int, stop: int) -> tuple[float, float, float]:
             z, weight = self.z[start:stop], self.weight[start:stop]
             with np.errstate(under="ignore"):
-                power = np.exp(u * z)
+                power = xp.exp(u * z)
             total = power.sum(axis=1)
-            first = np.einsum("ij,ij->i", power, z) / total
+            first = xp.einsum("ij,ij->i", power, z) / total
             power *= z
-            second = np.einsum("ij,ij->i", power, z) / total
+            second = xp.einsum("ij,ij->i", power, z) / total
             own = self.own[start:stop]
             # Not `@`: starting the threads of the linear algebra library takes longer than a product this short.
             return (
-                float(np.einsum("i,i->", weight, np.log(total) - u * own)),
-                float(np.einsum("i,i->", weight, first - own)),
-                float(np.einsum("i,i->", weight, second - first * first)),
+                float(xp.einsum("i,i->", weight, xp.log(total) - u * own)),
+                float(xp.einsum("i,i->", weight, first - own)),
+                float(xp.einsum("i,i->", weight, second - first * first)),
             )
 
-        parts = map_blocks(work, len(self.z), rows_per_block(self.z.shape[1]), columns=self.z.shape[1])
+        columns = self.z.shape[1]
+        step = rows_per_block(columns, BLOCK_ENTRIES if xp is np else DEVICE_ENTRIES)
+        parts = map_blocks(work, len(self.z), step, columns=columns)
         return tuple(math.fsum(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
 
 
-def best_scale(data: TrainingData) -> float:
+def best_scale(logits: Any, labels: Any, weight: Any) -> float:
     """The u = 1/T that minimizes the negative log-likelihood, with a warning if it lies at a bound."""
-    rows = data.logits, data.labels, data.weight
-    return bounded(likeliest_scale(*rows), lambda: Moments(*rows))
+    return bounded(likeliest_scale(logits, labels, weight), lambda: Moments(logits, labels, weight))
 
 
-def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
+def likeliest_scale(logits: Any, labels: Any, weight: Any) -> float:
     """Minimize the loss, which is convex in u, by Newton's method within a bracket."""
     moments = Moments(logits, labels, weight)
     if not moments.own.any() and moments.z.any():

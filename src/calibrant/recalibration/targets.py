@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..errors import LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..views.lenses import Lens
-from .base import Calibrator, FitRecord, Input
-from .binary import AHEAD
+from .base import Calibrator, FitRecord, Input, fit_copy
+from .binary import AHEAD, fill_classes
 from .scores import Floats, Scores, TrainingData, names_array
 
 Masks = NDArray[np.bool_]
@@ -252,10 +251,6 @@ class LensCalibration(Calibrator):
         return self.calibrator.input
 
     def _check_params(self) -> None:
-        if not isinstance(self.calibrator, Calibrator):
-            raise ArgumentError(
-                "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
-            )
         self._check_inner(self.calibrator, "use GroupCalibration(LensCalibration(...))")
         if isinstance(self.lens, Lens):
             raise LensError("lens", "must be text or a mapping, so that it can be saved", "pass the mapping itself")
@@ -265,10 +260,7 @@ class LensCalibration(Calibrator):
     def _fit(self, data: TrainingData) -> None:
         target = read_target(self.lens)
         self.owner_ = owners(target, self.classes_.tolist())
-        p = induced(data, target, self.owner_)
-        given = p.probs if p.logits is None else p.logits
-        weight = {"counts" if data.counted else "sample_weight": p.weight}
-        self.calibrator_ = copy.deepcopy(self.calibrator).fit(given, p.labels, **weight)
+        self.calibrator_ = fit_copy(self.calibrator, induced(data, target, self.owner_))
 
     def _predict(self, data: Scores) -> Floats:
         target = read_target(self.lens)
@@ -328,7 +320,7 @@ def with_set(probs: Floats, inside: Masks, mass: Floats) -> Floats:
     """
     count, classes = int(inside[0].sum()), probs.shape[1]
     mass = np.clip(mass, count / classes * (1 + 4 * AHEAD), 1.0)
-    out = _filled(probs, inside, mass) + _filled(probs, ~inside, 1 - mass)
+    out = fill_classes(probs, inside, mass) + fill_classes(probs, ~inside, 1 - mass)
     least = np.where(inside, out, np.inf).min(axis=1)
     most = np.where(inside, 0, out).max(axis=1)
     crowded = np.flatnonzero((least <= most) & (most > 0))
@@ -338,30 +330,7 @@ def with_set(probs: Floats, inside: Masks, mass: Floats) -> Floats:
         low = np.maximum((1 - amount) / (classes - count), least[crowded])
         high = np.minimum(amount / count, most[crowded])
         level = np.sqrt(low * np.maximum(high, low))
-        out[crowded] = _filled(part, own, amount, floor=level * (1 + AHEAD)) + _filled(
+        out[crowded] = fill_classes(part, own, amount, floor=level * (1 + AHEAD)) + fill_classes(
             part, ~own, 1 - amount, cap=level * (1 - AHEAD)
         )
     return out
-
-
-def _filled(
-    probs: Floats, side: Masks, amount: Floats, floor: Floats | None = None, cap: Floats | None = None
-) -> Floats:
-    """Scale the classes of one side of each row to sum to an amount, none below the floor or above the cap; 0 elsewhere."""
-    limit = floor if floor is not None else cap
-    held = np.zeros(side.shape, bool)
-    while True:
-        free = side & ~held
-        weight = np.where(free, probs, 0)
-        total = weight.sum(axis=1)
-        weight = np.where((total > 0)[:, None], weight, free)
-        total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
-        left = amount if limit is None else np.maximum(amount - held.sum(axis=1) * limit, 0)
-        out = weight * (left / total)[:, None]
-        if limit is None:
-            return np.asarray(out)
-        out = np.where(held, limit[:, None], out)
-        beyond = free & ((out < limit[:, None]) if floor is not None else (out > limit[:, None]))
-        if not beyond.any():
-            return np.asarray(out)
-        held |= beyond

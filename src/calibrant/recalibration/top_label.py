@@ -87,9 +87,6 @@ class TopLabelCalibration(CountingCalibrator):
         super()._check_params()
         if self.calibrator is None:
             return
-        if not isinstance(self.calibrator, Calibrator):
-            problem = f"must be an unfitted calibrator or None; got {self.calibrator!r}"
-            raise ArgumentError("calibrator", problem, "for example IsotonicCalibration()")
         self._check_inner(self.calibrator, "use GroupCalibration(TopLabelCalibration(...))")
         if self.calibrator.input == "logit" and not self.calibrator.takes_any_score:
             problem = f"{self.calibrator!r} expects logits, and receives the confidence"

@@ -255,11 +255,8 @@ class CrossVennAbers(VennAbers):
         UndefinedMetricError
             If fewer than two folds have rows.
         """
-        self._fold = None if fold is None else _fold_codes(fold, len(column(scores, "scores").array))
-        try:
-            return super().fit(scores, y, sample_weight, counts=counts)
-        finally:
-            del self._fold
+        codes = None if fold is None else fold_codes(fold, len(column(scores, "scores").array))
+        return self._fit_beside(codes, scores, y, sample_weight, counts)
 
     def _fit(self, data: TrainingData) -> None:
         self._answered(data, lambda view: None)  # the scale, and a warning for problems of one outcome
@@ -273,8 +270,8 @@ class CrossVennAbers(VennAbers):
 
     def _parts(self, data: TrainingData) -> list[Floats]:
         """The weights of the rows in each fold that has rows, or in the others."""
-        if self._fold is not None:
-            fold = self._fold if data._p.kept is None else self._fold[data._p.kept]
+        if data.beside is not None:
+            fold = data.beside if data._p.kept is None else data.beside[data._p.kept]
             parts = np.array([np.where(fold == code, data.weight, 0) for code in np.unique(fold)])
         else:
             order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
@@ -308,7 +305,8 @@ class CrossVennAbers(VennAbers):
         return np.max([end(score) for end in high], axis=0)
 
 
-def _fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
+def fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
+    """The number of the fold of each row."""
     values = column(fold, "fold").array
     if values.shape != (rows,):
         raise ArgumentError("fold", f"must have one value for each of {rows} rows; got shape {values.shape}")

@@ -8,23 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..binning.rules import few_levels
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    LensError,
-)
-from ..evaluation.header import check_outcome, outcome_of
-from ..evaluation.measure import Inference, choose_metrics
-from ..evaluation.result import Evaluation, Header
+from ..errors import CalibrantError, LensError
+from ..evaluation.header import outcome_of
+from ..evaluation.result import Evaluation
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.files import check_writable
 from ..util.progress import loop
-from ..util.version import __version__
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import as_predictions, resolve, views_of
@@ -49,6 +42,7 @@ from .measuring import measure
 from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
+from .settings import Settings
 from .summary import summarize
 from .tables import best_method, metric_table, places_found, report_tables, summary_table
 from .thresholding import find_threshold
@@ -56,32 +50,8 @@ from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
 BINS = 15
-PURPOSES = ("clinical",)
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
-
-
-@dataclass(frozen=True)
-class Options:
-    """Checked options of a report."""
-
-    title: str
-    metrics: list[Metric]
-    lens: str | Lens | None
-    level: float | None
-    n_resamples: int
-    seed: int
-    recalibration: bool
-    accuracy: float
-    guarantee: float
-    outcome: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    purpose: str | None = None
-
-    @property
-    def known_level(self) -> float:
-        """Level of the intervals that are always computed."""
-        return 0.95 if self.level is None else self.level
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,10 +149,8 @@ class Report(Document):
         )
 
     def _fields(self) -> dict[str, Any]:
-        found = super()._fields()
-        return {
-            name: part for name, part in found.items() if part is not None or name not in ("before_after", "clinical")
-        }
+        optional = ("before_after", "clinical")
+        return {name: part for name, part in super()._fields().items() if part is not None or name not in optional}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {f.name: [getattr(row, f.name) for row in self.metrics.all_rows] for f in fields(MetricRow)}
@@ -301,183 +269,79 @@ def report(
     form = None if path is None else form_of(path, format)
     if path is not None:
         check_writable(path)
-    options = read_options(
-        title,
-        metrics,
-        lens,
-        level,
-        n_resamples,
-        rng,
-        recalibration,
-        accuracy,
-        guarantee,
-        outcome,
-        metadata,
-        purpose,
+    settings = Settings(
+        title=title,
+        metrics=metrics,
+        lens=lens,
+        level=level,
+        n_resamples=n_resamples,
+        seed=rng,
+        recalibration=recalibration,
+        accuracy=accuracy,
+        guarantee=guarantee,
+        outcome=outcome,
+        metadata=metadata,
+        purpose=purpose,
     )
-    grouped = isinstance(y_true, Predictions) and y_true.groups is not None
-    more: dict[str, Any] = {"by": "given" if grouped else None, "where": None if where is None else "given"}
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
         resolve(y_true, y_prob, sample_weight, pos_label, where)
         data = y_true
     else:
         data = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
-    found = build(data, options, more)
+    result = build(data, settings, {})
     if path is not None:
-        found.save(path, format=form)
-    return found
-
-
-def read_options(
-    title: Any,
-    metrics: Any,
-    lens: Any,
-    level: Any,
-    n_resamples: Any,
-    rng: Any,
-    recalibration: Any,
-    accuracy: Any,
-    guarantee: Any,
-    outcome: Any = None,
-    metadata: Any = None,
-    purpose: Any = None,
-) -> Options:
-    """Check the options of a report before anything is computed."""
-    if level is not None:
-        check_fraction(level, "level")
-    infer = Inference.read(level, True, check_whole(n_resamples, "n_resamples"), rng)
-    assert infer is not None
-    check_choice(purpose, "purpose", (None, *PURPOSES))
-    if not isinstance(recalibration, bool):
-        raise ArgumentError("recalibration", f"must be True or False; got {recalibration!r}")
-    if title is not None and not isinstance(title, str):
-        raise ArgumentError("title", f"must be text; got {type(title).__name__}")
-    return Options(
-        title=title or "Calibration report",
-        metrics=choose_metrics(metrics),
-        lens=lens,
-        level=level,
-        n_resamples=infer.n_resamples,
-        seed=infer.seed,
-        recalibration=recalibration,
-        accuracy=check_fraction(accuracy, "accuracy", 0.9),
-        guarantee=check_fraction(guarantee, "guarantee"),
-        outcome=check_outcome(outcome),
-        metadata=_check_metadata(metadata),
-        purpose=purpose,
-    )
-
-
-def _check_metadata(metadata: Any) -> dict[str, str]:
-    """Return metadata as text by name."""
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, Mapping):
-        raise ArgumentError(
-            "metadata", f"must be a mapping; got {type(metadata).__name__}", 'for example {"model": "churn-gbm"}'
-        )
-    for key, value in metadata.items():
-        if not (isinstance(key, str) and key.strip()):
-            raise ArgumentError(
-                "metadata", f"has a key that is not text: {key!r}", 'for example {"model": "churn-gbm"}'
-            )
-        if isinstance(value, (Mapping, list, tuple, set)):
-            raise ArgumentError("metadata", f"{key!r} must be one value; got {type(value).__name__}", "join it to text")
-    return {key: str(value) for key, value in metadata.items()}
+        result.save(path, format=form)
+    return result
 
 
 def build(
-    data: Predictions | Sketch | Sketches, options: Options, more: dict[str, Any], known: Evaluation | None = None
+    data: Predictions | Sketch | Sketches, settings: Settings, more: dict[str, Any], known: Evaluation | None = None
 ) -> Report:
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
-    summary = summarize(data, whole=not any("groups" in metric.needs for metric in options.metrics))
+    summary = summarize(data, whole=not any("groups" in metric.needs for metric in settings.metrics))
     p, grouped_rows = summary.rows, summary.grouped
-    views, notes = _main_views(p, options.lens)
-    outcome = outcome_of(p, options.outcome)
+    views, notes = _main_views(p, settings.lens)
+    outcome = outcome_of(p, settings.outcome)
+    level = settings.known_level
     with loop("sections", 3) as done:
-        clinical = _clinical(grouped_rows, options, outcome)
+        clinical = None
+        if settings.purpose is not None:
+            from .clinical import clinical_part  # its figures take long to import
+
+            clinical = clinical_part(grouped_rows, settings, outcome)
         done(1)
-        diagram, table = _diagram(views, options.level, notes)
-        settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
-        level = options.known_level
-
-        def tried_calibrators() -> CalibratorTable:
-            if options.recalibration:
-                return compare_calibrators(p, level, options.seed)
-            return no_calibrators(p, level, "not requested")
-
-        metrics, header, tried = measure(p, *settings, known, options.outcome, tried_calibrators, summary.sketches)
-        assert tried is not None
+        diagram, table = _diagram(views, settings.level, notes)
+        if settings.recalibration:
+            calibrators = compare_calibrators(p, level, settings.seed)
+        else:
+            calibrators = no_calibrators(p, level, "not requested")
+        metrics, header = measure(p, settings, known, summary.sketches)
         done(2)
-        weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, options.lens)[0], table, level, outcome)
-        verdict = judge(p, views, tried, options.seed, weaknesses.found, outcome)
+        weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, settings.lens)[0], table, level, outcome)
+        verdict = judge(p, views, calibrators, settings.seed, weaknesses.found, outcome)
+    notes = [*notes, *(note for note in metrics.notes if note.startswith("Left out"))]
+    if calibrators.entries and calibrators.rows < calibrators.of:
+        notes.append(f"Calibration methods were compared on {calibrators.rows:,} of {calibrators.of:,} rows.")
+    if p.weight_kind == "counts":  # counts are expanded
+        header = replace(header, n=round(header.weight), weight=float(round(header.weight)))
+    remarks = ["" if p.dropped is None else str(p.dropped), summary.sentence]
+    parameters = {**settings.parameters(), "test": TEST, "alpha": ALPHA, "bins": BINS, **more}
     return Report(
-        title=options.title,
-        header=_header(p, header, summary.sentence),
+        title=settings.title or "Calibration report",
+        header=(*header.lines(sentences=False), *filter(None, remarks)),
         verdict=verdict,
         diagram=diagram,
         metrics=metrics,
         weaknesses=weaknesses,
-        recalibration=tried,
-        threshold=find_threshold(p, options.accuracy, options.guarantee, level),
-        provenance=trace(
-            grouped_rows,
-            __version__,
-            options.seed,
-            _parameters(options, more),
-            _bounded(notes, metrics, tried),
-            summary.sentence,
-        ),
+        recalibration=calibrators,
+        threshold=find_threshold(p, settings.accuracy, settings.guarantee, level),
+        provenance=trace(grouped_rows, settings.seed, parameters, notes, summary.sentence),
         outcome=outcome,
-        metadata=options.metadata,
-        cells=cells_of(grouped_rows, options.lens),
+        metadata=settings.metadata,
+        cells=cells_of(grouped_rows, settings.lens),
         clinical=clinical,
     )
-
-
-def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None:
-    if options.purpose is None:
-        return None
-    from .clinical import clinical_part  # its figures take long to import
-
-    settings = options.known_level, options.n_resamples, options.seed
-    return clinical_part(p, options.lens, *settings, outcome, options.metadata)
-
-
-def _header(p: Predictions, found: Header, sketch: str) -> tuple[str, ...]:
-    """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
-    if p.weight_kind == "counts":
-        found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    remarks = ["" if p.dropped is None else str(p.dropped), sketch]
-    return (*found.lines(sentences=False), *filter(None, remarks))
-
-
-def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
-    """List the steps that used a subset of the rows, or were left out."""
-    found = list(notes)
-    found += [note for note in metrics.notes if note.startswith("Left out")]
-    if tried.entries and tried.rows < tried.of:
-        found.append(f"Calibration methods were compared on {tried.rows:,} of {tried.of:,} rows.")
-    return found
-
-
-def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
-    lens = options.lens
-    return {
-        "metrics": [metric.id for metric in options.metrics],
-        "lens": lens.name if isinstance(lens, Lens) else lens,
-        "level": options.level,
-        "n_resamples": options.n_resamples,
-        "recalibration": options.recalibration,
-        "accuracy": options.accuracy,
-        "guarantee": options.guarantee,
-        "test": TEST,
-        "alpha": ALPHA,
-        "bins": BINS,
-        **({} if options.purpose is None else {"purpose": options.purpose}),
-        **more,
-    }
 
 
 def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], list[str]]:

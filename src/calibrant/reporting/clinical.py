@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from ..clinical.performance import ClinicalSummary, one_event, summarize
 from ..curves.logistic_regression import logit
 from ..errors import CalibrantError
+from ..figures.base import none_for_nan
 from ..figures.decision_curves import decision_curve
 from ..figures.flexible_curves import flexible_calibration_curve
 from ..input.grouping import groups_of
@@ -19,6 +18,7 @@ from ..util.checks import least_resamples
 from ..views.lenses import Lens
 from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
+from .settings import Settings
 from .tripod_items import tripod
 
 # Statistics of each subgroup.
@@ -27,19 +27,11 @@ RISK_BINS, CURVE_POINTS, MOST_SUBGROUPS = 40, 120, 30
 PLOTS = ("flexible calibration curve (loess)", "distribution of the risks by outcome", "decision curve")
 
 
-def clinical_part(
-    p: Predictions,
-    lens: str | Lens | None,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    outcome: str,
-    metadata: Mapping[str, str],
-) -> Clinical:
+def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
     """Compute the clinical part of a report on checked predictions."""
-    lens = "auto" if lens is None else lens
-    view = one_event(p, lens)
-    draws = max(n_resamples, least_resamples(level))
+    lens = "auto" if settings.lens is None else settings.lens
+    view, level, seed = one_event(p, lens), settings.known_level, settings.seed
+    draws = max(settings.n_resamples, least_resamples(level))
     summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
     groups = _subgroups(p, lens, level)
     several = 0 if p.groups is None else sum(1 for _ in groups_of(p))
@@ -53,32 +45,28 @@ def clinical_part(
         _benefit(view, level, draws, seed),
         groups,
         tripod(
-            summary, outcome=outcome or None, model=metadata.get("model"), groups=[g.name for g in groups], plots=PLOTS
+            summary,
+            outcome=outcome or None,
+            model=settings.metadata.get("model"),
+            groups=[group.name for group in groups],
+            plots=PLOTS,
         ),
         notes,
     )
 
 
 def _curve(view: View, summary: ClinicalSummary) -> tuple[CurvePoint, ...]:
-    found = flexible_calibration_curve(view, level=summary.level, points=CURVE_POINTS)
-    line = _logistic(found.risk, summary)
-    rows = zip(found.risk, found.observed, found.low, found.high, strict=True)
-    # A loess may leave the range of a probability.
-    return tuple(
-        CurvePoint(
-            float(risk),
-            min(max(float(observed), 0.0), 1.0),
-            None if math.isnan(low) else float(low),
-            None if math.isnan(high) else float(high),
-            None if line is None else float(line[place]),
-        )
-        for place, (risk, observed, low, high) in enumerate(rows)
-    )
-
-
-def _logistic(risk: np.ndarray, summary: ClinicalSummary) -> np.ndarray | None:
+    curve = flexible_calibration_curve(view, level=summary.level, points=CURVE_POINTS)
     intercept, slope = summary["joint_intercept"].value, summary["slope"].value
-    return None if intercept is None or slope is None else sigmoid(intercept + slope * logit(risk))
+    logistic = np.full(len(curve.risk), np.nan)
+    if intercept is not None and slope is not None:
+        logistic = sigmoid(intercept + slope * logit(curve.risk))
+    observed = np.clip(curve.observed, 0.0, 1.0)  # a loess may leave the range of a probability
+    columns = (curve.risk, observed, *map(none_for_nan, (curve.low, curve.high, logistic)))
+    return tuple(
+        CurvePoint(float(risk), float(rate), low, high, line)
+        for risk, rate, low, high, line in zip(*columns, strict=True)
+    )
 
 
 def _risks(view: View) -> tuple[RiskBin, ...]:

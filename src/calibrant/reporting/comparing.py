@@ -13,23 +13,25 @@ import numpy as np
 from ..errors import ArgumentError, CalibrantError, ShapeError
 from ..evaluation.measure import calibrated
 from ..inference.comparison import Comparison, compare
-from ..inference.multiplicity import adjust
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..recalibration.choosing import rows_summing_to_one
 from ..sketches.collection import Sketches
+from ..util.checks import check_choice
 from ..util.files import check_writable
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, paired_models
-from .building import Options, Report, build, read_options
+from .building import Report, build
 from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
 from .html import comparison_tables, render_comparison
 from .plain import render_markdown
 from .recalibration import most_rows, sampled_rows
+from .settings import Settings
 from .tables import side_table
 from .verdict import ALPHA, chance
+from .weaknesses import adjust_known
 from .wording import mean_name, percents, rate_name
 
 Kind = Literal["models", "periods", "before-after"]
@@ -262,14 +264,24 @@ def compare_reports(
         check_writable(path)
     if level is None:
         raise ArgumentError("level", "is required to compare", "for example 0.95")
-    options = read_options(
-        title, metrics, lens, level, n_resamples, rng, recalibration, accuracy, guarantee, outcome, metadata
+    settings = Settings(
+        title=title,
+        metrics=metrics,
+        lens=lens,
+        level=level,
+        n_resamples=n_resamples,
+        seed=rng,
+        recalibration=recalibration,
+        accuracy=accuracy,
+        guarantee=guarantee,
+        outcome=outcome,
+        metadata=metadata,
     )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label}
-    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), options, kind, given_title=title)
+    comparison = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), settings, kind, {})
     if path is not None:
-        found.save(path, format=form)
-    return found
+        comparison.save(path, format=form)
+    return comparison
 
 
 def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str, Any]) -> dict[str, Predictions]:
@@ -298,47 +310,40 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, rows: dict[str,
 
 
 def compare_parts(
-    parts: Mapping[str, Predictions | Sketches],
-    options: Options,
-    kind: Any,
-    given_title: str | None = None,
-    more: Mapping[str, Any] | None = None,
+    parts: Mapping[str, Predictions | Sketches], settings: Settings, kind: Any, more: Mapping[str, Any]
 ) -> ReportComparison:
-    """Compare checked predictions, of periods also sketches; `more` are further parameters for the provenance."""
-    if kind not in KINDS:
-        raise ArgumentError("kind", f"must be 'models', 'periods' or 'before-after'; got {kind!r}")
+    """Compare named predictions; `more` are further parameters that the provenance states."""
+    check_choice(kind, "kind", KINDS)
     if not 2 <= len(parts) <= MOST_SIDES[kind]:
         wanted = "two" if kind == "before-after" else f"from 2 to {MOST_SIDES[kind]}"
         raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
     paired = {} if kind == "periods" else {name: p for name, p in parts.items() if isinstance(p, Predictions)}
     if paired:
         _check_same_rows(paired)
-    reports = tuple(build(p, _renamed(options, name), {"kind": kind, **(more or {})}) for name, p in parts.items())
-    sides = _sides(list(parts), reports)
+    reports = tuple(
+        build(p, replace(settings, title=name, metadata={}), {"kind": kind, **more}) for name, p in parts.items()
+    )
+    sides = _sides(reports)
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
     if paired:
         # After minus before.
         names = list(paired) if kind == "models" else list(paired)[::-1]
-        compared, notes = _differences({name: paired[name] for name in names}, options)
+        compared, notes = _differences({name: paired[name] for name in names}, settings)
     default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
     return ReportComparison(
-        title=given_title or default,
+        title=settings.title or default,
         kind=kind,
         sentence=_over_time(sides, reports[0].outcome) if kind == "periods" else _best(compared, kind),
         sides=sides,
         metrics=compared,
         reports=reports,
         alpha=ALPHA,
-        level=options.known_level,
+        level=settings.known_level,
         notes=tuple(notes),
         outcome=reports[0].outcome,
-        metadata=options.metadata,
+        metadata=settings.metadata,
     )
-
-
-def _renamed(options: Options, name: str) -> Options:
-    return replace(options, title=name, metadata={})
 
 
 def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
@@ -351,64 +356,60 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
                 f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
                 "use kind='periods' for different rows",
             )
-        for mine, theirs, what in (
-            (one.labels, other.labels, "labels"),
-            (one.soft, other.soft, "labels"),
-            (one.weight, other.weight, "weights"),
-        ):
-            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):  # type: ignore[arg-type]
+        for what in ("labels", "soft", "weight"):
+            mine, theirs = getattr(one, what), getattr(other, what)
+            if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):
                 raise ArgumentError(
                     "y_true",
-                    f"the {what} of {first!r} and {name!r} differ; models are compared on the same rows in the same order",
+                    f"the {'weights' if what == 'weight' else 'labels'} of {first!r} and {name!r} differ; models are compared on "
+                    "the same rows in the same order",
                     "use kind='periods' for different rows",
                 )
 
 
-def _sides(names: list[str], reports: tuple[Report, ...]) -> tuple[Side, ...]:
-    """Return the sides, with p-values adjusted for their number."""
-    pvalues = [report.verdict.pvalue for report in reports]
-    known = np.array([value for value in pvalues if value is not None], dtype=np.float64)
-    corrected = iter(adjust(known, "holm").tolist())
-    adjusted = [None if value is None else next(corrected) for value in pvalues]
+def _sides(reports: tuple[Report, ...]) -> tuple[Side, ...]:
+    """Return what the table has for each side; p-values are adjusted for their number."""
     verdicts = [report.verdict for report in reports]
     return tuple(
         Side(
-            name=name,
+            name=report.title,
             rows=report.provenance.row_count,
             mean_score=verdict.mean_score,
             rate=verdict.rate,
             lens=verdict.lens,
             pvalue=verdict.pvalue,
-            adjusted=value,
-            found=None if value is None else value <= ALPHA,
+            adjusted=adjusted,
+            found=None if adjusted is None else adjusted <= ALPHA,
             detectable=verdict.detectable,
         )
-        for name, report, verdict, value in zip(names, reports, verdicts, adjusted, strict=True)
+        for report, verdict, adjusted in zip(
+            reports, verdicts, adjust_known([verdict.pvalue for verdict in verdicts]), strict=True
+        )
     )
 
 
-def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tuple[ComparedMetric, ...], list[str]]:
+def _differences(parts: Mapping[str, Predictions], settings: Settings) -> tuple[tuple[ComparedMetric, ...], list[str]]:
     """Return each metric of all models and all pairwise differences, on the same resamples."""
     first = next(iter(parts.values()))
     pairs = len(parts) * (len(parts) - 1) // 2
-    draws = max(options.n_resamples, RESAMPLES_PER_PAIR * pairs)
-    most = int(MOST_WORK / (draws * len(parts) * len(options.metrics) * first.k))
-    rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), options.seed)
+    draws = max(settings.n_resamples, RESAMPLES_PER_PAIR * pairs)
+    most = int(MOST_WORK / (draws * len(parts) * len(settings.metrics) * first.k))
+    rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), settings.seed)
     notes = [f"Differences are based on {draws:,} resamples."]
     if len(rows) < first.n:
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
-    compared = tuple(_compared(used, metric, options, draws) for metric in options.metrics)
+    compared = tuple(_compared(used, metric, settings, draws) for metric in settings.metrics)
     return compared, [*notes, *(f"{metric.id}: {metric.note}." for metric in compared if metric.note)]
 
 
-def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
+def _compared(parts: Mapping[str, Predictions], metric: Metric, settings: Settings, n_resamples: int) -> ComparedMetric:
     one = next(iter(parts.values()))
     if one.kind in ("binary", "multiclass"):
         parts = {name: rows_summing_to_one(p) for name, p in parts.items()}
-    draws: dict[str, Any] = {"level": options.known_level, "n_resamples": n_resamples, "rng": options.seed}
+    draws: dict[str, Any] = {"level": settings.known_level, "n_resamples": n_resamples, "rng": settings.seed}
     try:
-        return compared_metric(metric, compare(parts, metric=metric, lens=options.lens, **draws))
+        return compared_metric(metric, compare(parts, metric=metric, lens=settings.lens, **draws))
     except CalibrantError as error:
         return ComparedMetric(**_facts(metric), values={}, differences=(), rows=one.n, reason=error.problem)
 
@@ -418,22 +419,22 @@ def _facts(metric: Metric) -> dict[str, Any]:
     return {"id": metric.id, "name": metric.name, "ideal": metric.ideal, "lower_is_better": lower_is_better}
 
 
-def compared_metric(metric: Metric, found: Comparison) -> ComparedMetric:
+def compared_metric(metric: Metric, comparison: Comparison) -> ComparedMetric:
     """Return the differences of a metric, with p-values adjusted for the number of those that can be tested."""
-    known = [d.pvalue for d in found.differences if math.isfinite(d.difference)]
-    adjusted = iter(adjust(np.array(known, dtype=np.float64), "holm").tolist())
+    pvalues = [d.pvalue if math.isfinite(d.difference) else None for d in comparison.differences]
     differences = []
-    for d in found.differences:
-        value = next(adjusted) if math.isfinite(d.difference) else None
-        tested: tuple[Any, ...] = (None,) * 5 if value is None else (d.low, d.high, d.pvalue, value, value <= ALPHA)
+    for d, adjusted in zip(comparison.differences, adjust_known(pvalues), strict=True):
+        tested: tuple[Any, ...] = (None,) * 5
+        if adjusted is not None:
+            tested = (d.low, d.high, d.pvalue, adjusted, adjusted <= ALPHA)
         differences.append(ComparedDifference(d.first, d.second, d.difference, *tested))
     return ComparedMetric(
         **_facts(metric),
-        values=dict(found.values),
+        values=dict(comparison.values),
         differences=tuple(differences),
-        rows=found.n,
-        n_resamples=found.n_resamples,
-        note=found.note,
+        rows=comparison.n,
+        n_resamples=comparison.n_resamples,
+        note=comparison.note,
     )
 
 
@@ -445,24 +446,23 @@ def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
     if kind == "before-after":
         return _change(main)
     best = min(main.values, key=lambda name: main.values[name])
-    mine = [
-        (d.second if d.first == best else d.first, d.found) for d in main.differences if best in (d.first, d.second)
-    ]
-    sure, unsure, untested = ([name for name, found in mine if found is state] for state in (True, False, None))
+    results: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+    for d in main.differences:
+        if best in (d.first, d.second):
+            results[d.found].append(d.second if d.first == best else d.first)
     parts = []
-    if sure:
-        parts.append(f"{_the_difference(sure)} statistically significant")
-    if unsure:
-        parts.append(f"{_the_difference(unsure, again=bool(sure))} not{'' if sure else ' statistically significant'}")
-    if untested:
-        parts.append(f"that of {_listed(untested)} is infinite")
+    if results[True]:
+        parts.append(f"{_difference_from(results[True])} statistically significant")
+    if results[False]:
+        parts.append(f"{_difference_from(results[False])} not statistically significant")
+    if results[None]:
+        parts.append(f"that of {_listed(results[None])} is infinite")
     return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}."
 
 
-def _the_difference(names: list[str], again: bool = False) -> str:
-    several = len(names) > 1
-    noun = ("those" if several else "that") if again else ("the differences" if several else "the difference")
-    return f"{noun} from {_listed(names)} {'are' if several else 'is'}"
+def _difference_from(names: list[str]) -> str:
+    subject, verb = ("the differences", "are") if len(names) > 1 else ("the difference", "is")
+    return f"{subject} from {_listed(names)} {verb}"
 
 
 def _listed(names: list[str]) -> str:

@@ -9,6 +9,7 @@ from ..monitoring.fleet import FleetStatus
 from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
+from .tables import Column, Table, amount, pvalue_cell, text_column
 from .templates import environment
 
 STATES = {
@@ -57,8 +58,24 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
     True
     """
     page = (
-        environment(number=number, percent=percent)
+        environment(percent=percent)
         .get_template("fleet.html")
-        .render(title=title, version=__version__, fleet=status, states=STATES)
+        .render(title=title, version=__version__, fleet=status, table=fleet_table(status))
     )
     return write_atomic(path, page.encode())
+
+
+def fleet_table(status: FleetStatus) -> Table:
+    """One row for each model."""
+    columns = (
+        text_column("model", "model"),
+        text_column("owner", "owner", lambda owner: owner or "-"),
+        text_column("state", "state", STATES.__getitem__),
+        text_column("selected", "e-BH", lambda selected: "selected" if selected else "-"),
+        text_column("last_window", "last window", lambda window: window or "-"),
+        Column("n", "rows", amount),
+        Column("labelled", "labelled", amount),
+        Column("e_value", "e-value", number),
+        Column("drift_pvalue drift_selected", "drift p", lambda p, selected: pvalue_cell(p) + "*" * bool(selected)),
+    )
+    return Table("models", columns, status.models, marked="state")

@@ -153,8 +153,8 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
     own = [_static("beta.js"), _static("report.js")]
     scripts = [script_text(text) for text in (_drawing_library(), *own)] if live else []
     diagram = _diagram_charts(sides, _titles(first.diagram.lens, first.outcome))
-    pictures = charts if first.diagram.reason else {**diagram, **charts}
-    charts = {**diagram, "threshold": threshold_spec(), **charts}
+    # The start of the converter takes as long as a fifth of a report, so that a page with scripts has no still pictures.
+    pictures = {} if live else {name: still(spec) for name, spec in {**diagram, **charts}.items()}
     page: str = (
         _environment()
         .get_template("report.html")
@@ -162,10 +162,15 @@ def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Spec], 
             policy=_policy(style, scripts),
             style=_verbatim(style),
             scripts=[_verbatim(script) for script in scripts],
-            cells=_verbatim(embedded_json(_page_data(sides, reports, charts))) if live else None,
+            cells=_verbatim(
+                embedded_json(_page_data(sides, reports, {**diagram, "threshold": threshold_spec(), **charts}))
+            )
+            if live
+            else None,
             sides=sides,
             bins=bin_table(reports[sides.focus if len(reports) > 1 else 0].diagram, first.outcome),
-            pictures={name: still(spec) for name, spec in pictures.items()},
+            charts=charts,
+            pictures=pictures,
             outcome=first.outcome,
             **content,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
+from ..binning.rules import EqualWidth
 from ..errors import LensError
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
@@ -146,7 +147,7 @@ def interactive(
 
 def cell_sums(view: View, *, edges: bool = False) -> CellSums:
     """Return the sums of a view over 300 cells and, with `edges`, of the rows exactly on an edge."""
-    table = bin_table(view, "equal_width", CELLS)
+    table = bin_table(view, EqualWidth(CELLS))
     whole_rows = view.weight_kind != "importance"
     square = () if whole_rows else tuple(table.square.tolist())
     return CellSums(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
@@ -24,11 +24,9 @@ from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..util.processes import run_all
 from ..util.progress import track
-from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
-
-T = TypeVar("T")
+from .settings import Settings
 
 # The largest number of rows times classes that are resampled. No measured times decide, so that the same input gives the same report.
 MOST_ENTRIES = 300_000
@@ -39,82 +37,60 @@ MOST_PAIRED = 10_000
 
 
 def measure(
-    p: Predictions,
-    chosen: list[Metric],
-    lens: str | Lens | None,
-    level: float | None,
-    n_resamples: int,
-    seed: int,
-    known: Evaluation | None = None,
-    outcome: str | None = None,
-    meanwhile: Callable[[], T] | None = None,
-    sketches: Sketches | None = None,
-) -> tuple[Metrics, Header, T | None]:
+    p: Predictions, settings: Settings, known: Evaluation | None = None, sketches: Sketches | None = None
+) -> tuple[Metrics, Header]:
     """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
     Parameters
     ----------
     p : Predictions
         The predictions.
-    chosen : list of Metric
-        The metrics.
-    lens : str, Lens or None
-        Lens of every metric; None for the default of each.
-    level : float or None
-        Confidence level of the intervals; None for no intervals.
-    n_resamples : int
-        Number of resamples.
-    seed : int
-        Seed of the resamples.
+    settings : Settings
+        Metrics, lens, level, resamples, seed and outcome.
     known : Evaluation, optional
         Results of the same metrics, with intervals, which are then not computed again.
-    outcome : str, optional
-        Name of the positive class of two.
-    meanwhile : callable, optional
-        Further work, which may be done at the same time.
     sketches : Sketches, optional
         The sketches whose cells `p` are.
 
     Returns
     -------
-    Metrics, Header, object
-        The section of the report, the description of the data, and what `meanwhile` returned.
+    Metrics, Header
+        The section of the report, and the description of the data.
 
     Examples
     --------
-    >>> from calibrant import Predictions, catalogue
+    >>> from calibrant import Predictions
+    >>> from calibrant.reporting.settings import Settings
     >>> p = Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-    >>> table, header, _ = measure(p, [catalogue["brier"]], None, 0.95, 200, 0)
+    >>> table, header = measure(p, Settings(metrics=["brier"]))
     >>> round(table["brier"].value, 4), header.n
     (0.105, 4)
     """
-    late = [metric for metric in chosen if is_slow(metric, p.n, p.k)]
-    plan = [metric for metric in chosen if metric not in late]
+    late = [metric for metric in settings.metrics if is_slow(metric, p.n, p.k)]
+    plan = [metric for metric in settings.metrics if metric not in late]
     # The header is needed even where no metric is left.
-    found = known or evaluate_cells(p, sketches, plan or [catalogue["ece"]], lens=lens, outcome=outcome)
-    results = {result.metric: result for result in found.results}
+    evaluation = known or evaluate_cells(
+        p, sketches, plan or [catalogue["ece"]], lens=settings.lens, outcome=settings.outcome
+    )
+    results = {result.metric: result for result in evaluation.results}
     # Metrics may be missing that `known` left out.
     measured = [(metric, results[metric.id]) for metric in plan if metric.id in results]
 
-    def row(metric: Metric, result: MetricResult) -> MetricRow:
-        return _row(result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed))
-
-    def part(group: list[int]) -> list[MetricRow]:
-        return [row(*measured[place]) for place in track(group, "metrics")]
+    def rows_of(group: list[int]) -> list[MetricRow]:
+        return [_row(_inferred(*measured[place], p, settings)) for place in track(group, "metrics")]
 
     # Those that are resampled in the same way share resamples; curves without bins, the last in the catalogue, take long.
     groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
-    tasks: list[Callable[[], Any]] = [*(partial(part, group) for group in groups), partial(_discrimination, p)]
+    tasks: list[Callable[[], Any]] = [*(partial(rows_of, group) for group in groups), partial(_discrimination, p)]
     with sharing():
-        other = None if meanwhile is None else meanwhile()
         *done, discrimination = run_all(tasks, p.n * p.k)
-    found_rows = {
-        place: one for group, own in zip(groups, done, strict=True) for place, one in zip(group, own, strict=True)
-    }
-    rows = [found_rows[place] for place in range(len(measured))]
+    by_place: dict[int, MetricRow] = {}
+    for group, rows_of_group in zip(groups, done, strict=True):
+        by_place |= dict(zip(group, rows_of_group, strict=True))
+    rows = tuple(by_place[place] for place in range(len(measured)))
     reason = "" if rows else "every requested metric would take too long for this number of rows"
-    notes = tuple(_notes(rows, late, p, n_resamples))
-    return Metrics(tuple(rows), level, n_resamples, notes, reason, discrimination), found.header, other
+    notes = tuple(_notes(rows, late, p, settings.n_resamples))
+    return Metrics(rows, settings.level, settings.n_resamples, notes, reason, discrimination), evaluation.header
 
 
 def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metric], **options: Any) -> Evaluation:
@@ -122,21 +98,22 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
 
     The mean score of a cell does not determine those: one label with a predicted probability of 0 makes the log loss infinite.
     """
-    found = evaluate(p, metrics=metrics, by_group=False, **options)
+    evaluation: Evaluation = evaluate(p, metrics=metrics, by_group=False, **options)
     of_rows = [metric for metric in metrics if metric.takes == "Block"]
     if sketches is None or not of_rows:
-        return found
-    exact = {result.metric: result for result in evaluate(sketches, metrics=of_rows, lens=options.get("lens")).results}
+        return evaluation
+    exact = {
+        result.metric: result.value for result in evaluate(sketches, metrics=of_rows, lens=options.get("lens")).results
+    }
     results = []
-    for result in found.results:
-        value = exact[result.metric].value if result.metric in exact else None
+    for result in evaluation.results:
+        value = exact.get(result.metric)
         if value is not None:
-            nothing: dict[str, Any] = (
-                {} if math.isfinite(value) else dict.fromkeys(("low", "high", "pvalue", "by_chance"))
-            )
-            result = replace(result, value=value, **nothing)
+            result = replace(result, value=value)
+            if not math.isfinite(value):
+                result = replace(result, low=None, high=None, pvalue=None, by_chance=None)
         results.append(result)
-    evaluation: Evaluation = found._replaced(results=tuple(results))
+    evaluation = evaluation._replaced(results=tuple(results))
     return evaluation
 
 
@@ -215,13 +192,15 @@ def _reason(text: str) -> str:
     return problem if "=" in remedy and problem else text
 
 
-def _inferred(
-    result: MetricResult, metric: Metric, p: Predictions, lens: Any, level: float | None, n_resamples: int, seed: int
-) -> MetricResult:
-    if result.value is None or math.isinf(result.value):
+def _inferred(metric: Metric, result: MetricResult, p: Predictions, settings: Settings) -> MetricResult:
+    """Add the interval and the p-value, or a note why there is none."""
+    if result.value is None:
+        return result
+    if math.isinf(result.value):
         return replace(result, note="no interval and no p-value: the value is infinite")
-    options: dict[str, Any] = {} if lens is None else {"lens": lens}
-    draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": seed, **options}
+    level, n_resamples = settings.level, settings.n_resamples
+    options: dict[str, Any] = {} if settings.lens is None else {"lens": settings.lens}
+    draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": settings.seed, **options}
     remember(metric, p, options, result.value)
     low, high = result.low, result.high
     pvalue = by_chance = None
@@ -234,9 +213,9 @@ def _inferred(
             notes.append(f"no interval: {late}")
         else:
             try:
-                found = interval(p, level=level, **draws)
-                low, high = found.low, found.high
-                notes += [found.note] if found.note else []
+                bounds = interval(p, level=level, **draws)
+                low, high = bounds.low, bounds.high
+                notes.append(bounds.note)
             except CalibrantError as error:
                 notes.append(f"no interval: {error.problem}")
     if _no_test(metric, p, several, late, options):
@@ -245,7 +224,7 @@ def _inferred(
         try:
             tested = assess(p, **draws)
             pvalue, by_chance = tested.pvalue, tested.by_chance
-            notes += [side_note(metric, result.lens, tested.alternative)]
+            notes.append(side_note(metric, result.lens, tested.alternative))
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
     note = "; ".join(filter(None, notes))
@@ -282,7 +261,7 @@ def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resampl
     return f"{n_resamples} resamples of this number of rows would take too long"
 
 
-def _notes(rows: list[MetricRow], late: list[Metric], p: Predictions, n_resamples: int) -> list[str]:
+def _notes(rows: tuple[MetricRow, ...], late: list[Metric], p: Predictions, n_resamples: int) -> list[str]:
     notes = []
     if late:
         notes.append(f"Left out because they would take too long for {p.n:,} rows: {', '.join(m.id for m in late)}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..binning.parse import bin_table
+from ..binning.rules import EqualMass
 from ..views.view import View
 from .content import DiagramBin
 from .interactive import CELLS, CellSums, Series, named_left_out, shown
@@ -214,7 +214,7 @@ def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
         rows = np.array([cells.rows[k] for k in full])
         scores = np.array([cells.score_sum[k] for k in full]) / rows
         rates = np.array([cells.positives[k] for k in full]) / rows
-        table = bin_table(View(scores, np.clip(rates, 0, 1), rows, "importance"), "equal_mass", BINS)
+        table = EqualMass(BINS).table(View(scores, np.clip(rates, 0, 1), rows, "importance"))
         edges = [*table.left.tolist(), float(table.right[-1])]
         sums = zip(table.weight.tolist(), table.positives.tolist(), table.score_sum.tolist(), strict=True)
     else:

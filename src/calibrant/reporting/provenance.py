@@ -13,20 +13,14 @@ import numpy as np
 from ..input.grouping import groupings_of
 from ..input.predictions import Predictions
 from ..recalibration.scores import fingerprint
+from ..util.version import __version__
 from .content import Provenance
 
 
-def trace(
-    p: Predictions,
-    version: str,
-    seed: int,
-    parameters: Mapping[str, Any],
-    notes: Sequence[str] = (),
-    sketch: str = "",
-) -> Provenance:
+def trace(p: Predictions, seed: int, parameters: Mapping[str, Any], notes: Sequence[str], sketch: str) -> Provenance:
     """Return the data, versions and parameters of a report."""
     return Provenance(
-        calibrant=version,
+        calibrant=__version__,
         numpy=np.__version__,
         python=platform.python_version(),
         kind=p.kind,
@@ -38,7 +32,7 @@ def trace(
         group_names=tuple(str(label) for grouping in groupings_of(p) for label in grouping.labels),
         fingerprint=data_fingerprint(p),
         seed=seed,
-        parameters=dict(parameters),
+        parameters=parameters,
         made=time_stamp(),
         notes=tuple(notes),
         dropped="" if p.dropped is None else str(p.dropped),
@@ -62,7 +56,7 @@ def data_fingerprint(p: Predictions) -> str:
 
 def time_stamp() -> str | None:
     """Return the time of SOURCE_DATE_EPOCH in UTC; None where it is not set."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not given.isdigit() or len(given) > 11:
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not seconds.isdigit() or len(seconds) > 11:
         return None
-    return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

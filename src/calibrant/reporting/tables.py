@@ -100,6 +100,11 @@ def chance_cell(value: float | None) -> str:
     return "-" if value is None else "< 0.001" if value < 0.001 else f"{value:.3g}"
 
 
+def pvalue_cell(value: float | None) -> str:
+    """Return a p-value with three digits, however small."""
+    return "-" if value is None else f"{value:.3g}"
+
+
 def span(low: float | None, high: float | None, format: Callable[[float], str] = number) -> str:
     """Format an interval."""
     return "-" if low is None or high is None else f"{format(low)} to {format(high)}"

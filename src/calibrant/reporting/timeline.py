@@ -12,7 +12,7 @@ from ..util.files import write_atomic
 from ..util.results import number, percent
 from ..util.version import __version__
 from .specs import image_of
-from .tables import Column, Table, amount, text_column
+from .tables import Column, Table, amount, pvalue_cell, text_column
 from .templates import environment
 from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
 from .wording import lens_text, mean_name, rate_name
@@ -70,7 +70,6 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
     str
         The page; it opens from disk without network access.
     """
-    newest = status.last_closed or (status.windows[-1] if status.windows else None)
     page: str = (
         environment(number=number, percent=percent, lens=lens_text)
         .get_template("timeline.html")
@@ -78,12 +77,13 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
             title=title,
             version=__version__,
             status=status,
-            newest=newest,
+            newest=status.last_closed or (status.windows[-1] if status.windows else None),
             labelled=status.last_labelled,
             mean_name=mean_name(status.lens),
             rate_name=rate_name(status.lens),
             pictures=[image_of(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
-            table=window_table(status),
+            windows=window_table(status),
+            groups=group_table(status),
             alarms=_alarm_stories(status),
         )
     )
@@ -108,26 +108,44 @@ class AlarmStory(NamedTuple):
 
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
-    """Return one entry per kind, group and onset; open alarms first, all rows before groups, calibration before scores."""
+    """Alarms of one kind and group, one after the other, are one story; the open ones and those of all rows first."""
     kinds = list(KINDS)
 
-    def rank(found: list[Alarm]) -> tuple[Any, ...]:
-        first = found[0]
+    def rank(alarms: list[Alarm]) -> tuple[Any, ...]:
+        first = alarms[0]
         return first.acknowledged, first.group is not None, str(first.group), kinds.index(first.kind)
 
-    return [_story(found) for found in sorted(stories_of(status.alarms), key=rank)]
+    stories = []
+    for first, *others in sorted(stories_of(status.alarms), key=rank):
+        rows = "all rows" if first.group is None else f"group {first.group}"
+        kind = KINDS[first.kind] if first.score is None else f"{KINDS[first.kind]}, {first.score}"
+        again = ""
+        if others:
+            times = "once" if len(others) == 1 else f"{len(others)} times"
+            again = f"Repeated {times}, last in window {others[-1].window}."
+        text = first.words.removesuffix(".") + "."
+        stories.append(AlarmStory(f"{first.window}: {kind}, {rows}", text, again, first.acknowledged))
+    return stories
 
 
-def _story(found: list[Alarm]) -> AlarmStory:
-    first, last = found[0], found[-1]
-    named = "all rows" if first.group is None else f"group {first.group}"
-    again = ""
-    if len(found) > 1:
-        times = "once" if len(found) == 2 else f"{len(found) - 1} times"
-        again = f"Repeated {times}, last in window {last.window}."
-    words = first.words if first.words.endswith(".") else first.words + "."
-    kind = KINDS[first.kind] if first.score is None else f"{KINDS[first.kind]}, {first.score}"
-    return AlarmStory(f"{first.window}: {kind}, {named}", words, again, first.acknowledged)
+def group_table(status: MonitorStatus) -> Table:
+    """One row for each group."""
+    columns = (
+        text_column("group", "group"),
+        Column("n", "rows", amount),
+        Column("labelled", "labelled", amount),
+        Column("e_value", "e-value", number),
+        Column("needed", "needed", number),
+        text_column("rejected", "sequential test rejects", _yes_or_no),
+        text_column("flagged", "e-BH rejects", _yes_or_no),
+        Column("changes", "changes"),
+        Column("drift_pvalue", "drift p", pvalue_cell),
+    )
+    return Table("groups", columns, status.groups)
+
+
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def window_table(status: MonitorStatus) -> Table:
@@ -140,10 +158,10 @@ def window_table(status: MonitorStatus) -> Table:
         return lambda scores: "-" if scores.drift is None else number(scores.drift.results[place].value)
 
     def calibration(name: str) -> Callable[[Any], str]:
-        return lambda found: "-" if found is None else number(getattr(found, name))
+        return lambda found: "-" if found is None else number(getattr(found, name)) + _ends(found, name)
 
-    def ood(place: int, name: str) -> Callable[[Any], str]:
-        return lambda scores: (pvalue if name == "pvalue" else number)(getattr(scores.ood[place], name))
+    def ood(place: int, name: str, format: Callable[[Any], str]) -> Callable[[Any], str]:
+        return lambda scores: format(getattr(scores.ood[place], name))
 
     columns = [
         text_column("window", "window"),
@@ -151,19 +169,20 @@ def window_table(status: MonitorStatus) -> Table:
         Column("n", "rows", amount),
         Column("share_labelled", "labels", lambda share: percent(share, 0)),
         *(Column("scores", heading, confidence(name)) for name, heading in zip(LINES, CONFIDENCE, strict=True)),
-        Column("scores", "drift p", lambda scores: pvalue(scores.drift_pvalue)),
+        Column("scores", "drift p", lambda scores: pvalue_cell(scores.drift_pvalue)),
         *(Column("scores", heading, drift(place)) for place, heading in enumerate(DRIFT)),
-        Column("calibration", "gap", lambda found: "-" if found is None else _with_ends(found, "gap")),
-        Column("calibration", "ece", lambda found: "-" if found is None else _with_ends(found, "ece")),
-        Column("calibration", "smece", calibration("smece")),
-        Column("calibration", "accuracy", calibration("accuracy")),
+        *(Column("calibration", name, calibration(name)) for name in ("gap", "ece", "smece", "accuracy")),
         Column("scores", "estimated", lambda scores: number(scores.accuracy[0].estimate) if scores.accuracy else "-"),
         Column("e_value", "e-value", number),
     ]
     for place, score in enumerate(status.settings.ood):
         columns += [
-            Column("scores", f"{score.name} {heading}", ood(place, name))
-            for name, heading in (("median", "median"), ("p99", "p99"), ("pvalue", "p"))
+            Column("scores", f"{score.name} {heading}", ood(place, name, format))
+            for name, heading, format in (
+                ("median", "median", number),
+                ("p99", "p99", number),
+                ("pvalue", "p", pvalue_cell),
+            )
         ]
     return Table("windows", columns, status.windows[::-1])
 
@@ -172,13 +191,7 @@ CONFIDENCE = ("mean confidence", "median", "p90", "p99")
 DRIFT = ("PSI", "KS", "Wasserstein", "JS")
 
 
-def pvalue(value: float | None) -> str:
-    """Format a p-value."""
-    return "-" if value is None else f"{value:.3g}"
-
-
-def _with_ends(found: Any, name: str) -> str:
-    """Format a measure of the labelled rows with its interval, where it has one."""
-    low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
-    ends = "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
-    return f"{number(getattr(found, name))}{ends}"
+def _ends(calibration: Any, name: str) -> str:
+    """Ends of an interval in brackets; empty without an interval."""
+    low, high = getattr(calibration, f"{name}_low", None), getattr(calibration, f"{name}_high", None)
+    return "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"

@@ -16,7 +16,7 @@ from ..util.results import number
 from ..views.lenses import shared_name, single_event
 from ..views.view import View
 from .content import Weakness, Weaknesses
-from .wording import event_of, lens_text
+from .wording import LENSES, lens_text
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -63,18 +63,16 @@ def sums_by(view: View, codes: Array | None, count: int) -> Sums:
     def added(values: Floats) -> Floats:
         return np.asarray(np.bincount(place, values, count), dtype=np.float64)
 
-    spread = square * view.score * (1 - view.score)
-    rows = np.bincount(place, minlength=count)
-    excess = added(weight * (view.score - view.outcome))
-    return Sums(
-        rows,
-        added(weight),
-        added(weight * view.score),
-        added(weight * view.outcome),
-        excess,
-        added(square),
-        added(spread),
+    score, outcome = view.score, view.outcome
+    values = (
+        weight,
+        weight * score,
+        weight * outcome,
+        weight * (score - outcome),
+        square,
+        square * score * (1 - score),
     )
+    return Sums(np.bincount(place, minlength=count), *map(added, values))
 
 
 def gap_pvalues(sums: Sums, weight_kind: str) -> tuple[Floats, list[str]]:
@@ -144,9 +142,15 @@ def find_weaknesses(
     """
     looked = [*_classes(p, views), *_groups(p, views), *_ranges(views, table)]
     entries = [entry for places in looked for entry in _entries(places, level)]
-    adjusted = _adjusted([entry.pvalue for entry in entries])
-    entries = [_judged(entry, value) for entry, value in zip(entries, adjusted, strict=True)]
+    adjusted = adjust_known([entry.pvalue for entry in entries])
+    entries = [
+        entry if value is None else replace(entry, adjusted=value, found=value <= ALPHA)
+        for entry, value in zip(entries, adjusted, strict=True)
+    ]
     entries.sort(key=lambda entry: (-entry.weighted_gap, entry.kind, entry.name))
+    about = lens_text(shared_name(views), outcome)
+    if about == LENSES["binary"]:
+        about = "the probability of the positive class"
     return Weaknesses(
         entries=tuple(entries[:MOST_ENTRIES]),
         looked_at=len(entries),
@@ -157,36 +161,19 @@ def find_weaknesses(
         level=level,
         notes=(*_untested(entries), *_notes(p, views, len(entries))),
         reason="" if entries else "there are no classes, groups or ranges of scores to test",
-        about=_about(views, outcome),
-    )
-
-
-def _about(views: list[View], outcome: str) -> str:
-    """Return what the subsets are compared on, as text."""
-    lens = shared_name(views)
-    return (
-        "the probability of the positive class"
-        if lens == "binary" and not event_of(lens, outcome)
-        else lens_text(lens, outcome)
+        about=about,
     )
 
 
 def _classes(p: Predictions, views: list[View]) -> list[Places]:
     """Return the rows of each predicted class under the main lens; with one view per class, each class against the rest."""
+    names = [str(name) for name in (range(p.k) if p.classes is None else p.classes)]
     if len(views) > 1:
-        if shared_name(views) == "ordinal":
-            return [
-                Places("at most", [view.lens.removeprefix("ordinal:")], view, sums_by(view, None, 1)) for view in views
-            ]
-        return [Places("class", [_class_name(p, i)], view, sums_by(view, None, 1)) for i, view in enumerate(views)]
+        kind: Kind = "at most" if shared_name(views) == "ordinal" else "class"
+        return [Places(kind, [name], view, sums_by(view, None, 1)) for name, view in zip(names, views, strict=False)]
     if p.kind not in ("binary", "multiclass"):
         return []
-    names = [_class_name(p, i) for i in range(p.k)]
     return [Places("predicted", names, views[0], sums_by(views[0], p.predicted, p.k))]
-
-
-def _class_name(p: Predictions, index: int) -> str:
-    return str(index if p.classes is None else p.classes[index])
 
 
 def _groups(p: Predictions, views: list[View]) -> list[Places]:
@@ -250,14 +237,11 @@ def _none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _adjusted(pvalues: list[float | None]) -> list[float | None]:
+def adjust_known(pvalues: list[float | None]) -> list[float | None]:
+    """Adjust p-values for their number; None stays None and does not count."""
     known = np.array([value for value in pvalues if value is not None], dtype=np.float64)
-    corrected = iter(adjust(known, CORRECTION).tolist())
-    return [None if value is None else next(corrected) for value in pvalues]
-
-
-def _judged(entry: Weakness, adjusted: float | None) -> Weakness:
-    return replace(entry, adjusted=adjusted, found=None if adjusted is None else adjusted <= ALPHA)
+    adjusted = iter(adjust(known, CORRECTION).tolist())
+    return [None if value is None else next(adjusted) for value in pvalues]
 
 
 def _untested(entries: list[Weakness]) -> list[str]:

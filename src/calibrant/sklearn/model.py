@@ -630,16 +630,12 @@ def _pair(
     return CalibratedPair(estimator, found, classes, found.input)
 
 
-def _fitted(made: _Made, values: Array, codes: Array, weight: Floats | None, names: Array, **words: Any) -> _Made:
+def _fitted(made: _Made, values: Array, codes: Array, weight: Floats | None, names: Array, fold: Any = None) -> _Made:
     """Fit a calibrator, which has the names of the classes in its messages, predictions and files."""
-    names = names_array(names.tolist())
-    if type(made).fit is Calibrator.fit:
-        made._check_params()
-        data, _, columns = made._read_training(values, codes, weight, None)
-        return made._fit_read(data, names, columns)
-    made.fit(values, codes, weight, **words)
-    made.classes_ = names
-    return made
+    made._check_params()
+    data, _, columns = made._read_training(values, codes, weight, None)
+    data.beside = fold
+    return made._fit_read(data, names_array(names.tolist()), columns)
 
 
 def _divisor(logits: Floats, codes: Array, weight: Floats | None, pair: bool) -> float:
@@ -666,9 +662,8 @@ def _calibrator(
         made: Calibrator = (
             clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
         )
-        if isinstance(made, CrossVennAbers) and plan.fold is not None:  # as in Vovk et al. (2015)
-            return _fitted(made, values, codes, weight, names, fold=plan.fold)
-        return _fitted(made, values, codes, weight, names)
+        fold = plan.fold if isinstance(made, CrossVennAbers) else None  # as in Vovk et al. (2015)
+        return _fitted(made, values, codes, weight, names, fold)
     found = recalibrate(Predictions(codes, values, input=kind, sample_weight=weight))
     if found.warned:
         warn_caller(found.note)

@@ -26,6 +26,7 @@ from ..errors import (
 )
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from . import sketching
 from .metric_inputs import as_rows, check_arguments, check_lenses, fault_error
@@ -38,55 +39,7 @@ except ImportError as error:
     raise MissingDependencyError("torchmetrics", "is not installed", "pip install 'calibrant[torch]'") from error
 
 Input = Literal["prob", "logit"]
-# Parameters that the metric objects share, for their docstrings.
-PARAMETERS = {
-    "num_classes": (
-        "int, optional",
-        """Number of classes K, for `preds` of shape (N, K, ...); by default `preds` are the probabilities of one event, of any
-shape.""",
-    ),
-    "input": (
-        '{"prob", "logit"}, default "prob"',
-        """What `preds` hold. Logits are converted by a sigmoid or softmax, half precision in float32. It is never inferred.""",
-    ),
-    "ignore_index": ("int, optional", "Label of rows to leave out."),
-    "num_groups": (
-        "int, optional",
-        "Number of groups of rows, such as images, to keep separate; `update` then needs `groups`.",
-    ),
-    "sum_tolerance": (
-        "float, optional",
-        "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
-    ),
-    "validate_args": (
-        "bool, default True",
-        """Whether to check the rows. Without checks an invalid label counts as a wrong prediction; this saves most of the work
-unless groups, the lens ``"classwise"`` or `ignore_index` is used, where rows are always checked.""",
-    ),
-    "preds": (
-        "torch.Tensor of shape (N, K, ...)",
-        "Probabilities or logits, such as (B, C, H, W) for images; any shape for one event.",
-    ),
-    "target": ("torch.Tensor of shape (N, ...)", "Class indices, or 0 and 1 for one event, also as floating point."),
-    "groups": (
-        "torch.Tensor of the shape of `target` or (N,), optional",
-        "Group of each row, counted from 0; of shape (N,) for all of an image at once.",
-    ),
-    "num_labels": (
-        "int, optional",
-        """Number of labels L of multilabel predictions, for `preds` and `target` of shape (N, L, ...): each is an event of its
-own.""",
-    ),
-    "edges": (
-        '{"exact", "linspace", "torch", "torch64"}, default "exact"',
-        """Arithmetic of the edges, as of `calibrant.EqualWidth`. ``"torch"`` reproduces torchmetrics: edges of ``torch.linspace`` in
-float32, bins closed on the left, and a bin of its own for the score 1. ``"torch64"`` does so for float64 scores of one
-event.""",
-    ),
-    "n_bins": ("int, default 15", "Number of bins of equal width."),
-    "norm": ('{"l1", "l2", "max"}, default "l1"', "Mean, root mean square, or maximum of the calibration gaps."),
-}
-documents_metric = documents_keywords(taken=(), table=PARAMETERS)
+documents_metric = documents_keywords(table=parameter_texts("calibrant.torch")["metrics"])
 P = ParamSpec("P")
 T = TypeVar("T")
 

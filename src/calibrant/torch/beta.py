@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..curves import curves
-from ..curves.logistic_regression import CLIP, SeparatedError
+from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError
-from ..recalibration.binary import BetaCalibration, _view
+from ..recalibration.binary import BetaCalibration
 from .modules import CountingModule, Input, documents_module
-from .rows import TrainingRows, absent_classes, host
+from .rows import host
 
 SMALL, LARGE = math.log(CLIP), math.log1p(-CLIP)
-# Least curvature, relative to that at even odds; below it the labels may be separated, which is decided on the CPU.
-FLAT = 1e-7
-STEPS = 60
-REMEDY = "use a module with parameters common to all classes, such as TemperatureModule"
 
 
 @documents_module
@@ -81,15 +76,6 @@ class BetaModule(CountingModule):
             odds = torch.cat([-odds, odds], dim=-1)
         return nn.functional.logsigmoid(odds)
 
-    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
-        low, high = beta_features(rows.logits)
-        found = []
-        for c in [1] if rows.logits.shape[1] == 2 else range(rows.logits.shape[1]):
-            features = torch.stack([low[:, c], high[:, c], torch.ones_like(low[:, c])], dim=1)
-            fit = _logistic(features, (rows.labels == c).to(features), rows.weight)
-            found.append(_on_host(rows, c) if fit is None or min(fit[0], fit[1]) < 0 else fit)
-        return dict(zip("abc", zip(*found, strict=True), strict=True))
-
     @classmethod
     def _like(cls, calibrator: Any) -> Self:
         if len(calibrator.classes_) > 2 and calibrator.multiclass != "one_vs_rest":
@@ -121,50 +107,3 @@ def beta_features(z: Tensor) -> tuple[Tensor, Tensor]:
     low = torch.log_softmax(z, dim=-1)
     high = torch.log(total) - torch.log(others)
     return low.clamp(SMALL, LARGE), high.clamp(-LARGE, -SMALL)
-
-
-def _logistic(features: Tensor, outcome: Tensor, weight: Tensor) -> tuple[float, float, float] | None:
-    """Maximum likelihood coefficients by Newton's method; None where they may be infinite or not unique."""
-    even = (features * weight[:, None]).T @ features / 4
-    scale = torch.sqrt(torch.diagonal(even))
-    if not bool((scale > 0).all()):
-        return None
-    x = features.new_zeros(features.shape[1])
-    value = math.log(2)
-    for _ in range(STEPS):
-        rate = torch.sigmoid(features @ x)
-        slope = features.T @ (weight * (rate - outcome))
-        curvature = (features * (weight * rate * (1 - rate))[:, None]).T @ features
-        least = float(torch.linalg.eigvalsh(curvature / scale / scale[:, None])[0])
-        if least < FLAT:
-            return None
-        step = torch.linalg.solve(curvature, slope)
-        gain, length = float(step @ slope), 1.0
-        if gain <= 1e-13 * max(1.0, value):
-            return tuple((x - step).tolist())
-        while length > 1e-8:
-            ahead = nn.functional.binary_cross_entropy_with_logits(
-                features @ (x - length * step), outcome, reduction="none"
-            )
-            new = float(ahead @ weight)
-            if new <= value - 1e-4 * length * gain:
-                break
-            length /= 2
-        x, value = x - length * step, new
-    return None
-
-
-def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
-    """The increasing curve fitted on the CPU, which detects exactly whether the labels are separated."""
-    score = host(torch.softmax(rows.logits, dim=1)[:, c])
-    outcome = (rows.labels == c).cpu().numpy()
-    weight = None if rows.kind == "unit" else host(rows.weight)
-    try:
-        curve = curves.beta(_view(np.asarray(score), outcome, weight, "unit" if weight is None else "importance"))
-    except SeparatedError as error:
-        absent = absent_classes(rows)
-        if absent:
-            problem = f"{absent}, so only one outcome occurs and the coefficients are infinite"
-            raise SeparatedError("labels", problem, f"fit on rows of every class, or {REMEDY}") from None
-        raise SeparatedError("labels", f"of class {c}: {error.problem}", REMEDY) from None
-    return curve.a, curve.b, curve.c

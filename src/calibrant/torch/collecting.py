@@ -17,60 +17,11 @@ from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.progress import track
 from ..util.results import Result
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .ensembles import Moments, dropout_active, groups_of, is_several, read_samples, read_seed, weights_in_turn
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
-
-# Parameters of `collect`, for its docstring.
-PARAMETERS = {
-    "model": (
-        "torch.nn.Module, callable, or iterable of these",
-        """Model that returns logits; or the members of an ensemble, in a list, or in a generator that loads one after the
-other.""",
-    ),
-    "loader": (
-        "iterable",
-        """Batches: ``(inputs, labels)``, or mappings with an entry named labels, label, targets, target or y. A tuple of inputs
-is passed to the model as positional, a mapping of inputs as keyword arguments.""",
-    ),
-    "samples": (
-        "int or iterable, optional",
-        """Members that are sampled from one model: a number of Monte Carlo dropout samples, for which only dropout layers are
-in training mode; or the weights of each member, as state dicts or as functions that are called with the model and set
-them, as for SWAG. The weights are restored.""",
-    ),
-    "rng": (
-        "None, int, numpy.random.Generator or torch.Generator, default 0",
-        "Seed or generator of `samples`; None for the global generator of torch.",
-    ),
-    "device": (
-        "str or torch.device, optional",
-        "Device the batches are moved to; by default that of the model's parameters. The model is not moved.",
-    ),
-    "layer": (
-        "str, optional",
-        """Name of a submodule, such as ``"avgpool"``, whose output is kept as features.""",
-    ),
-    "output": (
-        "int, str or callable, optional",
-        """Which of several outputs holds the logits: an index, a key or a function. An entry named ``logits`` is found
-automatically.""",
-    ),
-    "autocast": (
-        "bool or torch.dtype, optional",
-        "Mixed precision: on, off, or the dtype to use; by default that of the calling context.",
-    ),
-    "unpack": ("callable, optional", "Function from a batch to ``(inputs, labels)``, for other kinds of batches."),
-    "progress": (
-        "bool, default True",
-        "Whether to show a progress bar on a terminal or in a notebook if it takes more than two seconds.",
-    ),
-    "check": (
-        "bool, default True",
-        "Whether to run the first batch twice, and warn if the outputs differ.",
-    ),
-}
 
 
 class UnstableOutputsWarning(CalibrantWarning):
@@ -185,7 +136,7 @@ class Collected(Result):
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
 
 
-@documents_keywords(taken=(), table=PARAMETERS)
+@documents_keywords(table=parameter_texts("calibrant.torch")["collect"])
 def collect(
     model: Any,
     loader: Iterable[Any],

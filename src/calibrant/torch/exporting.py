@@ -13,19 +13,11 @@ from torch import Tensor, nn
 
 from ..errors import InputTypeError, MissingDependencyError, ShapeError
 from ..util.files import write_atomic
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
 
-documents_export = documents_keywords(
-    table={
-        "module": (
-            "torch.nn.Module",
-            "A `CalibratorModule`, a `CalibratedModule` or any other module; exported in evaluation mode.",
-        ),
-        "*example": ("torch.Tensor", "Tensors the module is called with, of at least two rows."),
-        "dynamic_batch": ("bool, default True", "Whether the number of rows may vary."),
-    }
-)
+documents_export = documents_keywords(table=parameter_texts("calibrant.torch")["export"])
 
 
 @documents_export

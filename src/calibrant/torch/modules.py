@@ -15,9 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, InputTypeError, NotFittedError, ProbabilitiesAsLogitsWarning, warn_caller
-from ..input.convert import SUM_TOLERANCE
-from ..input.hints import LIKE_PROBABILITIES, are_probabilities
+from ..curves.logistic_regression import SeparatedError
+from ..errors import ArgumentError, CalibrantError, InputTypeError, NotFittedError
 from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -26,39 +25,31 @@ from ..recalibration.scaling import (
     TemperatureScaling,
     VectorScaling,
 )
-from ..recalibration.scores import fingerprint, scale_of_odds
-from ..recalibration.softmax_regression import best_matrix, best_vector, bias_corrected
+from ..recalibration.softmax_regression import softmax
 from ..util.checks import check_choice, check_positive, check_whole
+from ..util.namespaces import to_numpy
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
 from .outputs import Output, chosen_output, row_counts
 from .rows import (
     LOG_SMALLEST,
-    TrainingRows,
+    DeviceData,
     as_classes,
     as_given,
-    check_flat,
     classes_last,
     host,
-    of_probabilities,
+    on_host,
     ruled_out_read,
     softmax_of_classes,
-    warn_of_absent,
+    training_rows,
     without_autocast,
 )
-from .softmax_regression import DeviceSoftmax, best_scale, chosen_penalty
 
 Input = Literal["logit", "prob"]
-documents_module = documents_keywords(
-    table={
-        "n_classes": ("int", "Number of classes."),
-        "input": (
-            '{"logit", "prob"}, default "logit"',
-            """What the counterpart for arrays is fitted on: logits, or probabilities; with ``"prob"`` logits are first converted to
-log-probabilities. `forward` and `fit` take logits in both cases.""",
-        ),
-    }
-)
+documents_module = documents_keywords(table=parameter_texts("calibrant.torch")["modules"])
+# Remedy for labels that determine no finite parameters.
+COMMON = "fit on rows of every class, or use a module with parameters common to all classes, such as TemperatureModule"
 COUNTERPARTS: dict[type[Calibrator], type[CalibratorModule]] = {}
 
 
@@ -168,19 +159,24 @@ class CalibratorModule(nn.Module):
         ProbabilitiesAsLogitsWarning
             If the logits look like probabilities.
         """
-        check_flat(logits)
-        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
-        tolerance = SUM_TOLERANCE.get(str(logits.dtype).removeprefix("torch."), 1e-6)
-        if are_probabilities(host(rows.logits), host(rows.labels), tolerance):
-            warn_caller(ProbabilitiesAsLogitsWarning("logits", LIKE_PROBABILITIES, "pass their logarithms"))
-        self.to(rows.logits.device)
+        z, codes = training_rows(logits, labels, self.n_classes)
+        scores = host(z) if self.input == "logit" else softmax(host(z))
+        calibrator = self.calibrator_type(**self._calibrator_parameters())
+        try:
+            data, _, _ = calibrator._read_training(scores, to_numpy(codes), on_host(sample_weight), on_host(counts))
+            if z.is_cuda:
+                data = DeviceData(data._p, z.device)
+            calibrator._fit_read(data, None, data.k)
+        except CalibrantError as error:
+            remedy = COMMON if isinstance(error, SeparatedError) else error.remedy
+            raise error.replaced({"scores": "logits", "y": "labels"}, remedy=remedy) from None
+        self.n_classes = data.k
+        self.to(z.device)
         with torch.no_grad():
-            for name, value in self._fit(rows if self.input == "logit" else of_probabilities(rows)).items():
-                self._set(name, value)
-        self.n_classes = int(rows.logits.shape[1])
-        # The fingerprint of the rows serves the in-sample warning; that of probabilities would depend on who computed them.
-        name = fingerprint(host(logits)) if self.input == "logit" else ""
-        self.fit_record = FitRecord(len(logits), rows.total, name)
+            self._take(calibrator)
+        # The fingerprint serves the in-sample warning; that of probabilities would depend on who computed them.
+        known = calibrator.fit_record_
+        self.fit_record = known if self.input == "logit" else replace(known, fingerprint="")
         self._origin = None
         return self
 
@@ -256,10 +252,6 @@ class CalibratorModule(nn.Module):
     def _calibrated(self, z: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        """Values of the parameters and buffers by name."""
-        raise NotImplementedError
-
     @classmethod
     def _like(cls, calibrator: Calibrator) -> Self:
         """A module of the same shape, with its values not set yet."""
@@ -304,14 +296,6 @@ class CountingModule(CalibratorModule):
 
     def _read(self, logits: Tensor) -> Tensor:
         return super()._read(logits.to(torch.promote_types(logits.dtype, self._own_dtype())) / self.scale)
-
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        z = rows.logits
-        scale = scale_of_odds(host(z[:, 1] - z[:, 0])) if self.input == "logit" and z.shape[1] == 2 else 1.0
-        return {"scale": scale} | self._fit_scaled(rows if scale == 1 else replace(rows, logits=z / scale))
-
-    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
-        raise NotImplementedError
 
 
 @documents_module
@@ -371,9 +355,6 @@ class TemperatureModule(CalibratorModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * torch.exp(-self.log_temperature)
 
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        return {"log_temperature": -math.log(best_scale(rows))}
-
     def _take(self, calibrator: Any) -> None:
         super()._take(calibrator)
         self._set("log_temperature", math.log(calibrator.temperature_))
@@ -428,11 +409,6 @@ class BiasCorrectedTemperatureModule(TemperatureModule):
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * torch.exp(-self.log_temperature) + self.bias
 
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        warn_of_absent(rows)
-        scale, bias = bias_corrected(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
-        return {"log_temperature": -math.log(scale), "bias": bias}
-
 
 @documents_module
 class VectorModule(CalibratorModule):
@@ -481,11 +457,6 @@ class VectorModule(CalibratorModule):
 
     def _calibrated(self, z: Tensor) -> Tensor:
         return z * self.weight + self.bias
-
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        warn_of_absent(rows)
-        weight, bias = best_vector(DeviceSoftmax(rows.logits, rows.labels, rows.weight))
-        return {"weight": weight, "bias": bias}
 
 
 @documents_module
@@ -560,13 +531,6 @@ class MatrixModule(CalibratorModule):
         weight, bias = self.weight.to(z.dtype), self.bias.to(z.dtype)
         with without_autocast(z):
             return nn.functional.linear(z, weight, bias)
-
-    def _fit(self, rows: TrainingRows) -> dict[str, Any]:
-        warn_of_absent(rows)
-        linear = DeviceSoftmax(self._features(rows.logits), rows.labels, rows.weight)
-        penalty = chosen_penalty(linear) if self.off_diagonal is None else float(self.off_diagonal)
-        weight, bias = best_matrix(linear, penalty, penalty if self.intercept is None else float(self.intercept))
-        return {"weight": weight, "bias": bias, "penalty": penalty}
 
     @classmethod
     def _like(cls, calibrator: Any) -> Self:

@@ -7,30 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..decision.ood import scores
-from ..errors import InputError, ShapeError, UndefinedMetricError
+from ..decision.ood.scores import check_matrix
+from ..errors import ShapeError, UndefinedMetricError
 from ..util.checks import check_positive
+from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
 from .rows import as_numbers, at_least_single, blocks, check_flat, check_logits, wide
 
-documents_score = documents_keywords(
-    taken=(),
-    table={
-        "logits": (
-            "torch.Tensor of shape (N, K)",
-            "Logits; NaN gives NaN. For probabilities p, ``p.log()``, except for `ood_energy` and `ood_max_logit`.",
-        ),
-        "members": (
-            "torch.Tensor of shape (M, N, K) or sequence of M tensors",
-            "Logits of each ensemble member, at least two; for probabilities p, ``p.log()``.",
-        ),
-    },
-)
+documents_score = documents_keywords(table=parameter_texts("calibrant.torch")["ood"])
 
 
 @documents_score
@@ -274,13 +265,7 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
     if not isinstance(features, Tensor) or features.ndim != 2 or not features.numel():
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
-    if columns is not None and features.shape[1] != columns:
-        raise ShapeError("features", f"expected {columns} columns, as in fit; got {features.shape[1]}")
-    matrix = features.detach().to(wide(features.device))
-    if not bool(torch.isfinite(matrix).all()):
-        row = int((~torch.isfinite(matrix).all(-1)).to(torch.int8).argmax())
-        raise InputError("features", "values must be finite", row=row)
-    return matrix
+    return check_matrix(features.detach().to(wide(features.device)), "features", columns)
 
 
 class OodMahalanobis(scores.OodMahalanobis):
@@ -330,52 +315,6 @@ class OodMahalanobis(scores.OodMahalanobis):
     def _labels(self, y: Any) -> Tensor:
         return as_numbers(y, "y")
 
-    @torch.no_grad()
-    def _learn(self, f: Tensor, labels: Tensor) -> None:
-        self.classes_, place = torch.unique(labels.to(f.device), return_inverse=True)
-        sums = f.new_zeros((len(self.classes_), f.shape[1])).index_add_(0, place, f)
-        self.means_ = sums / torch.bincount(place, minlength=len(self.classes_))[:, None]
-        self.mean_ = f.mean(dim=0)
-        self.factor_ = _factor(f, self.means_, place, self.shrinkage)
-        whole = torch.zeros_like(place)
-        self.whole_factor_ = _factor(f, self.mean_[None], whole, self.shrinkage) if self.relative else None
-
-    @torch.no_grad()
-    def _distances(self, f: Tensor) -> Tensor:
-        # Centred on the mean of the training rows, to reduce cancellation in the difference of squares.
-        centres = _whitened((self.means_ - self.mean_).to(f), self.factor_.to(f))
-        return torch.cat([self._block(f[part], centres) for part in blocks(len(f), sum(self.means_.shape))])
-
-    def _block(self, f: Tensor, centres: Tensor) -> Tensor:
-        off = f - self.mean_.to(f)
-        seen = _whitened(off, self.factor_.to(f))
-        found = seen.square().sum(1, keepdim=True) + centres.square().sum(1) - 2 * (seen @ centres.T)
-        score = found.min(dim=1).values.clamp(min=0.0)
-        if self.whole_factor_ is not None:
-            score = score - _whitened(off, self.whole_factor_.to(f)).square().sum(1)
-        return score
-
-
-def _whitened(off: Tensor, factor: Tensor) -> Tensor:
-    return torch.linalg.solve_triangular(factor, off.T, upper=False).T
-
-
-def _factor(f: Tensor, means: Tensor, place: Tensor, shrinkage: str) -> Tensor:
-    """Lower Cholesky factor of the covariance of the rows about their means."""
-    n, d = f.shape
-    spread, fourth = f.new_zeros((d, d)), f.new_zeros(())
-    for part in blocks(n, d):
-        off = f[part] - means[place[part]]
-        spread += off.T @ off
-        fourth += off.square().sum(dim=1).square().sum()
-    scale = float(torch.trace(spread / n)) / d
-    spread = scores.shrunk_covariance(torch, spread / n, float(fourth / n), n, shrinkage)
-    factor, info = torch.linalg.cholesky_ex(spread)
-    # Rounding may leave a tiny variance in a direction without variation.
-    if int(info) or float(torch.diagonal(factor).min()) ** 2 <= 1e-14 * scale:
-        raise scores.singular_covariance()
-    return factor
-
 
 class OodKnn(scores.OodKnn):
     """Distance of features to the k-th nearest training row, for tensors.
@@ -406,31 +345,12 @@ class OodKnn(scores.OodKnn):
     [0.0, 3.0]
     """
 
-    def _read(self, features: Any, columns: int | None = None) -> Tensor:
-        f = _features(features, columns)
-        if not self.normalise:
-            return f
-        length = torch.linalg.vector_norm(f, dim=1, keepdim=True)
-        if not bool(length.all()):
-            raise InputError("features", "a vector of length 0 cannot be normalised", "pass normalise=False")
-        return f / length
+    def _matrix(self, features: Any, columns: int | None = None) -> Tensor:
+        return _features(features, columns)
 
-    @torch.no_grad()
     def _kth_distance(self, f: Tensor, k: int) -> Tensor:
-        # Centred on the mean of the training rows, to reduce cancellation in the difference of squares.
-        known, middle = self.features_.to(f), self.features_.to(f).mean(dim=0)
-        known, f = known - middle, f - middle
-        return torch.cat([_kth_distance(f[part], known, k) for part in blocks(len(f), len(known))])
-
-
-def _kth_distance(f: Tensor, known: Tensor, k: int) -> Tensor:
-    """Find the neighbour by a matrix product; where its rounding error matters, compute all distances directly."""
-    near = torch.cdist(f, known).topk(k, dim=1, largest=False).indices[:, -1]
-    found = torch.linalg.vector_norm(f - known[near], dim=1)
-    eps = torch.finfo(f.dtype).eps
-    rounding = eps * f.shape[1] * (f.square().sum(dim=1) + known.square().sum(dim=1).max())
-    loose = rounding > math.sqrt(eps) * found.square()
-    if bool(loose.any()):
-        exact = torch.cdist(f[loose], known, compute_mode="donot_use_mm_for_euclid_dist")
-        found[loose] = exact.topk(k, dim=1, largest=False).values[:, -1]
-    return found
+        known = self.features_.to(f)
+        # Not by a product of matrices, whose rounding may exceed the distance of rows far from the origin.
+        exact = partial(torch.cdist, x2=known, compute_mode="donot_use_mm_for_euclid_dist")
+        nearest = [exact(f[part]).topk(k, dim=1, largest=False).values[:, -1] for part in blocks(len(f), len(known))]
+        return torch.cat(nearest)

@@ -5,32 +5,30 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..curves.curves import NODE_RIDGE
 from ..curves.logistic_regression import CLIP
 from ..errors import ArgumentError
-from ..metrics.curve.fitted import rising_slopes
-from ..recalibration.ordered import LEAST_SLOPE, IntraOrderPreserving
+from ..input.weights import read_weights
+from ..recalibration.ordered import IntraOrderPreserving
+from ..recalibration.softmax_regression import best_scale
 from ..util.checks import check_whole
 from ..util.progress import track
 from .modules import CountingModule, Input, documents_module
 from .rows import (
-    TrainingRows,
     as_given,
-    blocks,
-    check_flat,
     classes_last,
     host,
+    on_host,
     ruled_out_read,
     softmax_of_classes,
+    training_rows,
     without_autocast,
 )
-from .softmax_regression import best_scale
 
 LOG_CLIP = math.log(CLIP)
 # Least factor of a gap: a factor of 0 would tie classes that differ.
@@ -97,14 +95,6 @@ class IntraOrderPreservingModule(CountingModule):
             out = out + self.slopes[j] * (part[..., :-1] - part[..., -1:])
         return out
 
-    def _fit_scaled(self, rows: TrainingRows) -> dict[str, Any]:
-        logs = torch.log_softmax(rows.logits, dim=1).clamp(LOG_CLIP, 0.0)
-        knots = _knots(logs, rows, self.pieces)
-        if len(knots) < 2:  # all predictions are uniform, and stay so
-            return {"knots": np.array([LOG_CLIP, 0.0]), "slopes": np.ones(1)}
-        slopes = rising_slopes(_Likelihood(logs, rows, knots), len(knots) - 1, "IntraOrderPreservingModule")
-        return {"knots": knots, "slopes": np.maximum(slopes, LEAST_SLOPE)}
-
     def _set(self, name: str, value: Any) -> None:
         """Set new pieces too; there may be fewer where many log-probabilities are equal."""
         if name in ("knots", "slopes"):
@@ -137,55 +127,20 @@ class IntraOrderPreservingModule(CountingModule):
         return {"input": self.input, "pieces": self.pieces}
 
 
-def _knots(logs: Tensor, rows: TrainingRows, pieces: int) -> Any:
-    """Quantiles of all log-probabilities at equal steps; the mass of each row is centred on its value."""
-    distinct, group, count = torch.unique(logs.flatten(), return_inverse=True, return_counts=True)
-    mass = torch.zeros_like(distinct)
-    mass.scatter_add_(0, group.flatten(), rows.weight.repeat_interleave(logs.shape[1]))
-    size = count.to(mass) if rows.kind != "counts" else mass * rows.effective_size
-    ends, half = torch.cumsum(mass, 0), mass / size / 2
-    place = torch.stack([ends - mass + half, ends - half], dim=1).flatten()
-    width = place[-1] - place[0]
-    if float(width) <= 0:
-        return host(distinct[:1])
-    place = (place - place[0]) / width
-    heights = distinct.repeat_interleave(2)
-    share = torch.arange(pieces + 1, device=logs.device, dtype=logs.dtype) / pieces
-    at = (torch.searchsorted(place, share, right=True) - 1).clamp(0, len(place) - 2)
-    step = place[at + 1] - place[at]
-    within = torch.where(step > 0, (share - place[at]) / step, 0.0).clamp(0.0, 1.0)
-    return np.unique(host(heights[at] + within * (heights[at + 1] - heights[at])))
+class _Rows(NamedTuple):
+    """Rows that a network is fitted on; those of weight 0 are left out."""
 
+    logits: Tensor
+    labels: Tensor
+    weight: Tensor
 
-class _Likelihood:
-    """Negative log-likelihood with a ridge penalty on slopes other than 1; rows stay on their device."""
-
-    def __init__(self, logs: Tensor, rows: TrainingRows, knots: Any) -> None:
-        self.logs, self.labels = logs, rows.labels
-        self.weight = rows.weight * rows.effective_size
-        self.knots = torch.as_tensor(knots).to(logs)
-        self.width = self.knots.diff()
-
-    def __call__(self, slopes: Any) -> tuple[float, Any, Any]:
-        slope, count = torch.as_tensor(slopes).to(self.logs), len(slopes)
-        value, first, second = slope.new_zeros(()), slope.new_zeros(count), slope.new_zeros((count, count))
-        for part in blocks(len(self.logs), 2 * self.logs.shape[1] * count):
-            below = torch.minimum((self.logs[part, :, None] - self.knots[:-1]).clamp(min=0.0), self.width)
-            labels, weight = self.labels[part], self.weight[part]
-            logs = torch.log_softmax(below @ slope, dim=1)
-            share = torch.exp(logs)
-            own = below[torch.arange(len(labels), device=labels.device), labels]
-            mean = torch.einsum("nk,nkj->nj", share, below)
-            value -= logs.gather(1, labels[:, None])[:, 0] @ weight
-            first += weight @ (mean - own)
-            flat = below.flatten(0, 1)
-            second += (flat * (share * weight[:, None]).flatten()[:, None]).T @ flat - mean.T @ (mean * weight[:, None])
-        off = np.asarray(slopes) - 1
-        return (
-            float(value) + NODE_RIDGE / 2 * float(off @ off),
-            host(first) + NODE_RIDGE * off,
-            host(second) + NODE_RIDGE * np.eye(count),
-        )
+    @classmethod
+    def read(cls, logits: Any, labels: Any, sample_weight: Any, classes: int, counts: Any) -> Self:
+        z, codes = training_rows(logits, labels, classes)
+        weight, _ = read_weights(on_host(sample_weight), on_host(counts), len(z))
+        given = z.new_ones(len(z)) if weight is None else torch.as_tensor(weight, device=z.device).to(z)
+        kept = given > 0
+        return cls(z[kept], codes[kept], given[kept] / given.sum())
 
 
 class OrderPreservingNetwork(nn.Module):
@@ -349,8 +304,7 @@ class OrderPreservingNetwork(nn.Module):
         ArgumentError
             If `held_out` leaves no rows for training or for validation.
         """
-        check_flat(logits)
-        rows = TrainingRows.read(logits, labels, sample_weight, self.n_classes, counts)
+        rows = _Rows.read(logits, labels, sample_weight, self.n_classes, counts)
         if not 0 < held_out < 1 or round(held_out * len(rows.logits)) in (0, len(rows.logits)):
             raise ArgumentError(
                 "held_out", f"must leave rows on both sides; got {held_out!r} of {len(rows.logits)} rows"
@@ -375,16 +329,13 @@ class OrderPreservingNetwork(nn.Module):
         self.load_state_dict(best)
         return self
 
-    def _begin(self, rows: TrainingRows, train: Tensor, generator: torch.Generator) -> None:
-        part = TrainingRows(
-            rows.logits[train], rows.labels[train], rows.weight[train] / rows.weight[train].sum(), "unit", 1.0, 1.0
-        )
+    def _begin(self, rows: _Rows, train: Tensor, generator: torch.Generator) -> None:
+        logits = rows.logits[train]
         with torch.no_grad():
-            spread = part.logits.max(dim=1, keepdim=True).values - part.logits
-            self.scale.copy_(spread.mean().clamp(min=1e-6))
-        self._start(best_scale(part), generator)
+            self.scale.copy_((logits.amax(dim=1, keepdim=True) - logits).mean().clamp(min=1e-6))
+        self._start(best_scale(logits, rows.labels[train], rows.weight[train]), generator)
 
-    def _mean_loss(self, rows: TrainingRows, chosen: Tensor) -> Tensor:
+    def _mean_loss(self, rows: _Rows, chosen: Tensor) -> Tensor:
         weight = rows.weight[chosen]
         logits = self(rows.logits[chosen].to(self.scale.dtype))
         each = nn.functional.cross_entropy(logits, rows.labels[chosen], reduction="none").to(weight)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, InputTypeError, LabelError, ShapeError, warn_caller
-from ..input.weights import WeightKind, read_weights
-from ..recalibration import scores
-from ..recalibration.scores import SMALLEST
+from ..errors import InputError, InputTypeError, LabelError, ShapeError
+from ..input.predictions import Predictions
+from ..recalibration.scores import SMALLEST, TrainingData
+from ..util.namespaces import to_numpy
 
 # Entries per block: enough to occupy a device, few enough for several copies.
 BLOCK = 1 << 24
@@ -159,50 +159,43 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
     return codes
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """Training data of a module: finite logits in the widest type of their device, labels, and weights that sum to 1."""
-
-    logits: Tensor
-    labels: Tensor
-    weight: Tensor
-    kind: WeightKind
-    effective_size: float
-    """Effective number of rows of the weights."""
-    total: float
-
-    @classmethod
-    def read(
-        cls, logits: Any, labels: Any, sample_weight: Any, classes: int | None, counts: Any = None
-    ) -> TrainingRows:
-        """Check the tensors and widen them, on the device where the logits are."""
-        check_logits(logits, classes)
-        if logits.ndim != 2 or not len(logits):
-            raise ShapeError("logits", f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}")
-        z = logits.detach().to(wide(logits.device))
-        codes = read_labels(labels, len(z), z.shape[1]).to(z.device)
-        bad = ~torch.isfinite(z).all(dim=1)
-        if bool(bad.any()):
-            row = int(bad.to(torch.int8).argmax())
-            raise InputError(
-                "logits",
-                "must be finite",
-                "drop the row, or use a large negative number such as -1e4 for a masked class",
-                row=row,
-            )
-        weight, kind = read_weights(_on_host(sample_weight), _on_host(counts), len(z))
-        if weight is None:
-            equal = torch.full((len(z),), 1 / len(z), dtype=z.dtype, device=z.device)
-            return cls(z, codes, equal, "unit", float(len(z)), float(len(z)))
-        total = float(weight.sum())
-        size = total if kind == "counts" else total**2 / float(np.square(weight).sum())
-        given = torch.as_tensor(weight, device=z.device).to(z.dtype)
-        kept = given > 0  # rows of weight 0 are left out
-        return cls(z[kept], codes[kept], given[kept] / given.sum(), kind, size, total)
+def training_rows(logits: Any, labels: Any, classes: int | None) -> tuple[Tensor, Tensor]:
+    """Finite logits in the widest type of their device, and class indices beside them."""
+    check_flat(logits)
+    check_logits(logits, classes)
+    if logits.ndim != 2 or not len(logits):
+        raise ShapeError("logits", f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}")
+    z = logits.detach().to(wide(logits.device))
+    codes = read_labels(labels, len(z), z.shape[1]).to(z.device)
+    bad = ~torch.isfinite(z).all(dim=1)
+    if bool(bad.any()):
+        row = int(bad.to(torch.int8).argmax())
+        raise InputError(
+            "logits",
+            "must be finite",
+            "drop the row, or use a large negative number such as -1e4 for a masked class",
+            row=row,
+        )
+    return z, codes
 
 
-def _on_host(weight: Any) -> Any:
-    return weight.detach().cpu().numpy() if isinstance(weight, Tensor) else weight
+class DeviceData(TrainingData):
+    """Training data whose solvers compute on a device."""
+
+    def __init__(self, predictions: Predictions, device: torch.device) -> None:
+        super().__init__(predictions)
+        self.device = device
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:  # type: ignore[override]
+        """Logits, labels and weights as tensors."""
+        logits, labels, weight = (torch.as_tensor(values, device=self.device) for values in super().arrays)
+        return logits, labels.long(), weight
+
+
+def on_host(weight: Any) -> Any:
+    """Weights as an array, if they are a tensor."""
+    return to_numpy(weight) if isinstance(weight, Tensor) else weight
 
 
 def check_flat(logits: Any) -> None:
@@ -212,29 +205,6 @@ def check_flat(logits: Any) -> None:
             "logits",
             f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}",
             "for dense predictions, pass logits.movedim(1, -1).flatten(0, -2) and labels.flatten()",
-        )
-
-
-def of_probabilities(rows: TrainingRows) -> TrainingRows:
-    """The same rows with log-probabilities as logits, as calibrators with ``input="prob"`` read them."""
-    logs = torch.log_softmax(rows.logits, dim=1).clamp(min=LOG_SMALLEST)
-    return replace(rows, logits=logs)
-
-
-def absent_classes(rows: TrainingRows) -> str:
-    """The classes without rows as text; empty if there are none."""
-    k = rows.logits.shape[1]
-    absent = torch.nonzero(torch.bincount(rows.labels, minlength=k) == 0)[:, 0]
-    return scores.absent_classes(absent.tolist())
-
-
-def warn_of_absent(rows: TrainingRows) -> None:
-    """Warn of classes without rows, whose parameters cannot be estimated."""
-    absent = absent_classes(rows)
-    if absent:
-        warn_caller(
-            f"{absent}, so the module shrinks its probability towards 0; fit on rows of every class, or use a module with "
-            "parameters common to all classes, such as TemperatureModule"
         )
 
 

@@ -82,6 +82,20 @@ def shared_entry(name: str, table: Table = SHARED) -> list[str]:
     return [f"{name} : {kind}", *(f"    {line}" for line in text.split("\n"))]
 
 
+def parameters_of(function: Callable[..., Any]) -> dict[str, tuple[str, str]]:
+    """Type and text of each parameter in the docstring of a function, for other functions that have the same parameters."""
+    lines, start, end = parameter_lines(function.__doc__ or "")
+    kinds: dict[str, str] = {}
+    texts: dict[str, list[str]] = {}
+    for line in lines[start:end]:
+        if line and line[0] != " ":
+            name, _, kinds[name] = line.partition(" : ")
+            texts[name] = []
+        elif line:
+            texts[name].append(line.strip())
+    return {name: (kind, "\n".join(texts[name])) for name, kind in kinds.items()}
+
+
 def documents_keywords(
     *,
     table: Table | None = None,

@@ -15,6 +15,7 @@ from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricErr
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
+from ...util.namespaces import namespace
 from ...views.keywords import documents_keywords
 from ..rows import INPUT, read_distributions
 
@@ -261,15 +262,19 @@ def _members(members: Any, input: str, who: str) -> Floats:
 def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Floats:
     """A finite matrix of shape (N, d)."""
     matrix = numbers(column(values, argument).array, argument).astype(np.float64)
-    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
-    if matrix.ndim != 2 or not matrix.size:
-        raise ShapeError(argument, f"must have two dimensions; got shape {matrix.shape}")
+    return check_matrix(matrix[:, None] if matrix.ndim == 1 else matrix, argument, columns)
+
+
+def check_matrix(matrix: Any, argument: str, columns: int | None = None) -> Any:
+    """The array or tensor itself; raises unless it is a matrix of finite numbers with these columns."""
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ShapeError(argument, f"must have two dimensions; got shape {tuple(matrix.shape)}")
     if columns is not None and matrix.shape[1] != columns:
         raise ShapeError(argument, f"expected {columns} columns, as in fit; got {matrix.shape[1]}")
-    bad = ~np.isfinite(matrix).all(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        value = matrix[row][~np.isfinite(matrix[row])][0]
+    finite = namespace(matrix).isfinite(matrix)
+    if not finite.all():
+        row = finite.all(axis=1).tolist().index(False)
+        value = float(matrix[row][~finite[row]][0])
         raise InputError(argument, f"values must be finite; got {value}", "drop or fill the row", row=row)
     return matrix
 
@@ -342,7 +347,13 @@ class OodMahalanobis:
         f, labels = self._matrix(features), self._labels(y)
         if labels.ndim != 1 or len(labels) != len(f):
             raise ShapeError("y", f"expected one class for each of {len(f)} rows")
-        self._learn(f, labels)
+        xp = namespace(f)
+        self.classes_, place = xp.unique(labels, return_inverse=True)
+        sums = xp.stack([xp.bincount(place, values) for values in f.T], axis=1)
+        self.means_ = sums / xp.bincount(place)[:, None]
+        self.factor_ = _factor(f - self.means_[place], self.shrinkage)
+        self.mean_ = f.mean(axis=0)
+        self.whole_factor_ = _factor(f - self.mean_, self.shrinkage) if self.relative else None
         return self
 
     def score(self, features: Any) -> Any:
@@ -360,7 +371,16 @@ class OodMahalanobis:
         """
         if not hasattr(self, "means_"):
             raise NotFittedError("OodMahalanobis", "is not fitted", "call fit(features, y) first")
-        return self._distances(self._matrix(features, self.means_.shape[1]))
+        f = self._matrix(features, self.means_.shape[1])
+        xp = namespace(f)
+        mean, means = (xp.asarray(values, dtype=f.dtype, device=f.device) for values in (self.mean_, self.means_))
+        centred, centres = _whitened(f - mean, self.factor_), _whitened(means - mean, self.factor_)
+        nearest = xp.full((len(f),), math.inf, dtype=f.dtype, device=f.device)
+        for centre in centres.T:
+            nearest = xp.minimum(nearest, xp.square(centred - centre[:, None]).sum(axis=0))
+        if self.whole_factor_ is None:
+            return nearest
+        return nearest - xp.square(_whitened(f - mean, self.whole_factor_)).sum(axis=0)
 
     def __repr__(self) -> str:
         return f"OodMahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
@@ -371,43 +391,34 @@ class OodMahalanobis:
     def _labels(self, y: Any) -> Any:
         return column(y, "y").array
 
-    def _learn(self, f: Any, labels: Any) -> None:
-        self.classes_, place = np.unique(labels, return_inverse=True)
-        sizes = np.bincount(place)
-        self.means_ = np.stack([np.bincount(place, values) for values in f.T], axis=1) / sizes[:, None]
-        self.factor_ = _factor(f - self.means_[place], self.shrinkage)
-        self.mean_ = f.mean(axis=0)
-        self.whole_factor_ = _factor(f - self.mean_, self.shrinkage) if self.relative else None
 
-    def _distances(self, f: Any) -> Any:
-        found = np.min([_squared(f - mean, self.factor_) for mean in self.means_], axis=0)
-        if self.whole_factor_ is not None:
-            found = found - _squared(f - self.mean_, self.whole_factor_)
-        return np.asarray(found)
-
-
-def _squared(off: Floats, factor: Floats) -> Floats:
+def _whitened(off: Any, factor: Any) -> Any:
+    """Rows, as columns, divided by the Cholesky factor of their covariance."""
+    if not isinstance(off, np.ndarray):
+        return namespace(off).linalg.solve_triangular(factor.to(off), off.T, upper=False)
     from scipy.linalg import solve_triangular
 
-    return np.asarray(np.square(solve_triangular(factor, off.T, lower=True)).sum(axis=0))
+    return solve_triangular(factor, off.T, lower=True)
 
 
-def _factor(off: Floats, shrinkage: str) -> Floats:
+def _factor(off: Any, shrinkage: str) -> Any:
     """Lower Cholesky factor of the covariance of centred rows."""
-    n = len(off)
-    fourth = float(np.square(np.square(off).sum(axis=1)).sum()) / n
+    xp, n = namespace(off), len(off)
+    fourth = float(xp.square(xp.square(off).sum(axis=1)).sum()) / n
+    spread = off.T @ off / n
     try:
-        return np.asarray(np.linalg.cholesky(shrunk_covariance(np, off.T @ off / n, fourth, n, shrinkage)))
-    except np.linalg.LinAlgError:
-        raise singular_covariance() from None
+        factor = xp.linalg.cholesky(_shrunk_covariance(xp, spread, fourth, n, shrinkage))
+    except (np.linalg.LinAlgError, RuntimeError):  # of NumPy and of torch
+        factor = xp.zeros_like(spread)
+    # Rounding may leave a tiny variance in a direction without variation.
+    if float(xp.diag(factor).min()) ** 2 <= 1e-14 * float(xp.trace(spread)) / len(spread):
+        raise UndefinedMetricError(
+            "OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'"
+        )
+    return factor
 
 
-def singular_covariance() -> UndefinedMetricError:
-    """The error for features some of whose combinations do not vary."""
-    return UndefinedMetricError("OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'")
-
-
-def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
+def _shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
     """The covariance of `n` centred rows under a shrinkage, with NumPy or torch as array namespace `xp`.
 
     `fourth` is the mean fourth power of the lengths of the rows, from which Ledoit and Wolf (2004) determine the shrinkage intensity.
@@ -505,15 +516,18 @@ class OodKnn:
     def __repr__(self) -> str:
         return f"OodKnn(k={self.k}, normalise={self.normalise})"
 
+    def _matrix(self, features: Any, columns: int | None = None) -> Any:
+        return finite_matrix(features, "features", columns)
+
     def _read(self, features: Any, columns: int | None = None) -> Any:
-        f = finite_matrix(features, "features", columns)
+        f = self._matrix(features, columns)
         if not self.normalise:
             return f
-        length = np.linalg.norm(f, axis=1)
-        if (length == 0).any():
-            row = int(np.argmax(length == 0))
+        length = namespace(f).linalg.norm(f, axis=1)
+        if not length.all():
+            row = length.tolist().index(0)
             raise InputError("features", "a vector of length 0 cannot be normalised", "use normalise=False", row=row)
-        return np.asarray(f / length[:, None])
+        return f / length[:, None]
 
     def _kth_distance(self, f: Any, k: int) -> Any:
         known = self.features_

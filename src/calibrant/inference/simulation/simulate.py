@@ -18,11 +18,7 @@ from ...metrics.signature import check_norm
 from ...util.checks import check_whole
 from ...util.results import Record, number
 from .population import Population, true_values
-from .warps import (
-    Warp,
-    as_warp,
-    by_group,
-)
+from .warps import Warp, as_warp, by_group
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

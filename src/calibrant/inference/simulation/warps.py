@@ -266,10 +266,8 @@ class prior_shift(Warp):
             return [(1.0, a, b)]
         mean = a / (a + b)
         if abs(mean - self.before) > 1e-9:
-            raise ArgumentError(
-                "before",
-                f"must be the mean of the scores, {mean:.6g}; got {self.before:g}",
-            )
+            problem = f"must be the mean of the scores, {mean:.6g}; got {self.before:g}"
+            raise ArgumentError("before", problem)
         # f(s) [s after / before + (1 - s) (1 - after) / (1 - before)] is the mix of the scores of the two classes.
         return [(self.after, a + 1, b), (1 - self.after, a, b + 1)]
 

@@ -9,11 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, bin_table
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
 from ...input.convert import is_number
-from ...views.view import View
 from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]
@@ -31,9 +29,8 @@ def mean_absolute(sums: Iterable[float], total: float) -> float:
     cite="naeini2015",
     finish=norm_root,
 )
-def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: float = 1) -> float:
+def ece(table: BinTable, *, norm: float = 1) -> float:
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
-    table = bin_table(view, binning, bins)
     if norm == 1:
         return mean_absolute(table.excess, table.total)
     return weighted_power(table.gap, table.share, norm)
@@ -76,9 +73,8 @@ ace = preset(
     ideal=0,
     cite="tax2026",
 )
-def proportional_ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
+def proportional_ece(table: BinTable) -> float:
     """Mean over bins of the absolute difference between mean score and outcome rate divided by the mean score."""
-    table = bin_table(view, binning, bins)
     excess = np.abs(table.excess)
     # The share of a bin times its gap over its mean score; scores of 0 alone have no error if no event occurred.
     terms = np.divide(
@@ -94,18 +90,16 @@ def proportional_ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_w
     combine="max",
     cite="naeini2015",
 )
-def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
+def mce(table: BinTable, *, min_count: float = 0) -> float:
     """Largest absolute difference between mean score and outcome rate over non-empty bins."""
-    return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).max())
+    return float(gaps_of_full_bins(table, min_count).max())
 
 
 def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     """Return the absolute gaps of the non-empty bins with at least `min_count` rows."""
     if not (is_number(min_count) and min_count >= 0):
         raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
-    # Importance weights have no unit, so that only counts can state that a row represents several.
-    size = table.rows if table.weight_kind == "importance" else table.weight
-    kept = ~table.empty & (size >= min_count)
+    kept = ~table.empty & (table.size >= min_count)
     if not kept.any():
         raise UndefinedMetricError(
             "min_count", f"no bin contains {min_count:g} rows", "lower min_count, or use fewer bins"
@@ -120,15 +114,8 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     alternative="two-sided",
     cite="ao2023",
 )
-def esce(
-    view: View,
-    *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
-    representative: Literal["mean", "midpoint"] = "mean",
-) -> float:
+def esce(table: BinTable, *, representative: Literal["mean", "midpoint"] = "mean") -> float:
     """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
-    table = bin_table(view, binning, bins)
     if representative == "midpoint":
         middle = (table.left + table.right) / 2
         return math.fsum(table.weight * middle - table.positives) / table.total
@@ -141,15 +128,9 @@ def esce(
     ideal=0,
     cite="hagopian2023",
 )
-def abc_above(
-    view: View,
-    *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
-    measure: Literal["density", "lebesgue"] = "density",
-) -> float:
+def abc_above(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
     """Part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
-    return _area(bin_table(view, binning, bins), -1, measure)
+    return _area(table, -1, measure)
 
 
 @metric(
@@ -158,15 +139,9 @@ def abc_above(
     ideal=0,
     cite="hagopian2023",
 )
-def abc_below(
-    view: View,
-    *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
-    measure: Literal["density", "lebesgue"] = "density",
-) -> float:
+def abc_below(table: BinTable, *, measure: Literal["density", "lebesgue"] = "density") -> float:
     """Part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
-    return _area(bin_table(view, binning, bins), 1, measure)
+    return _area(table, 1, measure)
 
 
 def _area(table: BinTable, side: int, measure: str) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default, is_found_in_rows
+from ...binning.parse import Blocks, Pava, bin_table
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util import kernels
 from ...util.checks import check_whole
@@ -17,30 +15,17 @@ from ...views.view import View
 Floats = NDArray[np.float64]
 
 
-def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block: int, max_block: int) -> float:
+def rejected_share(view: View, alpha: float, rule: Blocks, min_block: int, max_block: int) -> float:
     """Compute the fraction of rows whose score is rejected by the binomial test of its block at level `alpha`."""
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
-    if (
-        isinstance(binning, str)
-        and binning == "pava"
-        and is_default(binning)
-        and (are_edges(bins) or is_found_in_rows(bins))
-    ):
-        binning = EQUAL_WIDTH  # edges and levels replace the default
-    if isinstance(binning, str) and binning == "pava":
-        if not is_default(bins):
-            raise ArgumentError(
-                "bins",
-                f"has no effect with 'pava', which determines its own blocks; got {bins!r}",
-                "pass binning as well",
-            )
+    if isinstance(rule, Pava):
         score, trials, successes, weight = _pooled(
             view, check_whole(min_block, "min_block", 0), check_whole(max_block, "max_block")
         )
     else:
-        table = bin_table(view, binning, bins)
-        cell, _ = bin_cells(view, binning, bins)
+        table = bin_table(view, rule)
+        cell, _ = rule.cells(view)
         score, weight = view.score, view.weights
         trials, successes = table.weight[cell], table.positives[cell]
     pvalue = two_sided_binomial(successes, trials, score)

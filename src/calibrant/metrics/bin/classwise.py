@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import mul
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, bin_table
+from ...binning.parse import bin_table
+from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, LensError
 from ...util.checks import check_whole
@@ -25,7 +26,7 @@ from .variation import ranking
 Floats = NDArray[np.float64]
 
 
-def _by_predicted_class(view: VectorView, *, bins: Any, binning: Any, norm: float, average: str) -> Binned:
+def _by_predicted_class(view: VectorView, *, rule: BinningRule, norm: float, average: str) -> Binned:
     def scored(block: Block) -> tuple[Floats, Places]:
         return block.probs.max(axis=1)[:, None], predicted(block)
 
@@ -36,7 +37,7 @@ def _by_predicted_class(view: VectorView, *, bins: Any, binning: Any, norm: floa
         shares = [table.total if average == "weighted" else 1.0 for table in tables]
         return math.fsum(map(mul, values, shares)) / math.fsum(shares)
 
-    return Binned(view, scored, value, binning, bins, by_class=True, lens="top_label")
+    return Binned(view, scored, value, rule, by_class=True, lens="top_label")
 
 
 @metric(
@@ -52,8 +53,7 @@ def _by_predicted_class(view: VectorView, *, bins: Any, binning: Any, norm: floa
 def tl_ece(
     view: VectorView,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     norm: float = 1,
     average: Literal["weighted", "macro"] = "weighted",
 ) -> float:
@@ -61,7 +61,7 @@ def tl_ece(
     if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
         problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
         raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
-    return _by_predicted_class(view, bins=bins, binning=binning, norm=norm, average=average).result()
+    return _by_predicted_class(view, rule=rule, norm=norm, average=average).result()
 
 
 @metric(
@@ -70,12 +70,12 @@ def tl_ece(
     ideal=0,
     lens="classwise",
     cite="nixon2019",
+    binning="equal_mass",
 )
 def tace(
     view: View,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_mass",
+    rule: BinningRule,
     threshold: float = 0.01,
     mode: Literal["drop", "zero"] = "drop",
 ) -> float:
@@ -94,11 +94,11 @@ def tace(
         part = view.above(threshold)
     if not part.n:
         return 0.0
-    table = bin_table(part, binning, bins)
+    table = bin_table(part, rule)
     return mean_absolute(table.excess, table.total)
 
 
-def _by_rank(view: VectorView, *, k: int | None, bins: Any, binning: Any, reading: str) -> Binned:
+def _by_rank(view: VectorView, *, k: int | None, rule: BinningRule, reading: str) -> Binned:
     ranks = min(5, view.k) if k is None else check_whole(k, "k")
     if ranks > view.k:
         raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
@@ -111,7 +111,7 @@ def _by_rank(view: VectorView, *, k: int | None, bins: Any, binning: Any, readin
     def value(tables: Sequence[BinTable | Sums]) -> float:
         return math.fsum(mean_absolute(table.excess, table.total) for table in tables) / len(tables)
 
-    return Binned(view, scored, value, binning, bins)
+    return Binned(view, scored, value, rule)
 
 
 @metric(
@@ -127,12 +127,11 @@ def topk_ece(
     view: VectorView,
     *,
     k: int | None = None,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     reading: Literal["rank", "cumulative"] = "rank",
 ) -> float:
     """Expected calibration error of the probabilities of the k most probable classes of each row."""
-    return _by_rank(view, k=k, bins=bins, binning=binning, reading=reading).result()
+    return _by_rank(view, k=k, rule=rule, reading=reading).result()
 
 
 multiclass_ce = preset(

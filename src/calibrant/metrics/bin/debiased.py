@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import EQUAL_WIDTH, Binning, Bins, bin_cells, bin_table
-from ...binning.partition import cells_of
+from ...binning.parse import EQUAL_WIDTH, Bins, Blocks, binning_rule
+from ...binning.partition import cells_of, partition_rule
+from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import UndefinedMetricError
 from ...util.checks import check_positive
@@ -36,8 +37,7 @@ def rate_variance(table: BinTable, unbiased: bool) -> Floats:
     return spread / (np.where(size > 1, size - 1, np.inf) if unbiased else size)
 
 
-def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
-    table = bin_table(view, binning, bins)
+def _squared(table: BinTable, single: str) -> float:
     alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
     if single == "raise" and alone.any():
         place = int(np.argmax(alone))
@@ -56,16 +56,11 @@ def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
     ideal=0,
     soft=False,
     cite="kumar2019",
+    binning="equal_mass",
 )
-def ce2_db(
-    view: View,
-    *,
-    bins: Bins = 15,
-    binning: Binning = "equal_mass",
-    single: Literal["keep", "zero", "raise"] = "keep",
-) -> float:
+def ce2_db(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep") -> float:
     """Mean squared difference between mean score and outcome rate over bins minus the estimated variance of the rate."""
-    return _squared(view, bins, binning, single)
+    return _squared(table, single)
 
 
 def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
@@ -79,17 +74,11 @@ def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
     soft=False,
     cite="petersen2023",
     finish=_clipped_root,
+    binning="equal_mass",
 )
-def drmsce(
-    view: View,
-    *,
-    bins: Bins = 15,
-    binning: Binning = "equal_mass",
-    single: Literal["keep", "zero", "raise"] = "keep",
-    clip_each: bool = False,
-) -> float:
+def drmsce(table: BinTable, *, single: Literal["keep", "zero", "raise"] = "keep", clip_each: bool = False) -> float:
     """Square root of the debiased squared calibration error, truncated at 0."""
-    value = _squared(view, bins, binning, single)
+    value = _squared(table, single)
     return max(value, 0.0) if clip_each else value
 
 
@@ -115,12 +104,12 @@ def _signed_root(value: float, options: Mapping[str, Any]) -> float:
     soft=False,
     cite="kumar2019",
     finish=_signed_root,
+    binning="equal_mass",
 )
-def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
+def ece_db(table: BinTable, *, norm: float = 1) -> float:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     from scipy.special import ndtr
 
-    table = bin_table(view, binning, bins)
     deviation = np.sqrt(rate_variance(table, unbiased=False))
     gap = np.abs(table.gap)
     if norm != 1:
@@ -143,28 +132,24 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm
     ideal=0,
     soft=False,
     cite="hosmer1980",
+    bins=10,
+    binning="equal_mass",
 )
-def hosmer_lemeshow(
-    view: View,
-    *,
-    bins: Bins = 10,
-    binning: Binning = "equal_mass",
-    variance: Literal["binomial", "exact"] = "binomial",
-) -> float:
+def hosmer_lemeshow(view: View, *, rule: BinningRule, variance: Literal["binomial", "exact"] = "binomial") -> float:
     """Sum over bins of the squared difference between expected and observed events divided by its variance."""
-    excess, spread = group_moments(view, binning, bins, variance)
+    excess, spread = group_moments(view, rule, variance)
     with np.errstate(over="ignore"):  # an event of tiny probability may overflow
         terms = np.divide(np.square(excess), spread, out=np.where(excess == 0, 0.0, np.inf), where=spread > 0)
     return float(terms.sum())
 
 
-def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tuple[Floats, Floats]:
+def group_moments(view: View, rule: BinningRule, variance: str) -> tuple[Floats, Floats]:
     """Return expected minus observed events of each non-empty bin, and the variance of the latter under calibration.
 
     Both are exactly 0 in a bin of scores 0 and 1 that were all right: they are summed row by row, for the difference of two large
     sums would leave its rounding error, which is not small beside the variance of very sure scores.
     """
-    cell, count = bin_cells(view, binning, bins)
+    cell, count = rule.cells(view)
     score, excess = view.score, view.score - view.outcome
     rows = np.bincount(cell, minlength=count)
     full = rows > 0
@@ -194,7 +179,8 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
         k = 2 if view.score_column is not None else view.k
         exponent = 2 / (4 * check_positive(smoothness, "smoothness") + k - 1)
         bins = max(1, math.floor(view.effective_size**exponent + 1e-9))
-    return cells_of(view, "simplex_grid" if view.score_column is None else EQUAL_WIDTH, bins)
+    binning = "simplex_grid" if view.score_column is None else EQUAL_WIDTH
+    return cells_of(view, partition_rule(bins, binning))
 
 
 @metric(
@@ -238,7 +224,7 @@ def _divisors(
 
 def t_cal_null_deviation(view: View, bins: Bins, unbiased: bool = False) -> float:
     """Compute the exact standard deviation of `t_cal` under calibration given the scores; its mean is then 0."""
-    cell, count = bin_cells(view, EQUAL_WIDTH, bins)
+    cell, count = binning_rule(bins).cells(view)
     own = _own_weights(view)
     variance = own * view.variance
     mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
@@ -258,7 +244,7 @@ def l2ce_bounds(view: View, bins: Bins, level: float = 0.95, unbiased: bool = Fa
     from scipy.special import ndtri
 
     value = t_cal.formula(view.as_vector(), bins=bins, unbiased=unbiased)
-    cell, count = bin_cells(view, EQUAL_WIDTH, bins)
+    cell, count = binning_rule(bins).cells(view)
     residual = view.score - view.outcome
     mass = np.bincount(cell, view.weights, count)
     gap = np.bincount(cell, view.weights * residual, count)[cell] / mass[cell]
@@ -284,17 +270,18 @@ l2ce_interval = preset(
     soft=False,
     sketch=False,
     cite="matsubara2023",
+    bins=10,
+    binning="pava",
 )
 def tce(
     view: View,
     *,
     alpha: float = 0.05,
-    binning: Any = "pava",
-    bins: Bins = 10,
+    rule: Blocks,
     min_block: int = 10,
     max_block: int = 1000,
 ) -> float:
     """Percentage of rows whose score is rejected by a binomial test on their block of neighbouring rows."""
     from .blocks import rejected_share
 
-    return 100 * rejected_share(view, alpha, binning, bins, min_block, max_block)
+    return 100 * rejected_share(view, alpha, rule, min_block, max_block)

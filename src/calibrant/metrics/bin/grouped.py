@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, bin_cells
 from ...binning.partition import bin_of_feature, bin_of_ranks
+from ...binning.rules import BinningRule
 from ...errors import ArgumentError, GroupError, ShapeError
 from ...util.checks import check_whole
 from ...views.view import View
@@ -58,8 +58,7 @@ def _features(view: View) -> Floats:
 def pce(
     view: View,
     *,
-    bins: Bins | None = 15,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     partitions: Any = None,
     partition_weight: Any = None,
 ) -> float:
@@ -73,8 +72,8 @@ def pce(
                 f"partition {number} must have one entry for each of {view.n} rows; got shape {values.shape}",
             )
         cells.append(np.unique(values, return_inverse=True)[1].ravel())
-    if bins is not None:
-        score_cell, _ = bin_cells(view, binning, bins)
+    if getattr(rule, "bins", 0) is not None:  # bins=None stands for groups alone
+        score_cell, _ = rule.cells(view)
         cells = [_crossed(cell, score_cell) for cell in cells]
     weight = np.ones(len(cells)) if partition_weight is None else np.asarray(partition_weight, dtype=np.float64)
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
@@ -134,12 +133,13 @@ def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     instead=("proximity",),
     sketch=False,
     cite="xiong2023",
+    bins=10,
+    binning="equal_mass",
 )
 def piece(
     view: View,
     *,
-    bins: Bins = 10,
-    binning: Binning = "equal_mass",
+    rule: BinningRule,
     proximity_bins: int = 10,
     neighbours: int = 10,
     proximity: Any = None,
@@ -151,7 +151,7 @@ def piece(
         near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
         if near.shape != (view.n,) or not np.isfinite(near).all():
             raise ShapeError("proximity", f"must be {view.n} finite numbers, one per row; got shape {near.shape}")
-    score_cell, _ = bin_cells(view, binning, bins)
+    score_cell, _ = rule.cells(view)
     return cell_error(view, _crossed(bin_of_ranks(view, near, proximity_bins), score_cell))
 
 

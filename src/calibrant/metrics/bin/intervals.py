@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import bin_table
+from ...binning.rules import EqualWidth
 from ...errors import ArgumentError
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
@@ -75,7 +76,7 @@ def ece_widths(view: View, *, widths: Sequence[float] = WIDTHS) -> float:
     for width in widths:
         if not 1e-7 <= check_positive(width, "widths") <= 1:
             raise ArgumentError("widths", f"must be from 1e-7 to 1; got {width!r}")
-    tables = [bin_table(view, "equal_width", max(1, round(1 / width))) for width in widths]
+    tables = [bin_table(view, EqualWidth(max(1, round(1 / width)))) for width in widths]
     return math.fsum(math.fsum(np.abs(table.excess)) / table.total for table in tables) / len(tables)
 
 

@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Bins
-from ...binning.partition import auto_binning, cells_of
-from ...binning.searches import SEARCHES
+from ...binning.partition import Auto, Partition, cells_of, partition_of
+from ...binning.searches import SEARCHES, Searched
 from ...binning.table import BinTable
 from ...errors import ArgumentError, UndefinedMetricError
 from ...util.checks import weight_per_class
@@ -31,13 +30,13 @@ def _probabilities(block: Block) -> tuple[Floats, Places]:
 
 
 def _distances(
-    view: VectorView, *, distance: str, binning: Any, bins: Any, gamma: float, min_size: int, **options: Any
+    view: VectorView, *, distance: str, rule: Partition, gamma: float, min_size: int, **options: Any
 ) -> Binned:
     used = {name: options[name] for name in ("class_weight", "matrix", "interval", "norm")}
     _check_used(distance, **used if used["norm"] != 2 else {**used, "norm": None})
 
     def cell() -> tuple[Places, int]:
-        return cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
+        return cells_of(view, partition_of(view, rule, gamma, min_size))
 
     def value(tables: Sequence[BinTable | Sums]) -> float:
         (sums,) = tables
@@ -54,8 +53,8 @@ def _distances(
         def of_event(block: Block) -> tuple[Floats, Places]:
             return block.probs[:, [column]], np.full((len(block.probs), 1), column)
 
-        return Binned(view, of_event, value, binning, bins, cell)
-    return Binned(view, _probabilities, value, binning, bins, cell, of_excess=True)
+        return Binned(view, of_event, value, rule, cell)
+    return Binned(view, _probabilities, value, rule, cell, of_excess=True)
 
 
 @metric(
@@ -66,13 +65,13 @@ def _distances(
     sketch=False,
     sum_form=_distances,
     cite="vaicenavicius2019",
+    binning="auto",
 )
 def gece(
     view: VectorView,
     *,
     distance: Distance = "tv",
-    binning: Any = "auto",
-    bins: Bins = 15,
+    rule: Partition,
     gamma: float = 0.1,
     min_size: int = 10,
     norm: float = 2,
@@ -85,8 +84,7 @@ def gece(
     return _distances(
         view,
         distance=distance,
-        binning=binning,
-        bins=bins,
+        rule=rule,
         gamma=gamma,
         min_size=min_size,
         norm=norm,
@@ -97,9 +95,8 @@ def gece(
     ).result()
 
 
-def _distances_above_chance(
-    view: VectorView, *, distance: str, binning: Any, bins: Any, gamma: float, min_size: int
-) -> Binned:
+def _distances_above_chance(view: VectorView, *, distance: str, rule: Partition, gamma: float, min_size: int) -> Binned:
+    bins = rule.how if isinstance(rule, Searched) else rule.bins if isinstance(rule, Auto) else None
     if isinstance(bins, str) and bins in SEARCHES and bins != "tcal":
         raise ArgumentError(
             "bins", f"{bins!r} chooses bins by the labels, so that the value by chance is unknown", "give a number"
@@ -107,7 +104,7 @@ def _distances_above_chance(
 
     @cache
     def cell() -> tuple[Places, int]:
-        return cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
+        return cells_of(view, partition_of(view, rule, gamma, min_size))
 
     @cache
     def by_chance() -> float:
@@ -130,20 +127,18 @@ def _distances_above_chance(
     soft=False,
     cite="vaicenavicius2019",
     sum_form=_distances_above_chance,
+    binning="auto",
 )
 def gece_db(
     view: VectorView,
     *,
     distance: Literal["tv", "l1"] = "tv",
-    binning: Any = "auto",
-    bins: Bins = 15,
+    rule: Partition,
     gamma: float = 0.1,
     min_size: int = 10,
 ) -> float:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
-    return _distances_above_chance(
-        view, distance=distance, binning=binning, bins=bins, gamma=gamma, min_size=min_size
-    ).result()
+    return _distances_above_chance(view, distance=distance, rule=rule, gamma=gamma, min_size=min_size).result()
 
 
 # Above this variance a Poisson binomial count is nearly normal, and its mean absolute deviation follows from an expansion.

@@ -8,7 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, as_default, bin_cells, bin_table
+from ...binning.parse import bin_table
+from ...binning.rules import BinningRule
+from ...binning.table import BinTable
 from ...util.sums import accurate_sum
 from ...views.view import View
 from ..registry import metric, norm_root
@@ -23,9 +25,9 @@ Floats = NDArray[np.float64]
     ideal=0,
     cite="dawkins2022",
 )
-def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
+def rbece(table: BinTable, *, min_count: float = 0) -> float:
     """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
-    return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).mean())
+    return float(gaps_of_full_bins(table, min_count).mean())
 
 
 @metric(
@@ -36,9 +38,8 @@ def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_
     soft=False,
     cite="sanders1963",
 )
-def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
+def smbs(table: BinTable) -> float:
     """Mean squared difference between each outcome and the mean score of its bin."""
-    table = bin_table(view, binning, bins)
     full = ~table.empty
     score, positives, weight = table.mean_score[full], table.positives[full], table.weight[full]
     return math.fsum(positives * (1 - score) ** 2 + (weight - positives) * score**2) / table.total
@@ -50,20 +51,20 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
     ideal=0,
     cite="survey",
     alternative="two-sided",
+    bins=None,
 )
 def dce(
     view: View,
     *,
-    bins: Bins | None = None,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     aggregate: Literal["max", "upper_edge", "mean"] = "max",
     variant: Literal["sum", "pointwise"] = "sum",
     bound: bool = False,
 ) -> float:
     """Mean absolute difference over bins between the outcome rate and the largest score of the bin."""
-    bins = as_default(math.ceil(round(view.effective_size ** (1 / 3), 9))) if bins is None else bins
-    cell, count = bin_cells(view, binning, bins)
-    table = bin_table(view, binning, bins)
+    rule = rule.with_bins(math.ceil(round(view.effective_size ** (1 / 3), 9)))
+    cell, count = rule.cells(view)
+    table = bin_table(view, rule)
     if aggregate == "mean":
         stand = np.where(table.empty, 0.0, table.mean_score)
     elif aggregate == "upper_edge":
@@ -83,9 +84,10 @@ def dce(
     ideal=0,
     cite="roelofs2022",
     finish=norm_root,
+    binning="equal_mass",
 )
-def ece_lb(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
+def ece_lb(view: View, *, rule: BinningRule, norm: float = 1) -> float:
     """Mean absolute difference between each score and the outcome rate of its bin."""
-    cell, _ = bin_cells(view, binning, bins)
-    distance = np.abs(view.score - bin_table(view, binning, bins).rate[cell])
+    cell, _ = rule.cells(view)
+    distance = np.abs(view.score - bin_table(view, rule).rate[cell])
     return float(distance.max()) if norm == math.inf else view.mean(distance**norm)

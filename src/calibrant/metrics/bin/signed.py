@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...binning.parse import Binning, Bins, bin_table
+from ...binning.table import BinTable
 from ...errors import UndefinedMetricError
 from ...views.view import View
 from ..registry import metric
@@ -42,10 +42,10 @@ def wsmcs(view: View) -> float:
     ideal=0,
     alternative="two-sided",
     cite="cabitza2022",
+    binning="equal_mass",
 )
-def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
+def dici(table: BinTable) -> float:
     """Mean relative difference of bins with overestimation minus that of bins with underestimation."""
-    table = bin_table(view, binning, bins)
     full = ~table.empty
     gap, weight, score = table.gap[full], table.weight[full], table.mean_score[full]
     gap = np.where(np.abs(gap) < 1e-12, 0.0, gap)  # rounding must not decide the sign of a calibrated bin

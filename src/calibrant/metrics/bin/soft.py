@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, are_edges, several_bins
-from ...binning.rules import Edges, check_bins, edge_values
+from ...binning.parse import are_edges, several_bins
+from ...binning.rules import BinningRule, Edges, check_bins, edge_values
 from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
@@ -155,7 +155,7 @@ def dece(
     return form.value(excess, view.total)
 
 
-def _smooth_confidence(view: VectorView, *, bins: Any, binning: Any, temperature: float) -> Binned:
+def _smooth_confidence(view: VectorView, *, rule: BinningRule, temperature: float) -> Binned:
     width = check_positive(temperature, "temperature")
 
     def scored(block: Block) -> tuple[Floats, Places]:
@@ -165,7 +165,7 @@ def _smooth_confidence(view: VectorView, *, bins: Any, binning: Any, temperature
         smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
         return np.minimum(smooth, 1)[:, None], predicted(block)
 
-    return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), binning, bins)
+    return Binned(view, scored, lambda tables: mean_absolute(tables[0].excess, tables[0].total), rule)
 
 
 @metric(
@@ -177,9 +177,9 @@ def _smooth_confidence(view: VectorView, *, bins: Any, binning: Any, temperature
     sum_form=_smooth_confidence,
     cite="wang2023",
 )
-def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_width", temperature: float = 0.01) -> float:
+def lse_ece(view: VectorView, *, rule: BinningRule, temperature: float = 0.01) -> float:
     """Top-label expected calibration error with a smooth maximum as the confidence."""
-    return _smooth_confidence(view, bins=bins, binning=binning, temperature=temperature).result()
+    return _smooth_confidence(view, rule=rule, temperature=temperature).result()
 
 
 @metric(

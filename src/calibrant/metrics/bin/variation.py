@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins
 from ...binning.partition import bin_of_each
+from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
 from ...input.convert import is_number
@@ -183,15 +183,13 @@ def ranked(block: Block) -> tuple[Floats, Floats]:
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
 
 
-def bins_of_variation(
-    view: VectorView, measure: Measure, binning: Any, bins: Any
-) -> tuple[Floats, NDArray[np.intp], int]:
+def bins_of_variation(view: VectorView, measure: Measure, rule: BinningRule) -> tuple[Floats, NDArray[np.intp], int]:
     """Return the variation of each row, its bin and the number of bins."""
     key = view.each_row(lambda block: np.clip(measure(decreasing(block.probs)), 0, 1))
-    return key, *bin_of_each(view, key, binning, bins, confidences=measure is MEASURES["confidence"])
+    return key, *bin_of_each(view, key, rule, confidences=measure is MEASURES["confidence"])
 
 
-def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, norm: float) -> Binned:
+def _by_variation(view: VectorView, *, variation: Any, rule: BinningRule, norm: float) -> Binned:
     measure = measure_of(variation)
 
     def scored(block: Block) -> tuple[Floats, Places]:
@@ -199,7 +197,7 @@ def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, 
         return np.take_along_axis(block.probs, classes, 1), classes
 
     def cell() -> tuple[Places, int]:
-        return bins_of_variation(view, measure, binning, bins)[1:]
+        return bins_of_variation(view, measure, rule)[1:]
 
     def value(tables: Sequence[BinTable | Sums]) -> float:
         (sums,) = tables
@@ -208,7 +206,7 @@ def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, 
         gap = np.abs(measure(sums.positives[full] / weight) - measure(sums.score_sum[full] / weight))
         return weighted_power(gap, sums.share[full], norm)
 
-    return Binned(view, scored, value, binning, bins, cell)
+    return Binned(view, scored, value, rule, cell)
 
 
 @metric(
@@ -220,17 +218,17 @@ def _by_variation(view: VectorView, *, variation: Any, bins: Any, binning: Any, 
     cite="thompson2026",
     finish=norm_root,
     sum_form=_by_variation,
+    bins=10,
 )
 def vce(
     view: VectorView,
     *,
     variation: Variation | Callable[..., float] = "entropy",
-    bins: Bins = 10,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     norm: float = 1,
 ) -> float:
     """Mean absolute difference over bins between the predicted and the observed variation."""
-    return _by_variation(view, variation=variation, bins=bins, binning=binning, norm=norm).result()
+    return _by_variation(view, variation=variation, rule=rule, norm=norm).result()
 
 
 class SimulatedVariation:
@@ -240,13 +238,13 @@ class SimulatedVariation:
     are put in a canonical order, and counts are expanded: the same generator then gives the same values for any order of the rows.
     """
 
-    def __init__(self, view: VectorView, variation: Any, binning: Any, bins: Any) -> None:
+    def __init__(self, view: VectorView, variation: Any, rule: BinningRule) -> None:
         if view.weight_kind == "counts" and view.total > MAX_ROWS:
             raise WeightsNotSupportedError(
                 "counts", f"simulated labels expand counts to rows, and {view.total:.3g} are too many", "use fewer rows"
             )
         self.measure = measure_of(variation)
-        _, cell, count = bins_of_variation(view, self.measure, binning, bins)
+        _, cell, count = bins_of_variation(view, self.measure, rule)
         weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
         full = weight > 0
         self.k, self.weight = view.k, weight[full]
@@ -311,34 +309,34 @@ def _canonical(probs: Floats, weights: Floats) -> NDArray[np.intp]:
     soft=False,
     sketch=False,
     cite="thompson2026",
+    bins=10,
 )
 def vce_db(
     view: VectorView,
     *,
     variation: Variation | Callable[..., float] = "entropy",
-    bins: Bins = 10,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     n_draws: int = 100,
     rng: Any = 0,
 ) -> float:
     """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
-    simulated = SimulatedVariation(view, variation, binning, bins)
+    simulated = SimulatedVariation(view, variation, rule)
     null = simulated.reference(rng, n_draws)
     return math.fsum(simulated.share * simulated.corrected(simulated.observed, null))
 
 
-def _by_entropy(view: VectorView, *, bins: Any, binning: Any) -> Binned:
+def _by_entropy(view: VectorView, *, rule: BinningRule) -> Binned:
     def scored(block: Block) -> tuple[Floats, Places]:
         return entropy(block.probs)[:, None], predicted(block)
 
     def cell() -> tuple[Places, int]:
         # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
-        return bin_of_each(view, view.each_row(lambda block: entropy(decreasing(block.probs))), binning, bins)
+        return bin_of_each(view, view.each_row(lambda block: entropy(decreasing(block.probs))), rule)
 
     def value(tables: Sequence[BinTable | Sums]) -> float:
         return mean_absolute(tables[0].excess.ravel(), tables[0].total)
 
-    return Binned(view, scored, value, binning, bins, cell, is_error=True)
+    return Binned(view, scored, value, rule, cell, is_error=True)
 
 
 @metric(
@@ -350,7 +348,8 @@ def _by_entropy(view: VectorView, *, bins: Any, binning: Any) -> Binned:
     sketch=False,
     sum_form=_by_entropy,
     cite="laves2019",
+    bins=10,
 )
-def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
+def uce(view: VectorView, *, rule: BinningRule) -> float:
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    return _by_entropy(view, bins=bins, binning=binning).result()
+    return _by_entropy(view, rule=rule).result()

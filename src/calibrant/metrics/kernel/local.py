@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, bin_cells
+from ...binning.rules import BinningRule
 from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
@@ -167,12 +167,12 @@ def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
     return np.eye(probs.shape[1])[np.minimum(drawn, probs.shape[1] - 1)]
 
 
-def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, standardise: bool) -> Floats:
+def _local_errors(view: View, rule: BinningRule, bandwidth: float, standardise: bool) -> Floats:
     """Compute for each row the gap of its bin, with rows weighted by the proximity of their features."""
     width = check_positive(bandwidth, "bandwidth")
     features = standardised(_features(view.rows), view.weights) if standardise else _features(view.rows)
     values = np.column_stack([view.weights * (view.score - view.outcome), view.weights])
-    cell, _ = bin_cells(view, binning, bins)
+    cell, _ = rule.cells(view)
     order = np.lexsort((features[:, 0], cell)) if features.shape[1] else np.argsort(cell, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(cell[order]) != 0))
     errors = np.empty(view.n)
@@ -213,13 +213,12 @@ LOCAL: dict[str, Any] = {"range": (0, 1), "ideal": 0, "needs": ("features",), "s
 def lce(
     view: View,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
     """Mean over rows of the calibration error among rows of the same bin with similar features."""
-    errors = _local_errors(view, bins, binning, bandwidth, standardise)
+    errors = _local_errors(view, rule, bandwidth, standardise)
     return accurate_sum(view.weights * errors) / view.total
 
 
@@ -230,13 +229,12 @@ def lce(
 def mlce(
     view: View,
     *,
-    bins: Bins = 15,
-    binning: Binning = "equal_width",
+    rule: BinningRule,
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
     """Largest calibration error among rows of the same bin with similar features."""
-    return float(_local_errors(view, bins, binning, bandwidth, standardise).max())
+    return float(_local_errors(view, rule, bandwidth, standardise).max())
 
 
 @metric(

@@ -24,44 +24,13 @@ from ...errors import (
     WeightError,
 )
 from ...util.checks import check_choice
+from ...util.texts import parameter_texts
 from ...views.keywords import documents_keywords, parameter_lines
 
 LEAST_LOG = -1e4
-# Parameters that the losses share, for their docstrings; with them the sections that all losses have.
-PARAMETERS = {
-    "input": ("torch.Tensor of shape (N, K) or (N, K, d1, ...)", "Logits of K classes, at least two."),
-    "target": (
-        "torch.Tensor of shape (N,) or (N, d1, ...), or of the shape of `input`",
-        "Class indices, or class probabilities in floating point (soft targets).",
-    ),
-    "lens": (
-        '{"auto", "top_label", "binary"}, default "auto"',
-        """Event whose probability is used: ``"top_label"``, that the predicted class is correct; ``"binary"``, the second of two
-classes. ``"auto"`` takes ``"binary"`` for two classes and ``"top_label"`` for more.""",
-    ),
-    "weight": (
-        "torch.Tensor of shape (K,), optional",
-        "Non-negative weight of each class; rows of a class with weight 0 are left out.",
-    ),
-    "ignore_index": (
-        "int, default -100",
-        "Class index that marks rows to leave out; not used with soft targets.",
-    ),
-    "reduction": (
-        '{"mean", "sum", "none"}, default "mean"',
-        """As in `torch.nn.functional.cross_entropy`: ``"mean"`` divides the sum by the total weight of the rows, for soft targets
-by their number; ``"none"`` returns one value per row, 0 where a row is left out.""",
-    ),
-}
-# Terms that compare means over the batch have no value for a single row.
-BATCH_PARAMETERS = {
-    **PARAMETERS,
-    "reduction": (
-        '{"mean", "sum"}, default "mean"',
-        """``"mean"`` returns the value of the batch, ``"sum"`` that value times the total weight of the rows. There is no value per
-row.""",
-    ),
-}
+# Parameters of the losses, for their docstrings; terms that compare means over the batch have no value for a single row.
+PARAMETERS = parameter_texts("calibrant.torch")["losses"]
+BATCH_PARAMETERS = {**PARAMETERS, **parameter_texts("calibrant.torch")["batch_losses"]}
 SECTIONS = {
     "Returns": """torch.Tensor
     The loss, a scalar, or with ``reduction="none"`` one value per row; at least in single precision.""",

@@ -1,0 +1,232 @@
+"""Options at other values than their defaults: a value, an interval, a test, counts, sketches and the docstring obey each of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.resampling import OPTIONS_OF_ROWS
+from calibrant.metrics import Metric
+
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
+
+ROWS = 48
+
+
+@dataclass(frozen=True)
+class Case:
+    """One value of an option of a metric, with what it requires of the others."""
+
+    metric: Metric
+    option: str
+    value: Any
+    beside: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"{self.metric.id}-{self.option}={self.value!r}"
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {**self.beside, self.option: self.value}
+
+
+# Values of options whose type does not tell them, for every metric that has them.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "anchors": (3, 4),
+    "bandwidth": (0.1, 0.3),
+    "base": (2, 10),
+    "binning": ("equal_mass", cal.EqualWidth(closed="left")),
+    "bins": (4, (0, 0.3, 0.7, 1)),
+    "class_weight": ([1, 2], [2, 1]),
+    "degree": (1,),
+    "depth": (1, 2),
+    "eps": (0.02, 0.3),
+    "exact": (True,),
+    "feature": (1,),
+    "floor": (1e-3, 0.05),
+    "interval": ((0.4, 0.6), (0.2, 0.9)),
+    "k": (1, 2),
+    "lags": (1, 3),
+    "landmarks": (5, 10),
+    "locations": (3, 5),
+    "matrix": (np.eye(2), 2 * np.eye(2)),
+    "min_count": (2, 5),
+    "min_rows": (5, 20),
+    "neighbours": (3, 6),
+    "norm": (3, math.inf),
+    "partition_weight": ([1], [2]),
+    "partitions": ([np.arange(ROWS) % 2], [np.arange(ROWS) % 3]),
+    "proximity": (np.linspace(0, 1, ROWS), np.linspace(0, 1, ROWS) ** 2),
+    "q": (0.6, 0.75),
+    "r": (2,),
+    "rng": (1, 2),
+    "size": (3, 7),
+    "span": (0.6, 0.9),
+    "standardise": (True, False),
+    "threshold": (0.05, 0.2),
+    "views": (1, 2),
+    "width": (0.1, 0.25),
+    "widths": ((0.1,), (0.05, 0.2)),
+}
+SMOOTHED = ("ici", "ep", "e50", "e90", "emax")
+# Those of some metrics.
+OWN_VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
+    **{(id, "binning"): ("simplex_grid", cal.KDTree(0.3)) for id in ("gece", "gece_db")},
+    ("multiclass_ce", "binning"): ("auto", cal.KDTree(0.3)),
+    **{(id, "bins"): (4, 7) for id in ("vece", "mvce", "t_cal", "l2ce_interval")},
+    **{(id, "exact"): (True, False) for id in ("skce_b", "skce_uq")},
+    **{(id, "knots"): (3, 4) for id in (*SMOOTHED, "eci")},
+    **{(id, "norm"): (1.5, 2) for id in ("bkde", "dkde", "skde")},
+    ("knn_chi2", "power"): (0.6, 0.9),
+    ("pws", "covariance"): ("HC0", "ols"),
+    **{(id, "knots"): (2, (0.3, 0.6)) for id in ("fott_pl", "fott_pl3")},
+    ("knn_chi2", "min_expected"): (1, 2),
+    ("tce", "bins"): ((0, 0.3, 0.7, 1), "levels"),
+    ("multiclass_ce", "distance"): ("l1", "l2"),
+    ("gece", "distance"): ("l1", "l2"),
+    ("tce", "max_block"): (20, 40),
+    ("ecmmd", "n_draws"): (2, 3),
+    ("vce_db", "n_draws"): (20, 50),
+}
+# What options require of others.
+WHOLE_VECTORS = ("gece", "gece_db", "multiclass_ce")
+BESIDE: dict[tuple[str, str], dict[str, Any]] = {
+    **{(id, "bins"): {"binning": "simplex_grid"} for id in WHOLE_VECTORS},
+    **{(id, "min_rows"): {"binning": "equal_width", "bins": 9, "lens": "top_label"} for id in WHOLE_VECTORS},
+    **{(id, "class_weight"): {"distance": "l2"} for id in WHOLE_VECTORS},
+    **{(id, "norm"): {"distance": "lp"} for id in WHOLE_VECTORS},
+    **{(id, "matrix"): {"distance": "mahalanobis"} for id in WHOLE_VECTORS},
+    **{(id, "indefinite"): {"distance": "mahalanobis", "matrix": np.eye(2)} for id in WHOLE_VECTORS},
+    **{(id, "interval"): {"distance": "interval", "lens": "top_label"} for id in WHOLE_VECTORS},
+    **{("multiclass_ce", option): {"binning": "auto"} for option in ("gamma", "min_size")},
+    ("tce", "min_rows"): {"binning": "equal_width"},
+    **{(id, "binning"): {"bins": 5} for id in ("drmsce_bcs", "ece_sweep")},
+    ("bkde", "debiased"): {"norm": 2},
+    ("calibration_in_the_large", "edge"): {"form": "logit"},
+    ("knn_chi2", "neighbours"): {"min_expected": 0.5},
+    ("pws", "lags"): {"covariance": "HAC"},
+    ("fece", "eps"): {"relative": True},
+    **{(id, "exact"): {"surface": "direct"} for id in SMOOTHED},
+    **{(id, "degree"): {"smoother": "loess"} for id in (*SMOOTHED, "eci")},
+    **{(id, "knots"): {"smoother": "rcs"} for id in (*SMOOTHED, "eci")},
+    **{(id, "delta"): {"smoother": "lowess"} for id in (*SMOOTHED, "eci")},
+}
+# Values that other tests show to raise for these rows.
+UNDEFINED = {("ce2_db", "raise"), ("drmsce", "raise"), ("drmsce_bcs", "raise")}
+
+
+def values_of(metric: Metric, option: str) -> tuple[Any, ...]:
+    """Two values of an option other than its default, or as many as there are."""
+    if (metric.id, option) in OWN_VALUES:
+        return OWN_VALUES[metric.id, option]
+    default, hint = metric.options[option], get_type_hints(metric.formula).get(option)
+    choices = [each for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal for each in get_args(kind)]
+    if choices:
+        return tuple(choice for choice in choices if choice != default and (metric.id, choice) not in UNDEFINED)[:2]
+    if option in VALUES:
+        return tuple(value for value in VALUES[option] if not np.array_equal(value, default))
+    if isinstance(default, bool):
+        return (not default,)
+    return (default + 1, default + 2) if isinstance(default, int) else (0.5 * default, 1.5 * default)
+
+
+CASES = [
+    Case(metric, option, value, BESIDE.get((metric.id, option), {}))
+    for metric in cal.catalogue.values()
+    for option in metric.options
+    for value in values_of(metric, option)
+]
+FIRST = {(case.metric.id, case.option): case for case in reversed(CASES)}
+
+
+# Options of one value per row, those with the name of a keyword of `interval` or `assess`, and one that some resamples do not define.
+NOT_RESAMPLED = {*OPTIONS_OF_ROWS, "rng", "alpha", "debiased"}
+
+
+def predictions(times: Any = None) -> cal.Predictions:
+    """Overconfident scores with ties, each in a cell of a sketch alone; the rows as often as `times` says."""
+    rng = np.random.default_rng(11)
+    score = rng.integers(1, 32, ROWS) / 32
+    y = (rng.random(ROWS) < 0.3 + 0.4 * score).astype(int)
+    rows = np.arange(ROWS) if times is None else np.repeat(np.arange(ROWS), times)
+    groups, features = rng.integers(0, 3, ROWS), rng.integers(0, 9, (ROWS, 2)).astype(float)
+    return cal.Predictions(y[rows], score[rows], groups=groups[rows], features=features[rows])
+
+
+DATA = predictions()
+COUNTS = np.random.default_rng(12).integers(1, 4, ROWS)
+REPEATED = predictions(COUNTS)
+COUNTED = cal.Predictions(DATA.labels, DATA.probs, counts=COUNTS, groups=DATA.groups, features=DATA.features)
+SKETCH = cal.Sketch.of(DATA.labels, DATA.probs)
+
+
+def same(found: float, wanted: float) -> bool:
+    return found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_a_value_obeys_an_option(case: Case) -> None:
+    """The value is a number, the same for counts and for repeated rows, and for a sketch and its rows."""
+    metric, keywords = case.metric, case.keywords
+    value = float(metric(DATA, **keywords))
+    assert not math.isnan(value)
+    counts = metric.counts and keywords.get("covariance") != "HAC"
+    if counts and case.option not in OPTIONS_OF_ROWS and metric.info.repeatable and metric.info.deterministic:
+        assert same(metric(COUNTED, **keywords), metric(REPEATED, **keywords))
+    if counts and metric.sketch and metric.takes == "View" and keywords.get("edge") != "drop":
+        assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, id=repr(case), marks=[] if FIRST[case.metric.id, case.option] is case else [pytest.mark.deep]
+        )
+        for case in CASES
+        if case.option not in NOT_RESAMPLED
+    ],
+)
+def test_intervals_and_tests_obey_an_option(case: Case) -> None:
+    metric, keywords = case.metric, case.keywords
+    found = cal.interval(DATA, metric=metric, level=0.5, n_resamples=20, **keywords)
+    assert found.value == pytest.approx(metric(DATA, **keywords), rel=1e-12)
+    assert found.low <= found.high
+    if metric.id == "mean_confidence":
+        return
+    tested = cal.assess(DATA, metric=metric, n_resamples=19, **keywords)
+    assert 0 <= tested.pvalue <= 1
+    assert tested.statistic == found.value
+
+
+@pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
+def test_every_option_is_described(metric: Metric) -> None:
+    text = metric.__doc__
+    for option in metric.options:
+        described = re.search(rf"^{option} : .+\n    \S.{{10,}}", text, re.MULTILINE)
+        assert described, f"{metric.id} does not describe {option}"
+
+
+BINNED = [metric for metric in cal.catalogue.values() if "min_rows" in metric.options]
+
+
+@pytest.mark.parametrize("metric", BINNED, ids=lambda metric: metric.id)
+def test_small_bins_are_merged_wherever_a_metric_bins(metric: Metric) -> None:
+    """One bin of all rows, by its number or by merging all: a formula that overlooks the minimum has another value."""
+    beside: dict[str, Any] = {"lens": "top_label"} if metric.id in WHOLE_VECTORS else {}
+    if isinstance(metric.options["bins"], str):
+        beside["bins"] = None  # instead of a search
+    one, many = cal.EqualWidth(1), cal.EqualWidth(9)
+    assert same(metric(DATA, binning=many, min_rows=ROWS, **beside), metric(DATA, binning=one, **beside))
+    rules = (one, cal.EqualWidth(9, min_rows=ROWS))
+    merged, plain = (
+        cal.interval(DATA, metric=metric, level=0.5, n_resamples=20, binning=rule, **beside) for rule in rules
+    )
+    assert same(merged.low, plain.low)
+    assert same(merged.high, plain.high)
