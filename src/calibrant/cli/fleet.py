@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from json import dumps
 from traceback import format_exc
@@ -257,7 +257,10 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         try:
             return Monitor.open(model.store)
         except FileError as error:
-            if "reference" not in settings["init"] or not ("://" in model.store or _is_unfinished(model.store)):
+            unfinished = "://" in model.store
+            with suppress(FileError, OSError):  # the error about opening it is the one to be shown
+                unfinished = unfinished or Store(model.store).is_unfinished()
+            if "reference" not in settings["init"] or not unfinished:
                 raise
             missing = error
     if "reference" not in settings["init"]:
@@ -271,13 +274,6 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         if "already exists" in str(error.problem):  # another run was faster
             return Monitor.open(model.store)
         raise missing if missing is not None and error.argument == missing.argument else error from None
-
-
-def _is_unfinished(store: str) -> bool:
-    try:
-        return Store(store).is_unfinished()
-    except (FileError, OSError):  # the error about opening it is the one to be shown
-        return False
 
 
 def _sources(model: FleetModel, kind: str) -> list[_Source]:

@@ -310,15 +310,11 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     "--out", help="With --json or --prometheus: write to this file as a whole, instead of printing."
 )
 @fail_option
-@click.option(
-    "--fail-if",
-    "gates",
-    metavar="CONDITION",
-    multiple=True,
-    help='Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
+@options.gate_options(
+    'Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
     "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
+    baseline=False,
 )
-@options.gate_outputs
 @options.debug_option
 def status(
     store: str,

@@ -167,8 +167,19 @@ class FormatChoice(TextChoice):
         return super().convert(value, param, ctx)
 
 
+prob_option = click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+confidence_option = click.option(
+    "--confidence-column",
+    "confidence",
+    metavar="COLUMN",
+    help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
+)
+counts_option = click.option(
+    "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
+)
+pos_label_option = click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes.")
 class_score_options = with_options(
-    click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
+    prob_option,
     click.option(
         "--probs",
         metavar="COLUMNS",
@@ -181,15 +192,7 @@ class_score_options = with_options(
         help="Columns with logits instead of probabilities: one column, a comma-separated list or a pattern.",
     ),
 )
-score_options = with_options(
-    class_score_options,
-    click.option(
-        "--confidence-column",
-        "confidence",
-        metavar="COLUMN",
-        help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
-    ),
-)
+score_options = with_options(class_score_options, confidence_option)
 label_option = click.option(
     "--label",
     metavar="COLUMN",
@@ -233,12 +236,10 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
         label_option,
         *more,
         weight_option,
-        click.option(
-            "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
-        ),
+        counts_option,
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes."),
+        pos_label_option,
         file_options,
     )
 
@@ -382,13 +383,16 @@ metric_options = with_options(
 )
 
 
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
+
+
 def draw_options(resamples: int) -> Callable[[Command], Command]:
     """Options for the number of resamples and the seed."""
     return with_options(
         click.option(
             "--resamples", type=int, default=resamples, show_default=True, help="Number of resamples or simulations."
         ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."),
+        seed_option,
     )
 
 
@@ -415,30 +419,15 @@ gate_outputs = with_options(
 )
 
 
-def gate_options(help: str) -> Callable[[Command], Command]:
+def gate_options(help: str, *, baseline: bool = True) -> Callable[[Command], Command]:
     """``--fail-if``, the baseline, and the files with the results of gates."""
-    return with_options(
-        click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help),
-        click.option(
-            "--baseline",
-            metavar="FILE",
-            help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
-        ),
-        gate_outputs,
+    earlier = click.option(
+        "--baseline",
+        metavar="FILE",
+        help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
     )
-
-
-compare_gate_options = with_options(
-    click.option(
-        "--fail-if",
-        "gates",
-        metavar="CONDITION",
-        multiple=True,
-        help='Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
-        'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
-    ),
-    gate_outputs,
-)
+    condition = click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
+    return with_options(condition, *([earlier] if baseline else []), gate_outputs)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -486,7 +475,6 @@ preprocessing_option = click.option(
     metavar="TEXT",
     help="Description of how the scores were produced. A calibrator raises an error for scores with another description.",
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random folds.")
 guarantee_option = click.option(
     "--guarantee",
     type=float,

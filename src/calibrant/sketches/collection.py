@@ -641,7 +641,7 @@ def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
 
 def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
     found = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
-    return GroupSketch(found, row_sums(*_rows(p)) if scores and _has_rows(p) else None)
+    return GroupSketch(found, row_sums(p.probs, p.labels) if scores and p.labels is not None and _has_rows(p) else None)
 
 
 def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
@@ -660,12 +660,8 @@ def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
 
 
 def _has_rows(p: Predictions) -> bool:
-    """Whether sums over whole rows are defined."""
-    return p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
-
-
-def _rows(p: Predictions) -> tuple[Any, Any]:
-    return p.probs, p.labels
+    """Whether sums over whole rows are defined, for hard labels."""
+    return p.kind in ("binary", "multiclass") and p.weight_kind == "unit"
 
 
 class GroupSums:
@@ -685,8 +681,8 @@ class GroupSums:
             if view.is_soft:
                 Sketch.of_view(view)  # raises
             self.cells.setdefault(view.lens, GroupCells(self.groups)).add(view.raw_score, view.raw_outcome, groups)
-        if self.rows is not None and _has_rows(p):
-            self.rows.add(*_rows(p), groups)
+        if self.rows is not None and p.labels is not None and _has_rows(p):
+            self.rows.add(p.probs, p.labels, groups)
         else:
             self.rows = None
         self.n += p.n
