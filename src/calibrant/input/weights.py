@@ -49,11 +49,8 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
         raise WeightError(name, f"all {kind}s are zero", f"give at least one row a positive {kind}")
     if name == "counts":
         if weight.sum(dtype=np.float64) > MAX_COUNT:
-            raise WeightError(
-                name,
-                f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}",
-                "pass sample_weight where only ratios matter",
-            )
+            problem = f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}"
+            raise WeightError(name, problem, "pass sample_weight where only ratios matter")
         return weight.astype(np.int64), "counts"
     weight = weight.astype(np.float64)
     if (
@@ -73,11 +70,7 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
     if values.dtype.kind == "O":
         for row, value in enumerate(values.tolist()):
             if not is_hashable(value):
-                raise InputTypeError(
-                    "groups",
-                    f"expected text or numbers, got {type(value).__name__}",
-                    row=row,
-                )
+                raise InputTypeError("groups", f"expected text or numbers, got {type(value).__name__}", row=row)
     if values.dtype.kind in "iu" and n:
         low, high = int(values.min()), int(values.max())
         if high - low < max(n, FEW_CODES):  # codes of groups, which need no dictionary
@@ -101,19 +94,12 @@ def group_values(groups: Any, n: int) -> Array:
         if error.row is None:
             raise
         raise GroupError(
-            "groups",
-            "missing group",
-            "name the missing groups, or drop the rows",
-            row=error.row,
-            count=error.count,
+            "groups", "missing group", "name the missing groups, or drop the rows", row=error.row, count=error.count
         ) from None
     if values.shape != (n,):
         several = values.ndim == 2 and n in values.shape
-        raise ShapeError(
-            "groups",
-            f"expected one group for each of {n} rows, got shape {values.shape}",
-            'pass a dict of columns, {"region": region, ...}' if several else "",
-        )
+        problem = f"expected one group for each of {n} rows, got shape {values.shape}"
+        raise ShapeError("groups", problem, 'pass a dict of columns, {"region": region, ...}' if several else "")
     if values.dtype.kind in "mM":
         hole = np.isnat(values)
     elif values.dtype.kind in "Of":

@@ -160,11 +160,8 @@ class Sketches(Summary):
         """
         predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
         if predictions.kind == "multilabel":
-            raise LensError(
-                "y_prob",
-                "multilabel predictions are not supported",
-                "make one Sketch for each class, with lens='class:NAME'",
-            )
+            problem = "multilabel predictions are not supported"
+            raise LensError("y_prob", problem, "make one Sketch for each class, with lens='class:NAME'")
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
@@ -437,11 +434,8 @@ class Sketches(Summary):
         if (self.kind, self.classes) != (other.kind, other.classes):
             raise LensError("other", f"has other classes: {list(self.classes)} and {list(other.classes)}")
         if set(self.lenses) != set(other.lenses):
-            raise LensError(
-                "other",
-                f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
-                "use the same lenses for both",
-            )
+            problem = f"has other lenses: {list(other.lenses)} and {list(self.lenses)}"
+            raise LensError("other", problem, "use the same lenses for both")
         given = [*self.parts.items(), *other.parts.items()]
         names = iter(common_names([name for name, _ in given if name is not ALL]))
         parts: dict[Any, GroupSketch] = {}

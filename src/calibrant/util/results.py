@@ -197,11 +197,8 @@ def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     found = SUFFIXES.get(suffix, suffix.removeprefix("."))
     if found not in known:
-        raise ArgumentError(
-            "path",
-            f"the format of {os.fspath(path)!r} is unknown",
-            f"end it in {_either(f'.{name}' for name in known)}",
-        )
+        problem = f"the format of {os.fspath(path)!r} is unknown"
+        raise ArgumentError("path", problem, f"end it in {_either(f'.{name}' for name in known)}")
     return found
 
 
