@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,21 +74,16 @@ def numbers(array: Array, argument: str) -> Array:
     return array
 
 
-@lru_cache
-def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # computed by NumPy at each call
-
-
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     # The common case first: a test for masked arrays makes NumPy import them.
     if type(value) is np.ndarray:
-        return value, _name(value.dtype)
+        return value, value.dtype.name
     if isinstance(value, (list, tuple)):
         return _from_sequence(value, argument), "float64"
     if isinstance(value, np.ma.MaskedArray):
         return _unmasked(value, argument), value.dtype.name
     if isinstance(value, np.ndarray):
-        return np.asarray(value), _name(value.dtype)
+        return np.asarray(value), value.dtype.name
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:
