@@ -145,7 +145,7 @@ def test_json_prometheus_and_page_show_the_same_numbers(tmp_path: Path) -> None:
     assert read["windows"][2]["confidence"]["median"] == newest.scores.confidence.median
     assert float(lines["calibrant_window_end"]) * 1e6 == newest.end
     page = render_timeline(status, title="Churn")
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    cells = re.findall(r"<td[^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</td>", page)
     for value in (newest.scores.confidence.mean, newest.calibration.smece, newest.e_value):
         assert number(value) in cells
     assert status.to_frame()["ece"].tolist() == [w.calibration.ece for w in status.windows if w.calibration]
