@@ -24,15 +24,7 @@ from .wording import in_options
 RISK_NAMES = ("risk", *PROB_NAMES)
 
 
-def run(
-    file: str,
-    *,
-    time: str,
-    event: str,
-    horizons: tuple[float, ...],
-    as_json: bool,
-    **options: Any,
-) -> bool:
+def run(file: str, *, time: str, event: str, horizons: tuple[float, ...], as_json: bool, **options: Any) -> bool:
     """Evaluate and print; True if a gate failed."""
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(

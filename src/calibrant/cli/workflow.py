@@ -163,15 +163,7 @@ class Outcome:
 
 
 def run(
-    *,
-    validation: str,
-    test: str,
-    out: str,
-    metrics: str,
-    hold_out: float,
-    level: float,
-    as_json: bool,
-    **options: Any,
+    *, validation: str, test: str, out: str, metrics: str, hold_out: float, level: float, as_json: bool, **options: Any
 ) -> bool:
     """Run all steps, write four files and print a summary; True if a gate failed."""
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)

@@ -77,14 +77,7 @@ class Arrivals:
 
 
 def read_arrivals(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    settings: Settings,
-    when: Any,
-    ids: Any,
-    groups: Any,
-    ood: Any = None,
+    y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, ood: Any = None
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
