@@ -58,9 +58,6 @@ PROBES = {
     "excel": DATA + "import openpyxl; b = openpyxl.Workbook(); s = b.active; s.append(['label', 'prob']); "
     "[s.append(r) for r in zip(y.tolist(), p.tolist())]; b.save('preds.xlsx'); from calibrant.cli import main; "
     "main(['evaluate', 'preds.xlsx'])",
-    "files": DATA
-    + "import pyarrow as pa, pyarrow.feather as f; f.write_feather(pa.table({'label': y, 'prob': p}), 'preds.feather'); "
-    "from calibrant.cli import main; main(['evaluate', 'preds.feather'])",
     "postgres": "import psycopg; print(psycopg.pq.version()); import calibrant.monitoring.databases",
     "spark": DATA
     + "import os, sys; os.environ['PYSPARK_PYTHON'] = sys.executable; import pandas as pd; from calibrant import spark; "

@@ -226,12 +226,12 @@ def test_files_are_known_by_their_content(run: Run, fleet: Path) -> None:
 
 
 def test_a_fault_in_one_file_stops_no_other(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.cli import feeding
+    from calibrant.cli import fleet as updating
 
     add(fleet, '[models.odd]\nlabels = ["odd.labels.csv"]\n')
     for day in (1, 2, 3):
         write_day(fleet, "odd", day, 0.0)
-    plain = feeding.add_predictions
+    plain = updating.add_predictions
 
     def fail(opened: Any, file: str, *rest: Any, **options: Any) -> Any:
         if file.endswith("odd-1.csv"):
@@ -240,7 +240,7 @@ def test_a_fault_in_one_file_stops_no_other(run: Run, fleet: Path, monkeypatch: 
 
     command = ("monitor", "run", "--model", "odd", "--now", "2026-03-04", "--json", "f.json")
     with monkeypatch.context() as patched:
-        patched.setattr(feeding, "add_predictions", fail)
+        patched.setattr(updating, "add_predictions", fail)
         code, _, err = run(*command)
     found = models_of("f.json")["odd"]
     assert (code, found["n"], found["labelled"]) == (70, 160, 160)

@@ -524,7 +524,7 @@ def test_columns_can_be_remembered_beside_a_sketch(run: Run, files: Path) -> Non
 
 
 def test_a_store_without_columns_is_as_before(run: Run, files: Path, store: Path) -> None:
-    assert "columns" not in Monitor.open(store).settings.to_dict()
+    assert Monitor.open(store).settings.columns == {}
     code, _, err = run("labels", store, files / "labels.csv")
     assert (code, err) == (2, "error: --id: is required, since none was given to init; name the column of ids\n")
     with pytest.raises(cal.errors.ArgumentError, match="unknown key 'when'"):

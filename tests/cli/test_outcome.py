@@ -57,7 +57,7 @@ def test_metadata_are_shown(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [(["--meta", "model"], "not of the form key=value"), (["--meta", "a=1", "--meta", "a=2"], "given twice")],
+    [(["--meta", "model"], "not of the form KEY=VALUE"), (["--meta", "a=1", "--meta", "a=2"], "given twice")],
 )
 def test_bad_metadata_are_named(run: Run, tmp_path: Path, given: list[str], expected: str) -> None:
     code, _, errors = run("report", table(tmp_path, churn=YES), "--label", "churn", *FAST, *given)

@@ -159,7 +159,7 @@ BINS = [
     kind(LensError, ValueError, "binning")(
         "bins for vectors",
         lambda: cal.gece(Y3, P3, binning="equal_width"),
-        "'equal_width' requires one score per row, and 'canonical' has several",
+        "EqualWidth requires one score per row, and 'canonical' has several",
         "use 'auto' or KDTree()",
     ),
     kind(WeightsNotSupportedError, ValueError, "binning")(
@@ -634,7 +634,7 @@ WORDS = [
     word("p", 2, "use norm"),
     word("sample_wieght", Y, "did you mean 'sample_weight'?"),
     word("bin", 5, "did you mean 'bins'?"),
-    word("zzz", 1, "ece accepts bins, binning, norm, lens"),
+    word("zzz", 1, "ece accepts bins, binning, min_rows, norm, lens"),
     word("n_bins", 10, "brier accepts scale", metric=cal.brier),
 ]
 

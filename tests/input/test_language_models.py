@@ -175,7 +175,7 @@ GENERATED: Record = {**sample(0, [-1.0, -2.0], 0), "resps": [["Paris"]], "filter
         ([sample(0, [0.5, -1.0], 0)], "must not be positive; got 0.5"),
         ([sample(0, [-1.0, -2.0], 0)] * 2, "doc_id 0 of task mmlu occurs twice"),
         ([sample(0, [-1.0, -2.0], 7)], "the target '7' is not one of 2 choices; the choices are ' A', ' B'"),
-        ([sample(0, [-1.0], 0)], "log-likelihood of 1 text"),
+        ([sample(0, [-1.0], 0)], "the responses are 1 number"),
         ([GENERATED], "the responses are text, not log-likelihoods.*its fields are doc_id, doc, target"),
         ([{"question": "x", "answer": "y"}], "has no filtered_resps or resps; its fields are question, answer"),
         ([[1, 2]], "is not a sample"),

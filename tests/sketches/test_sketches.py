@@ -570,7 +570,9 @@ def test_what_does_not_fit_together_is_refused() -> None:
 def test_sketches_stand_in_for_rows() -> None:
     y, p, groups = classes_of(4000)
     sketches = cal.Sketches.of(cal.Predictions(y, p, groups=groups))
-    rows, kept = (cal.evaluate(data, metrics="recommended") for data in (cal.Predictions(y, p, groups=groups), sketches))
+    rows, kept = (
+        cal.evaluate(data, metrics="recommended") for data in (cal.Predictions(y, p, groups=groups), sketches)
+    )
     assert kept.header.accuracy == pytest.approx(rows.header.accuracy, abs=1e-12)
     assert kept.header.mean_confidence == pytest.approx(rows.header.mean_confidence, abs=1e-12)
     assert kept.header.prevalence == pytest.approx(rows.header.prevalence)

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..sketches.files.reading import dialect_of
-
 # Number of cells that are converted to text at once.
 BLOCK = 1 << 16
 # The byte order mark of UTF-8, as Latin-1.
@@ -39,6 +37,8 @@ def appended(
     names, columns
         The new columns, as arrays.
     """
+    from ..sketches.files.reading import dialect_of  # imports NumPy, which is slow for --help
+
     found = None if Path(path).suffix == ".zst" else dialect_of(connection, path, kind)
     if found is None:
         raise Inseparable
@@ -48,7 +48,7 @@ def appended(
     csv.writer(new, **written, lineterminator="").writerow([name.encode().decode("latin-1") for name in names])
     number, (place, more) = -1, (-1, new.getvalue())
     try:
-        for record, fields in _records(path, written, above):
+        for record, fields, _ in read_records(path, written, above):
             if not fields:  # empty lines and those above the header are not rows
                 yield record.encode("latin-1")
                 continue
@@ -75,14 +75,19 @@ def _cells(columns: Sequence[Any]) -> Iterator[tuple[str, ...]]:
     return zip(*(map(repr, _entries(column)) for column in columns), strict=True)
 
 
-def _records(path: str, written: dict[str, Any], above: int) -> Iterator[tuple[str, int]]:
-    """Each record with its line end, and its number of fields; 0 for lines above the header."""
-    taken: list[str] = []
+def open_text(path: str) -> Any:
+    """Open a text file that may be packed; every byte is a character of Latin-1, so that all are preserved whatever the encoding."""
     opened = gzip.open if Path(path).suffix == ".gz" else open
-    # Every byte is a character of Latin-1, so that all bytes are preserved whatever the encoding.
-    with opened(path, "rt", encoding="latin-1", newline="") as stream:
-        for _ in range(above):
-            yield next(stream), 0
+    return opened(path, "rt", encoding="latin-1", newline="")
+
+
+def read_records(path: str, written: dict[str, Any], above: int) -> Iterator[tuple[str, int, int]]:
+    """Each record with its line end, its number of fields, 0 for lines above the header, and the number of its first line."""
+    taken: list[str] = []
+    with open_text(path) as stream:
+        for line in range(1, above + 1):
+            yield next(stream), 0, line
+        line = above + 1
 
         def lines() -> Iterator[str]:
             for line in stream:
@@ -90,5 +95,6 @@ def _records(path: str, written: dict[str, Any], above: int) -> Iterator[tuple[s
                 yield line.removeprefix(MARK)  # a quoted field is recognised at the beginning of a line
 
         for fields in csv.reader(lines(), **written):
-            yield "".join(taken), len(fields)
+            yield "".join(taken), len(fields), line
+            line += len(taken)
             taken.clear()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, ColumnError, InputTypeError, LabelError
 from ..input.convert import is_missing_text, match_columns
 from ..input.expressions import quoted
@@ -94,8 +96,6 @@ def in_class_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[s
 
 def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
     """Labels in the spelling of the reference if both are words for true and false; missing ones, also ``NA``, are masked."""
-    import numpy as np
-
     if labels.dtype.kind not in "bOU":
         return labels
     known = {str(name) for name in classes}

@@ -28,6 +28,8 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+# The numbers of the header of an evaluation.
+HEADER = ("n", "events", "accuracy", "auroc", "average_precision", "mean_confidence", "observed_expected")
 # The baseline of `compare`.
 FIRST = "the first model"
 MOST_BYTES = 1 << 28
@@ -354,7 +356,15 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
             for each in horizons
         ]
     header = part.get("header")
-    found = _of_header(header) if isinstance(header, Mapping) else {}
+    found: dict[str, dict[str, Any]] = {}
+    if isinstance(header, Mapping):
+        found = {name: {"value": header.get(name)} for name in HEADER if name in header}
+        shares = header.get("prevalence")
+        if isinstance(shares, (list, tuple)) and len(shares) == 2:
+            found["prevalence"] = {"value": shares[1]}
+        for name in ("auroc", "average_precision"):
+            if name in found and header.get("kind") != "binary":
+                found[name]["reason"] = "it is available for two classes"
     listed = part.get("metrics", part.get("rows", ()))
     if isinstance(listed, Mapping):  # a report
         listed = [*listed.get("rows", ()), *(listed.get("discrimination") or ())]
@@ -377,20 +387,6 @@ def _measures(listed: Any) -> dict[str, dict[str, Any]]:
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
                 found[id] = dict(each)
-    return found
-
-
-HEADER = ("n", "events", "accuracy", "auroc", "average_precision", "mean_confidence", "observed_expected")
-
-
-def _of_header(header: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    found = {name: {"value": header.get(name)} for name in HEADER if name in header}
-    shares = header.get("prevalence")
-    if isinstance(shares, (list, tuple)) and len(shares) == 2:
-        found["prevalence"] = {"value": shares[1]}
-    for name in ("auroc", "average_precision"):
-        if name in found and header.get("kind") != "binary":
-            found[name]["reason"] = "it is available for two classes"
     return found
 
 

@@ -10,6 +10,7 @@ from ..evaluation.measure import calibrated, choose_metrics, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from ..util.results import markdown_table
 from .conditions import (
     Gates,
     check,
@@ -22,7 +23,7 @@ from .conditions import (
     needs_test,
     places_of,
 )
-from .gate_results import markdown_list, markdown_table
+from .gate_results import markdown_list
 from .rows import is_sketch
 from .screen import print_lines, print_table
 from .selecting import Draws, MetricOptions, selection_of

@@ -33,14 +33,7 @@ MOST_BYTES = 8 << 20
 
 
 def fit_calibrator(
-    p: Predictions,
-    *,
-    method: str,
-    loss: str,
-    folds: int,
-    seed: int,
-    safe: float | None = None,
-    lens: str | None = None,
+    p: Predictions, *, method: str, loss: str, folds: int, seed: int, safe: float | None = None, lens: str | None = None
 ) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
@@ -77,14 +70,7 @@ def rows_in(p: Predictions) -> int:
     return p.n if p.weight is None or p.weight_kind != "counts" else int(p.weight.sum())
 
 
-def run_fit(
-    file: str,
-    *,
-    out: str,
-    preprocessing: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def run_fit(file: str, *, out: str, preprocessing: str | None, as_json: bool, **options: Any) -> None:
     """Fit, print the candidates, write the calibrator."""
     p = Source.take(file, options).read()
     found = fit_calibrator(p, **options)
@@ -165,12 +151,7 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
 
 
 def run_select(
-    file: str,
-    *,
-    cost: tuple[float, float] | None,
-    calibrator: str | None,
-    as_json: bool,
-    **options: Any,
+    file: str, *, cost: tuple[float, float] | None, calibrator: str | None, as_json: bool, **options: Any
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
     p = Source.take(file, options).read()

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from json import dumps
+from traceback import format_exc
+from typing import Any, NamedTuple
 
 import click
+import duckdb
 
-from . import options
-
-if TYPE_CHECKING:
-    from ..monitoring.fleet import FleetModel, FleetStatus
-    from ..monitoring.monitor import Monitor
-    from ..monitoring.status import Update
+from ..errors import ArgumentError, CalibrantError, FileError
+from ..input.expressions import first_line
+from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error, patience_of
+from ..monitoring.ingest import PARTS, balance_text
+from ..monitoring.monitor import Monitor
+from ..monitoring.status import Update
+from ..monitoring.store import Store
+from ..monitoring.windows import read_time
+from ..reporting.fleet import write_fleet
+from ..sketches.files.converting import original_of
+from ..sketches.files.reading import paths_of, text
+from ..util.checks import check_fraction, suggest
+from ..util.database import connect
+from ..util.files import write_atomic
+from ..util.progress import track
+from ..util.results import number, several
+from ..util.temporary import temporary_folder
+from .config import configurable_options, model_values
+from .feeding import add_label_file, add_predictions, create_monitor
+from .invocation import running
+from .screen import clean, print_lines, print_table, say
+from .wording import in_options
 
 EXIT_ALARM, EXIT_FAILED, EXIT_FAULT = 3, 2, 70
 # Entries of a model that are not options of `monitor init`, `update` or `labels`.
@@ -27,38 +47,8 @@ EXCLUDED = ("fail-on-alarm", "json", "delivery")
 SHOWN = 20
 
 
-@click.command(cls=options.OnceCommand, short_help="Update the models of a fleet.")
-@click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
-@click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
-@options.written_option("--out", suffixes=(".html", ".htm"), help="Write the page of the fleet.")
-@options.written_option("--json", help="Write the status of the fleet as JSON.")
-@click.option(
-    "--fdr",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
-)
-@click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
-@click.option(
-    "--fail-on-alarm",
-    "fail_on",
-    type=click.Choice(["any", "calibration", "selected", "never"]),
-    default="any",
-    show_default=True,
-    help="Alarms that are not acknowledged for which the command exits with 3: any, those about calibration, those of models that "
-    "the e-BH procedure selects, or none.",
-)
-@click.option(
-    "--config",
-    metavar="FILE|FOLDER",
-    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
-)
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
 def run(
     context: click.Context,
-    /,
     all_models: bool,
     names: tuple[str, ...],
     out: str | None,
@@ -66,19 +56,7 @@ def run(
     fail_on: str,
     **options: Any,
 ) -> None:
-    """Update the models named in a configuration from their sources, one after the other.
-
-    Files whose content was added by an earlier run are not read again. A file that cannot be added is set aside and reported by every run
-    until it is mended or removed, and a model that fails stops no other; the command then exits with 2 at the end. Otherwise the exit code
-    is 3 if an alarm is not acknowledged, and 0 if there is none.
-    """
-    from ..monitoring.fleet import fleet_status, load_fleet
-    from ..monitoring.windows import read_time
-    from ..util.checks import check_fraction
-    from ..util.files import write_atomic
-    from ..util.progress import track
-    from .screen import clean, say
-
+    """Update models and report on all of them."""
     now, debug = options["now"], options["debug"]
     fdr = check_fraction(options["fdr"], "--fdr", 0.05)
     if now is not None:
@@ -94,8 +72,6 @@ def run(
     if json is not None:
         write_atomic(json, status.to_json().encode())
     if out is not None:
-        from ..reporting.fleet import write_fleet
-
         write_fleet(out, status)
     _show(status)
     for name in status.failed:
@@ -110,9 +86,6 @@ def run(
 
 
 def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, ...]) -> list[FleetModel]:
-    from ..errors import ArgumentError
-    from ..util.checks import suggest
-
     if all_models == bool(names):
         problem = "cannot be combined with --model" if names else "which models are to be updated is not given"
         raise ArgumentError("--all", problem, "give --all, or --model NAME")
@@ -129,8 +102,6 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
 @contextmanager
 def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
     """Note an error of a model, so that the others go on."""
-    from .invocation import running
-
     try:
         yield
     except click.exceptions.Exit:
@@ -143,12 +114,6 @@ def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], d
 
 def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exception) -> str:
     """An error of a model as one line; one that is not expected is printed and noted as a fault."""
-    from traceback import format_exc
-
-    from ..errors import CalibrantError
-    from .screen import say
-    from .wording import in_options
-
     expected = isinstance(error, CalibrantError | OSError | click.ClickException)
     if debug or not expected:
         say(format_exc(), err=True)
@@ -180,7 +145,6 @@ class _File(NamedTuple):
 
     def mark(self) -> list[Any]:
         """What shows that the file has changed, or that it is to be read in another way."""
-        import hashlib
 
         content = hashlib.sha256()
         journal = f"{self.path}.wal"  # of a database
@@ -203,10 +167,6 @@ def _update(
 
     A file that cannot be added keeps no other from being added; the error at the end names all such files.
     """
-    from ..errors import CalibrantError, FileError
-    from ..monitoring.fleet import SOURCES, patience_of
-    from ..util.results import several
-
     settings = _settings(context, model)
     patience_of(model)  # raises if it is not a duration
     sources = {kind: _sources(model, kind) for kind in SOURCES}
@@ -242,12 +202,6 @@ def _update(
 
 def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[str]) -> Iterator[_File]:
     """The files of a model, predictions before labels, each once for each way to read it; addresses that cannot be read are set aside."""
-    import json
-
-    from ..errors import CalibrantError
-    from ..sketches.files.converting import original_of
-    from ..sketches.files.reading import paths_of
-
     for kind, each in sources.items():
         ways: dict[str, list[str]] = {}
         for source in each:
@@ -259,7 +213,7 @@ def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[
                     continue
                 for path in paths:
                     key = original_of(path) if "://" in name else os.path.relpath(path, model.folder)
-                    way = json.dumps([source.options, source.query])
+                    way = dumps([source.options, source.query])
                     if way in ways.setdefault(key, []):  # two patterns match it
                         continue
                     ways[key].append(way)
@@ -268,10 +222,6 @@ def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
     """Values of the options of each command, by parameter, as configured for a model."""
-    from ..monitoring.fleet import model_error
-    from ..util.checks import suggest
-    from .config import configurable_options, model_values
-
     parent = context.parent
     assert parent is not None
     assert isinstance(parent.command, click.Group)
@@ -302,17 +252,15 @@ def _parameters(context: click.Context, name: str, arguments: list[str], values:
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
     """The monitor of a model, created from its reference data by the first run."""
-    from ..errors import FileError
-    from ..monitoring.fleet import model_error
-    from ..monitoring.monitor import Monitor
-    from .feeding import create_monitor
-
     missing: FileError | None = None
     if model.exists:
         try:
             return Monitor.open(model.store)
         except FileError as error:
-            if "reference" not in settings["init"] or not ("://" in model.store or _is_unfinished(model.store)):
+            unfinished = "://" in model.store
+            with suppress(FileError, OSError):  # the error about opening it is the one to be shown
+                unfinished = unfinished or Store(model.store).is_unfinished()
+            if "reference" not in settings["init"] or not unfinished:
                 raise
             missing = error
     if "reference" not in settings["init"]:
@@ -328,20 +276,8 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         raise missing if missing is not None and error.argument == missing.argument else error from None
 
 
-def _is_unfinished(store: str) -> bool:
-    from ..errors import FileError
-    from ..monitoring.store import Store
-
-    try:
-        return Store(store).is_unfinished()
-    except (FileError, OSError):  # the error about opening it is the one to be shown
-        return False
-
-
 def _sources(model: FleetModel, kind: str) -> list[_Source]:
     """The files of a model, as they exist now."""
-    from ..monitoring.fleet import model_error
-
     listed = model.options.get(kind, "")
     if listed == "":
         return []
@@ -378,9 +314,6 @@ def _add(
     context: click.Context, opened: Monitor, added: _File, settings: Mapping[str, Mapping[str, Any]], now: str | None
 ) -> Update:
     """Add the predictions or labels of a file."""
-    from ..errors import ArgumentError
-    from .feeding import add_label_file, add_predictions
-
     store, source = str(opened.path), added.source
     command = "update" if added.kind == "predictions" else "labels"
     more = {option: value for option, value in source.options.items() if option != "file"}
@@ -411,13 +344,6 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
     if source.query is None:
         yield name
         return
-    import duckdb
-
-    from ..errors import FileError
-    from ..input.expressions import first_line
-    from ..sketches.files.reading import text
-    from ..util.database import connect
-    from ..util.temporary import temporary_folder
 
     with temporary_folder() as folder:
         copy = os.path.join(folder, "rows.duckdb")
@@ -452,10 +378,6 @@ def _is_alarming(status: FleetStatus, fail_on: str) -> bool:
 
 
 def _show(status: FleetStatus) -> None:
-    from ..monitoring.ingest import PARTS, balance_text
-    from ..util.results import number, several
-    from .screen import print_lines, print_table
-
     print_lines([status.verdict, ""])
     noted = [each for each in status.models if each.state != "quiet" or each.selected]
     shown = (noted or list(status.models))[:SHOWN]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..util.results import markdown_text
 from .screen import clean
 
 
@@ -87,21 +88,21 @@ def _legal(text: str) -> str:
 
 def summary_lines(checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> list[str]:
     """The results as Markdown, for a pull request."""
-    from ..reporting.plain import escaped
-
     failed = sum(each.failed for each in checked)
     undefined = sum(bool(each.reason) for each in checked)
     several = f"{len(checked)} gate{'' if len(checked) == 1 else 's'}"
     states = [f"{failed} of {several} failed" if failed else f"{several} passed" if not undefined else ""]
     states += [f"{undefined} of {several} could not be evaluated"] if undefined else []
-    lines = [f"### {escaped(title)}" + (f": {', '.join(filter(None, states))}" if checked else "")]
+    lines = [f"### {markdown_text(title)}" + (f": {', '.join(filter(None, states))}" if checked else "")]
     if checked:
         lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
     for each in sorted(checked, key=lambda one: not (one.failed or one.reason)):
         numbers = ["" if value is None else f"{value:.6g}" for value in (each.value, each.limit)]
-        result = f"undefined: {escaped(each.reason)}" if each.reason else "**failed**" if each.failed else "passed"
+        result = (
+            f"undefined: {markdown_text(each.reason)}" if each.reason else "**failed**" if each.failed else "passed"
+        )
         place = each.place.strip().removeprefix("(").removesuffix(")") or "all"
-        lines.append(f"| {escaped(each.gate)} | {escaped(place)} | {' | '.join(numbers)} | {result} |")
+        lines.append(f"| {markdown_text(each.gate)} | {markdown_text(place)} | {' | '.join(numbers)} | {result} |")
     return [*lines, *(["", *details] if details else [])]
 
 
@@ -124,16 +125,4 @@ def fenced(text: str) -> list[str]:
 
 def markdown_list(*lines: str) -> list[str]:
     """Lines as a list in Markdown; in a paragraph they would run together."""
-    from ..reporting.plain import escaped
-
-    return [f"- {escaped(line)}" for line in lines]
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
-    from ..reporting.plain import escaped
-
-    cells = [[escaped(cell) for cell in row] for row in (headings, *rows)]
-    return [f"| {' | '.join(cells[0])} |", f"| {' | '.join('---' for _ in headings)} |"] + [
-        f"| {' | '.join(row)} |" for row in cells[1:]
-    ]
+    return [f"- {markdown_text(line)}" for line in lines]

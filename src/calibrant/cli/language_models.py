@@ -55,11 +55,8 @@ def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
     kind, _, detail = format.partition(":")
     if kind == "lm-eval":
         if detail and detail not in LENGTHS:
-            raise ArgumentError(
-                "--format",
-                f"unknown normalization {detail!r}",
-                f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}",
-            )
+            problem = f"unknown normalization {detail!r}"
+            raise ArgumentError("--format", problem, f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}")
         return _told(lambda: harness_table(paths, cast(Any, detail or "none")))
     choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
     known = None if label in ("label", "correct", "confidence", None) else label

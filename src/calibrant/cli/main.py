@@ -255,7 +255,7 @@ def assess(file: str, **options: Any) -> None:
     click.option("--logits", is_flag=True, help="The columns contain logits."),
 )
 @click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias of the metric.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@options.level_option
 @click.option(
     "--cluster",
     metavar="COLUMN",
@@ -265,7 +265,11 @@ def assess(file: str, **options: Any) -> None:
 @options.draw_options(1000)
 @options.json_option
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is significantly worse than the first.")
-@options.compare_gate_options
+@options.gate_options(
+    'Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
+    'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
+    baseline=False,
+)
 @options.debug_option
 def compare(file: str, **options: Any) -> None:
     """Compare models on the same rows of FILE.
@@ -403,7 +407,7 @@ def run(**options: Any) -> None:
 @cli.command(short_help="Summarize files of any size in a sketch.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.label_option
-@click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+@options.prob_option
 @click.option(
     "--probs",
     metavar="COLUMNS",
@@ -441,23 +445,18 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     help="Dialect of the engine.",
 )
 @click.option("--label", required=True, metavar="COLUMN", help="Column with the true class.")
-@click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+@options.prob_option
 @click.option(
     "--probs",
     metavar="COLUMNS",
     help="Comma-separated columns with one probability per class, for three classes or more; the sketch is of the top label.",
 )
-@click.option(
-    "--confidence-column",
-    "confidence",
-    metavar="COLUMN",
-    help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
-)
+@options.confidence_option
 @options.by_option("Column with the group of each row; each group is also summarized separately.")
-@click.option("--counts", metavar="COLUMN", help="Column with the number of observations that each row represents.")
+@options.counts_option
 @click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
 @options.classes_option
-@click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes.")
+@options.pos_label_option
 @click.option(
     "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
 )

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import ArgumentError
 from . import options
-from .fleet import run
+from .config import is_configured
+from .screen import print_json, print_lines, print_table, say
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
@@ -62,7 +64,45 @@ def monitor() -> None:
     """
 
 
-monitor.add_command(run)
+@monitor.command(short_help="Update the models of a fleet.")
+@click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
+@click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
+@options.written_option("--out", suffixes=(".html", ".htm"), help="Write the page of the fleet.")
+@options.written_option("--json", help="Write the status of the fleet as JSON.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
+)
+@click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
+@click.option(
+    "--fail-on-alarm",
+    "fail_on",
+    type=click.Choice(["any", "calibration", "selected", "never"]),
+    default="any",
+    show_default=True,
+    help="Alarms that are not acknowledged for which the command exits with 3: any, those about calibration, those of models that "
+    "the e-BH procedure selects, or none.",
+)
+@click.option(
+    "--config",
+    metavar="FILE|FOLDER",
+    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> None:
+    """Update the models named in a configuration from their sources, one after the other.
+
+    Files whose content was added by an earlier run are not read again. A file that cannot be added is set aside and reported by every run
+    until it is mended or removed, and a model that fails stops no other; the command then exits with 2 at the end. Otherwise the exit code
+    is 3 if an alarm is not acknowledged, and 0 if there is none.
+    """
+    from . import fleet
+
+    fleet.run(context, **options)
 
 
 @monitor.command(short_help="Create a monitor with reference data.")
@@ -137,7 +177,6 @@ def init(store: str, **options: Any) -> None:
     The names of columns are stored, so that update and labels need none.
     """
     from .feeding import create_monitor
-    from .screen import print_lines
 
     made, dropped = create_monitor(store, options)
     kept = made.settings.columns
@@ -179,13 +218,11 @@ def init(store: str, **options: Any) -> None:
 @options.debug_option
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; missing labels can be added later."""
-    from ..monitoring.monitor import Monitor
-    from .config import is_configured
     from .feeding import add_predictions
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
     required = options["label"] is not None and not is_configured("label")
-    done = add_predictions(Monitor.open(store), file, options, label_required=required)
+    done = add_predictions(_open(store), file, options, label_required=required)
     _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
@@ -205,11 +242,10 @@ def labels(store: str, file: str, fail_on: str, as_json: bool, **options: Any) -
 
     Labels whose predictions have not arrived are kept and added with them.
     """
-    from ..monitoring.monitor import Monitor
     from .feeding import add_label_file
 
     columns = {name: options.pop(name) for name in ("id_column", "label")}
-    _finish(add_label_file(Monitor.open(store), file, columns, **options), fail_on, as_json)
+    _finish(add_label_file(_open(store), file, columns, **options), fail_on, as_json)
 
 
 @monitor.command(short_help="Remove rows that were added by mistake.")
@@ -225,9 +261,7 @@ def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> 
 
     Windows that end after the current time are open again; windows that were tested are not tested again.
     """
-    from ..monitoring.monitor import Monitor
-
-    _finish(Monitor.open(store).remove(list(ids), now=now), "never", as_json)
+    _finish(_open(store).remove(list(ids), now=now), "never", as_json)
 
 
 @monitor.command(short_help="Remove old rows and keep the results of their windows.")
@@ -245,11 +279,7 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
 
     Sketches, results and alarms are kept. Rows that wait for labels within the horizon, or for ever without one, are not removed.
     """
-    from ..errors import ArgumentError
-    from ..monitoring.monitor import Monitor
-    from .screen import print_json, print_lines
-
-    opened = Monitor.open(store)
+    opened = _open(store)
     if keep is None and opened.settings.keep is None:
         raise ArgumentError("--keep", "is required, since none was given to init", "for example --keep 90d")
     done = opened.prune(keep, dry_run=dry_run)
@@ -280,15 +310,11 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     "--out", help="With --json or --prometheus: write to this file as a whole, instead of printing."
 )
 @fail_option
-@click.option(
-    "--fail-if",
-    "gates",
-    metavar="CONDITION",
-    multiple=True,
-    help='Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
+@options.gate_options(
+    'Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
     "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
+    baseline=False,
 )
-@options.gate_outputs
 @options.debug_option
 def status(
     store: str,
@@ -301,11 +327,8 @@ def status(
     **options: Any,
 ) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
-    from ..errors import ArgumentError
-    from ..monitoring.monitor import Monitor
     from ..util.files import write_atomic
     from .conditions import Gates, check, measure_named
-    from .screen import say
 
     gates = Gates.take(options)
     conditions = gates.conditions(
@@ -314,7 +337,7 @@ def status(
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
-    opened = Monitor.open(store)
+    opened = _open(store)
     labels = {"model": options["name"] or opened.name, **options["tags"]}
     found = _status(opened, last, group)
     text = found.to_json() if as_json else found.to_prometheus(labels) if prometheus else None
@@ -359,11 +382,9 @@ def _newest(found: MonitorStatus) -> Place:
 @options.debug_option
 def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
     """Write the timeline as an HTML report; an alarm does not change the exit code."""
-    from ..monitoring.monitor import Monitor
     from ..reporting.timeline import write_timeline
-    from .screen import print_lines
 
-    opened = Monitor.open(store)
+    opened = _open(store)
     found = _status(opened, last, group)
     written = write_timeline(out, found, title=title or opened.name)
     print_lines([found.verdict, f"Wrote {written}."])
@@ -374,10 +395,7 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 @options.debug_option
 def check(store: str) -> None:
     """Read the whole store of a monitor; exit with 2 if it is damaged."""
-    from ..monitoring.monitor import Monitor
-    from .screen import print_lines
-
-    Monitor.open(store).check()
+    _open(store).check()
     print_lines(["No damage found."])
 
 
@@ -390,10 +408,7 @@ def backup(store: str, copy: str) -> None:
 
     A store on a PostgreSQL server is copied with pg_dump.
     """
-    from ..monitoring.monitor import Monitor
-    from .screen import print_lines
-
-    Monitor.open(store).backup(copy)
+    _open(store).backup(copy)
     print_lines([f"Wrote {copy}."])
 
 
@@ -408,18 +423,19 @@ def acknowledge(store: str, alarms: tuple[int, ...]) -> None:
 
     A persistent change of calibration stays acknowledged; it is a new alarm after a recovery, or in the other direction.
     """
-    from ..monitoring.monitor import Monitor
-    from .screen import print_lines
-
-    opened = Monitor.open(store)
+    opened = _open(store)
     count = sum(map(opened.acknowledge, alarms)) if alarms else opened.acknowledge()
     print_lines([f"{count} alarms acknowledged" if count != 1 else "1 alarm acknowledged"])
 
 
+def _open(store: str) -> Monitor:
+    from ..monitoring.monitor import Monitor
+
+    return Monitor.open(store)
+
+
 def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     """The status of a group; names on the command line are text, those of groups may be numbers."""
-    from ..errors import ArgumentError
-
     if last < 1:
         raise ArgumentError("--last", f"must be at least 1; got {last}")
     if group is None:
@@ -429,7 +445,6 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
 
 
 def _finish(done: Update, fail_on: str, as_json: bool) -> None:
-    from .screen import print_json, print_lines
 
     if as_json:
         print_json(done.to_dict())
@@ -447,7 +462,6 @@ def _exit(alarms: Iterable[Alarm], fail_on: str) -> None:
 
 def _show(found: MonitorStatus) -> None:
     from ..util.results import number, several
-    from .screen import print_lines, print_table
 
     counts = f"{several(found.n, 'row')} in {several(found.total_windows, 'window')} of {found.every}, {found.labelled:,} labelled"
     print_lines([found.verdict, counts, *(f"alarm: {line}" for line in found.open_lines)])

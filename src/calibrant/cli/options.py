@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import ArgumentError
 from .config import apply_configuration, configurable_options
 
 Command = Callable[..., Any]
@@ -87,8 +88,6 @@ class WrittenOption(click.Option):
 
 def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> None:
     """Raise if an output would replace an input or another output; sketches may be merged into one of them."""
-    from ..errors import ArgumentError
-
     read = [given[name] for name in INPUTS if given.get(name)]
     inputs = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
     outputs: dict[str, str] = {}
@@ -109,7 +108,6 @@ def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> 
 
 def check_replaceable(option: str, path: str | os.PathLike[str], kind: str) -> None:
     """Raise if a file would be replaced by one of another kind: a calibrator, a sketch, a table or a document; an empty one may be."""
-    from ..errors import ArgumentError
     from ..util.files import read_start
 
     start = read_start(path, 4096)
@@ -169,8 +167,19 @@ class FormatChoice(TextChoice):
         return super().convert(value, param, ctx)
 
 
+prob_option = click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+confidence_option = click.option(
+    "--confidence-column",
+    "confidence",
+    metavar="COLUMN",
+    help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
+)
+counts_option = click.option(
+    "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
+)
+pos_label_option = click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes.")
 class_score_options = with_options(
-    click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
+    prob_option,
     click.option(
         "--probs",
         metavar="COLUMNS",
@@ -183,15 +192,7 @@ class_score_options = with_options(
         help="Columns with logits instead of probabilities: one column, a comma-separated list or a pattern.",
     ),
 )
-score_options = with_options(
-    class_score_options,
-    click.option(
-        "--confidence-column",
-        "confidence",
-        metavar="COLUMN",
-        help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
-    ),
-)
+score_options = with_options(class_score_options, confidence_option)
 label_option = click.option(
     "--label",
     metavar="COLUMN",
@@ -235,12 +236,10 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
         label_option,
         *more,
         weight_option,
-        click.option(
-            "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
-        ),
+        counts_option,
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes."),
+        pos_label_option,
         file_options,
     )
 
@@ -384,13 +383,16 @@ metric_options = with_options(
 )
 
 
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
+
+
 def draw_options(resamples: int) -> Callable[[Command], Command]:
     """Options for the number of resamples and the seed."""
     return with_options(
         click.option(
             "--resamples", type=int, default=resamples, show_default=True, help="Number of resamples or simulations."
         ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."),
+        seed_option,
     )
 
 
@@ -417,30 +419,15 @@ gate_outputs = with_options(
 )
 
 
-def gate_options(help: str) -> Callable[[Command], Command]:
+def gate_options(help: str, *, baseline: bool = True) -> Callable[[Command], Command]:
     """``--fail-if``, the baseline, and the files with the results of gates."""
-    return with_options(
-        click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help),
-        click.option(
-            "--baseline",
-            metavar="FILE",
-            help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
-        ),
-        gate_outputs,
+    earlier = click.option(
+        "--baseline",
+        metavar="FILE",
+        help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
     )
-
-
-compare_gate_options = with_options(
-    click.option(
-        "--fail-if",
-        "gates",
-        metavar="CONDITION",
-        multiple=True,
-        help='Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
-        'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
-    ),
-    gate_outputs,
-)
+    condition = click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
+    return with_options(condition, *([earlier] if baseline else []), gate_outputs)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -488,7 +475,6 @@ preprocessing_option = click.option(
     metavar="TEXT",
     help="Description of how the scores were produced. A calibrator raises an error for scores with another description.",
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random folds.")
 guarantee_option = click.option(
     "--guarantee",
     type=float,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from .appending import open_text, read_records
 from .invocation import FilesRead, running
 
 # Lines of later rows are not counted, so that an error does not take minutes.
@@ -40,40 +40,34 @@ def _line(read: FilesRead, row: int) -> int | None:
     path = Path(read.paths[0])
     if not path.is_file() or path.suffix == ".zst":
         return None
-    opened = gzip.open if path.suffix == ".gz" else open
+    begins = _lines_of_objects(path) if read.kind == "json" else _lines_of_records(path, read.kind)
     try:
-        with opened(path, "rt", encoding="latin-1", newline="") as stream:
-            begins = _of_objects(stream) if read.kind == "json" else _of_records(stream, path, read.kind)
-            return next(islice(begins, row, None), None)
+        return next(islice(begins, row, None), None)
     except (csv.Error, OSError):
         return None
 
 
-def _of_objects(stream: Iterable[str]) -> Iterator[int]:
+def _lines_of_objects(path: Path) -> Iterator[int]:
     """Line numbers of a file with one JSON object per line; ends at the first line of another form."""
-    for line, text in enumerate(stream, 1):
-        if not (text.startswith("{") and text.rstrip().endswith("}")):
-            return
-        yield line
+    with open_text(str(path)) as stream:
+        for line, text in enumerate(stream, 1):
+            if not (text.startswith("{") and text.rstrip().endswith("}")):
+                return
+            yield line
 
 
-def _of_records(stream: Iterator[str], path: Path, kind: str) -> Iterator[int]:
+def _lines_of_records(path: Path, kind: str) -> Iterator[int]:
     """The first line of each row after the header; empty where the dialect is unknown. A quoted field may span several lines."""
     from ..sketches.files.reading import dialect_of
     from ..util.database import connect
 
     with connect() as connection:
-        found = dialect_of(connection, str(path), kind)
-    if found is None:
+        dialect = dialect_of(connection, str(path), kind)
+    if dialect is None:
         return
-    written, above = found
-    for _ in range(above):
-        next(stream)
-    records = csv.reader(stream, **written)
-    begin, header = above + 1, True
-    for fields in records:
+    header = True
+    for _, fields, line in read_records(str(path), *dialect):
         if fields:  # empty lines are not rows
             if not header:
-                yield begin
+                yield line
             header = False
-        begin = above + records.line_num + 1

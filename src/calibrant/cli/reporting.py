@@ -135,9 +135,7 @@ def _write(found: Any, text: str, target: str, tripod: str | None, sentence: str
 
 
 def _measure_gates(
-    data: Predictions | Sketches,
-    conditions: list[Condition],
-    settings: Settings,
+    data: Predictions | Sketches, conditions: list[Condition], settings: Settings
 ) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
     """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
     metrics = choose_metrics(gate_metrics(conditions) or ["brier"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import ArgumentError, FileError
 from ..sketches.files import reading
 from ..sketches.files.converting import as_tables
-from ..sketches.files.reading import Rows, kind_of, not_utf8, paths_of
+from ..sketches.files.reading import Rows, common_kind, kind_of, not_utf8, paths_of
 from ..util.temporary import process_folder
 from .places import remember_read
 
@@ -66,16 +66,15 @@ def kind_of_all(paths: list[str], format: str | None) -> str:
         raise ArgumentError(
             "--format", f"{format} is not supported by this command", "use calibrant evaluate or report"
         )
-    kinds = [format or _kind(Path(path)) for path in paths]
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind != kinds[0]:
-            raise FileError(path, f"is {kind}, and {paths[0]} is {kinds[0]}", "name files of one format")
-    if kinds[0] == "npz" and len(paths) > 1:
+    kind = common_kind(paths, format, _find_kind)
+    if kind == "npz" and len(paths) > 1:
         raise FileError(paths[1], "only one .npz or .npy file can be read", "name one, or write tables")
-    return kinds[0]
+    return kind
 
 
-def _kind(path: Path) -> str:
+def _find_kind(name: str) -> str:
+    """The format of a file by its name, or else by its content."""
+    path = Path(name)
     if path.suffix == SKETCH:
         readers = "evaluate, assess, report, scan and monitor init --reference"
         raise FileError(str(path), "is a sketch; expected rows", f"sketches are read by {readers}")

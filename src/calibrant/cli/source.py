@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import ArgumentError, InputError
 from ..input.convert import match_columns
 from ..input.expressions import check_expression, quoted
@@ -156,8 +158,6 @@ def complete(
 
     `roles` are the arguments that the arrays are read for, and `known` the names of classes.
     """
-    import numpy as np
-
     missing: dict[str, tuple[str, Any]] = {}
     for name, argument in roles.items():
         mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
@@ -353,8 +353,6 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
 
 def are_classes(scores: Any) -> bool:
     """Whether scores are text, truth values, or 0 and 1 only."""
-    import numpy as np
-
     values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
     return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
 
@@ -366,8 +364,6 @@ def percentages(scores: Any) -> Any:
 
 def _confidences(values: Any, option: str) -> Any:
     """Stated confidences as probabilities; a note states how they were read. Probabilities are unchanged."""
-    import numpy as np
-
     if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
         return values
     try:
@@ -384,8 +380,6 @@ def _confidences(values: Any, option: str) -> Any:
 
 def numbers_of_text(values: Any) -> Any:
     """Convert numbers stored as text; return other values unchanged."""
-    import numpy as np
-
     if not _distinct_texts(values):
         return values
     try:
@@ -400,8 +394,6 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
 
     Words for true and false are matched between labels and column names; the spelling of the labels is kept.
     """
-    import numpy as np
-
     if labels.dtype.kind == "b" and of_columns is not None and any(isinstance(name, str) for name in of_columns):
         return labels, as_booleans(of_columns)
     seen = _distinct_texts(labels)
@@ -425,8 +417,6 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
 
 def _distinct_texts(labels: Any) -> list[str]:
     """The distinct labels if all are text; otherwise an empty list."""
-    import numpy as np
-
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
     labels = np.asarray(labels)  # .flat of a masked array without masked entries fails for text
@@ -438,8 +428,6 @@ def _distinct_texts(labels: Any) -> list[str]:
 
 def _truth_values(labels: Any) -> Any:
     """Convert words for correct and incorrect to Booleans; return other labels unchanged."""
-    import numpy as np
-
     truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
     truth |= {seen: seen.lower() == "right" for seen in _distinct_texts(labels) if seen.lower() in ("right", "wrong")}
     known = truth and len(truth) == len(_distinct_texts(labels))
@@ -448,8 +436,6 @@ def _truth_values(labels: Any) -> Any:
 
 def named_as_written(values: Any) -> Any:
     """Groups by their text in the file, converted to numbers where that is lossless, so that they sort numerically."""
-    import numpy as np
-
     if not _distinct_texts(values):
         return values
     names = names_as_written(_distinct_texts(values))
@@ -471,8 +457,6 @@ def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
 
 def stack_columns(parts: list[Any]) -> Any:
     """Columns as one array."""
-    import numpy as np
-
     if len(parts) == 1:
         return parts[0]
     if any(np.ma.is_masked(part) for part in parts):

@@ -12,8 +12,9 @@ from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
+from ..util.results import markdown_table
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
-from .gate_results import markdown_list, markdown_table
+from .gate_results import markdown_list
 from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
 from .selecting import Draws
@@ -23,15 +24,7 @@ from .wording import in_options
 RISK_NAMES = ("risk", *PROB_NAMES)
 
 
-def run(
-    file: str,
-    *,
-    time: str,
-    event: str,
-    horizons: tuple[float, ...],
-    as_json: bool,
-    **options: Any,
-) -> bool:
+def run(file: str, *, time: str, event: str, horizons: tuple[float, ...], as_json: bool, **options: Any) -> bool:
     """Evaluate and print; True if a gate failed."""
     gates, source, draws = Gates.take(options), Source.take(file, options), Draws.take(options)
     conditions = gates.conditions(

@@ -11,13 +11,7 @@ from .screen import say
 from .streaming import class_list
 
 
-def run(
-    table: str,
-    *,
-    classes: str | None,
-    no_scores: bool,
-    **options: Any,
-) -> None:
+def run(table: str, *, classes: str | None, no_scores: bool, **options: Any) -> None:
     """Print the query."""
     prob, probs, confidence, by = (options.pop(name) for name in ("prob", "probs", "confidence", "by"))
     given = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}

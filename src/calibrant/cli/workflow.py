@@ -37,12 +37,11 @@ from ..reporting.wording import level_text
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
-from ..util.results import json_text, number, percent
+from ..util.results import json_text, markdown_table, number, percent
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
 from .fitting import apply_calibrator, fit_calibrator, rows_in
-from .gate_results import markdown_table
 from .options import check_replaceable
 from .rows import is_log
 from .screen import print_lines, print_table
@@ -164,15 +163,7 @@ class Outcome:
 
 
 def run(
-    *,
-    validation: str,
-    test: str,
-    out: str,
-    metrics: str,
-    hold_out: float,
-    level: float,
-    as_json: bool,
-    **options: Any,
+    *, validation: str, test: str, out: str, metrics: str, hold_out: float, level: float, as_json: bool, **options: Any
 ) -> bool:
     """Run all steps, write four files and print a summary; True if a gate failed."""
     gates, draws, source = Gates.take(options), Draws.take(options), Source.take(test, options)

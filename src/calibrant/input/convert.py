@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,16 +43,11 @@ def column(value: Any, argument: str) -> Column:
     array, precision = _as_array(value, argument)
     if array.ndim == 0:
         raise ShapeError(
-            argument,
-            f"expected one entry per row, got the single value {_short(array)}",
-            "pass a list or an array",
+            argument, f"expected one entry per row, got the single value {_short(array)}", "pass a list or an array"
         )
     if array.ndim > 2:
-        raise ShapeError(
-            argument,
-            f"expected at most 2 dimensions, got {array.ndim} (shape {array.shape})",
-            "move the classes to the last axis and reshape to (-1, K)",
-        )
+        problem = f"expected at most 2 dimensions, got {array.ndim} (shape {array.shape})"
+        raise ShapeError(argument, problem, "move the classes to the last axis and reshape to (-1, K)")
     if array.shape[0] == 0:
         raise ShapeError(argument, "is empty; at least one row is required", "check the filter or file it came from")
     return Column(array, precision)
@@ -80,21 +74,16 @@ def numbers(array: Array, argument: str) -> Array:
     return array
 
 
-@lru_cache
-def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # computed by NumPy at each call
-
-
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     # The common case first: a test for masked arrays makes NumPy import them.
     if type(value) is np.ndarray:
-        return value, _name(value.dtype)
+        return value, value.dtype.name
     if isinstance(value, (list, tuple)):
         return _from_sequence(value, argument), "float64"
     if isinstance(value, np.ma.MaskedArray):
         return _unmasked(value, argument), value.dtype.name
     if isinstance(value, np.ndarray):
-        return np.asarray(value), _name(value.dtype)
+        return np.asarray(value), value.dtype.name
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:
@@ -117,11 +106,8 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if found is None and np.isscalar(value):
         found = np.asarray(value)
     if found is None:
-        raise InputTypeError(
-            argument,
-            f"expected a list, array, column or tensor, got {type(value).__name__}",
-            "convert it to a list or a dense array first",
-        )
+        problem = f"expected a list, array, column or tensor, got {type(value).__name__}"
+        raise InputTypeError(argument, problem, "convert it to a list or a dense array first")
     return found, found.dtype.name
 
 
@@ -243,10 +229,7 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
         if hasattr(entry, "__float__"):
             continue  # Decimal, Fraction
         raise InputTypeError(
-            argument,
-            f"expected numbers, got {type(entry).__name__}",
-            "convert it to float first",
-            row=row,
+            argument, f"expected numbers, got {type(entry).__name__}", "convert it to float first", row=row
         )
     return array.astype(np.float64)
 
@@ -337,11 +320,8 @@ def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument:
         native = native.collect()
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(name, str) for name in listed):
-        raise ColumnError(
-            argument,
-            f"must be the name of a column, or a list of names; got {names!r}",
-            f"the columns are {_shown(native.columns)}",
-        )
+        problem = f"must be the name of a column, or a list of names; got {names!r}"
+        raise ColumnError(argument, problem, f"the columns are {_shown(native.columns)}")
     if isinstance(names, str):
         if names in native.columns:
             return native[names].to_native()

@@ -49,11 +49,8 @@ def check_expression(connection: Any, where: str, argument: str = "--where") -> 
         ).fetchall()[0][0]
     )
     if tree.get("error"):
-        raise ArgumentError(
-            argument,
-            f"not a valid SQL expression: {tree.get('error_message', where)}",
-            "for example \"country = 'FR' AND age > 60\"",
-        )
+        problem = f"not a valid SQL expression: {tree.get('error_message', where)}"
+        raise ArgumentError(argument, problem, "for example \"country = 'FR' AND age > 60\"")
     statements = tree["statements"]
     if len(statements) != 1 or not _is_condition(statements[0]["node"]):
         raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")

@@ -201,11 +201,9 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         )  # if some are, the check of labels reports the first that is not
     counted = all(is_number(label) and label in range(len(names)) for label in seen)
     if counted and any(place[label] != label for label in seen):
-        raise LabelError(
-            "y_true",
-            f"the labels could be names or positions of the columns {list(names)}, which differ",
-            "pass classes if they are names, or pass y_prob.to_numpy() if they are positions, from 0",
-        )
+        problem = f"the labels could be names or positions of the columns {list(names)}, which differ"
+        remedy = "pass classes if they are names, or pass y_prob.to_numpy() if they are positions, from 0"
+        raise LabelError("y_true", problem, remedy)
     return names
 
 
@@ -242,11 +240,9 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
         if own is None or len(own) != len(index) or own.equals(index):
             continue
         if own.is_unique and index.is_unique and own.isin(index).all():
-            raise InputError(
-                name,
-                "has the same index as y_true in another order, but rows are matched by position",
-                f"pass {name}.loc[y_true.index], or {name}.to_numpy() if the index has no meaning",
-            )
+            problem = "has the same index as y_true in another order, but rows are matched by position"
+            remedy = f"pass {name}.loc[y_true.index], or {name}.to_numpy() if the index has no meaning"
+            raise InputError(name, problem, remedy)
 
 
 def _each(value: Any) -> Iterable[Any]:

@@ -145,11 +145,8 @@ def _factor(text: str, existing: Sequence[Any], argument: str) -> Factor:
         if name in existing or inner or _NAME.fullmatch(name):
             match_columns(_texts(existing), [_literally(name, existing)], argument)
             if int(cut["count"]) < 2:
-                raise ArgumentError(
-                    argument,
-                    f"{text}: at least 2 quantile groups are required",
-                    f"({text}) divides, {name}/4 has 4 groups",
-                )
+                problem = f"{text}: at least 2 quantile groups are required"
+                raise ArgumentError(argument, problem, f"({text}) divides, {name}/4 has 4 groups")
             return Factor(f"{name}/{int(cut['count'])}", "quantiles", name, int(cut["count"]))
     if whole or _NAME.fullmatch(text) or (any(sign in text for sign in "*?[") and not re.search(r"[\s(<>=]", text)):
         match_columns(_texts(existing), [_literally(text, existing)], argument)  # raises, with columns of similar names
@@ -424,11 +421,8 @@ def _from_table(groups: Any) -> Any:
     """The columns of a frame, each a grouping; other tables of two dimensions have no names and are an error."""
     if not is_frame(groups):
         shape = tuple(getattr(groups, "shape", ()))
-        raise ShapeError(
-            "groups",
-            f"expected one group for each row, got shape {shape}",
-            'pass a dict of columns, {"region": region, ...}',
-        )
+        problem = f"expected one group for each row, got shape {shape}"
+        raise ShapeError("groups", problem, 'pass a dict of columns, {"region": region, ...}')
     names = column_names(groups) or ()
     factors = [Factor(str(name), "column", str(name)) for name in names]
     return GroupColumns(

@@ -104,9 +104,6 @@ def _fit_better_as_probabilities(values: Array, labels: Array) -> bool:
 def _are_hard(probs: Array) -> bool:
     if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry decides in most cases
         return False
-    first = probs[:FIRST_ROWS]
-    if not ((first == 0) | (first == 1)).all():
-        return False
     return bool(((probs == 0) | (probs == 1)).all())
 
 

@@ -138,17 +138,12 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
     if classes is None:
         return None
     if isinstance(classes, (str, bytes, set, frozenset)) or not hasattr(classes, "__iter__"):
-        raise InputTypeError(
-            "classes",
-            f"expected a list of names in the order of the columns, got {type(classes).__name__}",
-            "for example ['cat', 'dog']",
-        )
+        problem = f"expected a list of names in the order of the columns, got {type(classes).__name__}"
+        raise InputTypeError("classes", problem, "for example ['cat', 'dog']")
     names = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
     if len(names) != k:
         raise LabelError(
-            "classes",
-            f"has {len(names)} names for {k} classes",
-            "name every class once, in the order of the columns",
+            "classes", f"has {len(names)} names for {k} classes", "name every class once, in the order of the columns"
         )
     for position, name in enumerate(names):
         if not is_hashable(name):
@@ -214,20 +209,13 @@ def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
     y = numbers(came.array, "y_true")
     if y.shape != shape:
         raise ShapeError(
-            "y_true",
-            f"multilabel labels must have the shape of the probabilities, {shape}; got {y.shape}",
-            PER_CLASS,
+            "y_true", f"multilabel labels must have the shape of the probabilities, {shape}; got {y.shape}", PER_CLASS
         )
     bad = (y != 0) & (y != 1)
     if bad.any():
         row, column = map(int, np.argwhere(bad)[0])
-        raise LabelError(
-            "y_true",
-            f"multilabel labels must be 0 or 1; got {_short(y[row, column])}",
-            SOFT if 0 < y[row, column] < 1 else PER_CLASS,
-            row=row,
-            column=column,
-        )
+        problem = f"multilabel labels must be 0 or 1; got {_short(y[row, column])}"
+        raise LabelError("y_true", problem, SOFT if 0 < y[row, column] < 1 else PER_CLASS, row=row, column=column)
     return y.astype(np.uint8)
 
 
@@ -245,23 +233,15 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
     if bad.any():
         where = np.argwhere(bad)[0]
         row = int(where[0])
-        raise LabelError(
-            "y_true",
-            f"soft labels must be in [0, 1]; got {float(y[tuple(where)])!r}",
-            "drop soft=True if these are class indices",
-            row=row,
-        )
+        problem = f"soft labels must be in [0, 1]; got {float(y[tuple(where)])!r}"
+        raise LabelError("y_true", problem, "drop soft=True if these are class indices", row=row)
     if y.ndim == 1 or multilabel:
         return y
     off = np.abs(y.sum(axis=1) - 1) > SUM_TOLERANCE.get(came.precision, 1e-6)
     if off.any():
         row = int(np.argmax(off))
-        raise LabelError(
-            "y_true",
-            f"soft labels must sum to 1; got a sum of {y[row].sum():.6g}",
-            "divide each row by its sum",
-            row=row,
-        )
+        problem = f"soft labels must sum to 1; got a sum of {y[row].sum():.6g}"
+        raise LabelError("y_true", problem, "divide each row by its sum", row=row)
     return np.ascontiguousarray(y[:, 1]) if one_dimensional else y
 
 
@@ -272,22 +252,15 @@ def is_text(y: Array) -> bool:
 
 def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
     if probs.ndim != 1:
-        raise LabelError(
-            "pos_label",
-            "applies to one column of scores; got several",
-            POSITIVE_ALONE if probs.shape[1] == 2 else "drop pos_label",
-        )
+        problem = "applies to one column of scores; got several"
+        raise LabelError("pos_label", problem, POSITIVE_ALONE if probs.shape[1] == 2 else "drop pos_label")
     if y.ndim != 1:
         raise ShapeError(
-            "y_true",
-            f"pos_label requires one label per row; got shape {y.shape}",
-            "drop pos_label for one-hot rows",
+            "y_true", f"pos_label requires one label per row; got shape {y.shape}", "drop pos_label for one-hot rows"
         )
     if classes is not None and pos_label not in classes:
         raise LabelError(
-            "pos_label",
-            f"{pos_label!r} is not one of the classes {list(classes)!r}",
-            "check its spelling and type",
+            "pos_label", f"{pos_label!r} is not one of the classes {list(classes)!r}", "check its spelling and type"
         )
     missing = _missing(y)
     if missing.any():
@@ -300,20 +273,14 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
     if len(others) == 0:
         return positive
     if classes is None and not positive.any():
-        raise LabelError(
-            "pos_label",
-            f"{pos_label!r} does not occur among the labels; the first label is {_short(others[0])}",
-            "check its spelling and type or pass classes",
-        )
+        problem = f"{pos_label!r} does not occur among the labels; the first label is {_short(others[0])}"
+        raise LabelError("pos_label", problem, "check its spelling and type or pass classes")
     allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
     stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
     if stray.any():
         row = int(np.argmax(stray))
-        raise LabelError(
-            "y_true",
-            f"labels must be one of two classes, {_short(allowed[0])} and {pos_label!r}; got {_short(y[row])}",
-            row=row,
-        )
+        problem = f"labels must be one of two classes, {_short(allowed[0])} and {pos_label!r}; got {_short(y[row])}"
+        raise LabelError("y_true", problem, row=row)
     return positive
 
 
@@ -354,11 +321,7 @@ def _unique_objects(y: Array) -> tuple[list[Any], Array]:
         inverse = np.fromiter((seen.setdefault(value, len(seen)) for value in y), np.intp, len(y))
     except TypeError:
         row = next(row for row, value in enumerate(y) if not is_hashable(value))
-        raise InputTypeError(
-            "y_true",
-            f"expected text or numbers, got {type(y[row]).__name__}",
-            row=row,
-        ) from None
+        raise InputTypeError("y_true", f"expected text or numbers, got {type(y[row]).__name__}", row=row) from None
     return list(seen), inverse
 
 
@@ -372,11 +335,8 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     if y.shape[1] != k:
         remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
         if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
-            raise SwappedArgumentsError(
-                "y_true",
-                "has columns of fractions while the probabilities have one number per row: they look swapped",
-                SWAP,
-            )
+            problem = "has columns of fractions while the probabilities have one number per row: they look swapped"
+            raise SwappedArgumentsError("y_true", problem, SWAP)
         raise ShapeError("y_true", f"has {_columns(y)} for {k} classes", remedy)
     bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
     if bad.any():

@@ -273,22 +273,20 @@ def _text(file: Path) -> str:
 def _records(file: Path) -> list[tuple[str, Any]]:
     """The JSON objects of a file with their places: one per line, or a list."""
     text = _text(file)
+    with suppress(ValueError):  # one document, which may span several lines
+        whole = json.loads(text)
+        if isinstance(whole, list) or "\n" in text.strip():
+            items = whole if isinstance(whole, list) else [whole]
+            return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     found: list[tuple[str, Any]] = []
     for number, line in lines:
         try:
             found.append((f"{file.name}, line {number:,}", json.loads(line)))
         except ValueError as error:
-            if number == lines[0][0]:  # a document may span several lines
-                with suppress(ValueError):
-                    whole = json.loads(text)
-                    items = whole if isinstance(whole, list) else [whole]
-                    return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
             end = number == lines[-1][0]
             remedy = "the line is truncated; delete it or write the log again" if end else "check the line"
             raise FileError(str(file), f"line {number:,} is not valid JSON ({error})", remedy) from None
-    if len(found) == 1 and isinstance(found[0][1], list):
-        return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(found[0][1])]
     return found
 
 
@@ -297,37 +295,34 @@ def _samples(file: Path, records: list[tuple[str, Any]]) -> Iterator[tuple[str, 
     named = re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", re.sub(r"\.jsonl?(\.gz)?$", "", file.name))
     task = named[1] if named else re.sub(r"^samples_|\.jsonl?(\.gz)?$", "", file.name)
     for place, record in records:
-        if not isinstance(record, Mapping):
-            raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(record)}", "")
+        _require_sample(record, place)
         if isinstance(record.get("samples"), Mapping):
             for name, several in record["samples"].items():
                 if not isinstance(several, list):
-                    raise ColumnError(
-                        "path", f"{place}: the samples of {name} are not a list; got {_shown(several)}", ""
-                    )
+                    raise ColumnError("path", f"{place}: the samples of {name} are not a list; got {_shown(several)}")
                 for number, sample in enumerate(several):
+                    _require_sample(sample, f"{place}, sample {number:,} of {name}")
                     yield f"{place}, sample {number:,} of {name}", str(name), sample
         else:
             yield place, str(record.get("task_name", task)), record
 
 
-def _of_one_filter(samples: Iterable[tuple[str, str, Any]], wanted: str | None) -> list[tuple[str, str, Any]]:
+def _require_sample(record: Any, place: str) -> None:
+    if not isinstance(record, Mapping):
+        raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(record)}")
+
+
+def _of_one_filter(samples: list[tuple[str, str, Any]], wanted: str | None) -> list[tuple[str, str, Any]]:
     """The samples of one filter; of several, the one called none."""
-    samples = list(samples)
-    found: dict[str, dict[str, int]] = {}
-    for place, task, sample in samples:
-        if not isinstance(sample, Mapping):
-            raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(sample)}", "")
-        of_task = found.setdefault(task, {})
-        name = str(sample.get("filter", "none"))
-        of_task[name] = of_task.get(name, 0) + 1
+    filters: dict[str, dict[str, None]] = {}
+    for _, task, sample in samples:
+        filters.setdefault(task, {})[str(sample.get("filter", "none"))] = None
     chosen = {}
-    for task, counts in found.items():
-        name = wanted if wanted is not None else ("none" if "none" in counts else next(iter(counts)))
-        if name not in counts or (wanted is None and len(counts) > 1 and "none" not in counts):
-            listed = ", ".join(f"{one!r}" for one in counts)
-            problem = f"task {task} has the filters {listed}"
-            raise ArgumentError("filter", problem, f"choose one, such as {next(iter(counts))!r}")
+    for task, names in filters.items():
+        name = wanted if wanted is not None else ("none" if "none" in names else next(iter(names)))
+        if name not in names or (wanted is None and len(names) > 1 and "none" not in names):
+            problem = f"task {task} has the filters {', '.join(map(repr, names))}"
+            raise ArgumentError("filter", problem, f"choose one, such as {next(iter(names))!r}")
         chosen[task] = name
     return [one for one in samples if str(one[2].get("filter", "none")) == chosen[one[1]]]
 
@@ -338,18 +333,11 @@ def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
     scores = None if not isinstance(responses, list) else _scores(responses)
     if scores is None or len(scores) < 2:
         fields = f"its fields are {', '.join(map(str, sample))}"
-        if scores is None and responses is not None:
-            problem = f"{place}: the responses are text, not log-likelihoods of choices, as for a task with generated answers ({fields})"
-            remedy = (
-                "evaluate a multiple-choice task, or write a table with a column of confidences and one of correctness"
-            )
-        elif responses is None:
-            problem, remedy = f"{place} has no filtered_resps or resps; {fields}", "run the harness with --log_samples"
-        else:
-            problem = (
-                f"{place} has the log-likelihood of {len(scores or ())} text; a choice requires two or more ({fields})"
-            )
-            remedy = "evaluate a multiple-choice task"
+        problem, remedy = f"{place} has no filtered_resps or resps; {fields}", "run the harness with --log_samples"
+        if responses is not None:
+            given = "text" if scores is None else f"{len(scores)} number"
+            problem = f"{place}: the responses are {given}, not log-likelihoods of two or more choices ({fields})"
+            remedy = "evaluate a multiple-choice task, or write a table of confidences and correctness"
         raise ColumnError("path", problem, remedy)
     continuations = _continuations(sample.get("arguments"))
     if continuations and len(continuations) == len(scores) and _has_unconditional(sample, continuations):

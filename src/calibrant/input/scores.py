@@ -60,24 +60,16 @@ def read_probabilities(
 def _as_floats(probs: Array, labels: Array, multilabel: bool, input: str) -> Array:
     """Check the shape and convert to floating point; float16 is widened to float32, which represents it exactly."""
     if probs.ndim == 2 and input == "confidence":
-        raise ShapeError(
-            "y_prob",
-            f"confidence is one number per row; got {probs.shape[1]} columns",
-            "pass y_prob.max(axis=1) or drop input='confidence'",
-        )
+        problem = f"confidence is one number per row; got {probs.shape[1]} columns"
+        raise ShapeError("y_prob", problem, "pass y_prob.max(axis=1) or drop input='confidence'")
     if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
-        raise ShapeError(
-            "y_prob",
-            "has a single column, which could be that of either class",
-            "pass y_prob[:, 0] if it is the probability of the positive class",
-        )
+        problem = "has a single column, which could be that of either class"
+        raise ShapeError("y_prob", problem, "pass y_prob[:, 0] if it is the probability of the positive class")
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")
     if probs.ndim == 1 and multilabel:
         raise ShapeError(
-            "y_prob",
-            "multilabel predictions must have one column per class; got one dimension",
-            "drop multilabel=True",
+            "y_prob", "multilabel predictions must have one column per class; got one dimension", "drop multilabel=True"
         )
     if (
         probs.ndim == 1
@@ -87,9 +79,7 @@ def _as_floats(probs: Array, labels: Array, multilabel: bool, input: str) -> Arr
         and labels.shape[1] > 2
     ):
         raise SwappedArgumentsError(
-            "y_true",
-            "the labels are columns of fractions and the probabilities are integers: they look swapped",
-            SWAP,
+            "y_true", "the labels are columns of fractions and the probabilities are integers: they look swapped", SWAP
         )
     if probs.dtype.kind != "f":
         return probs.astype(np.float64)
@@ -105,10 +95,7 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
         where = np.argwhere(bad)[0]
         row = int(where[0])
         raise ProbabilityError(
-            "y_prob",
-            f"logits must be finite; got {float(logits[tuple(where)])}",
-            "drop or correct the row",
-            row=row,
+            "y_prob", f"logits must be finite; got {float(logits[tuple(where)])}", "drop or correct the row", row=row
         )
     softmax = logits.ndim == 2 and not multilabel
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GroupError, InputError, InputTypeError, ShapeError, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
+
+if TYPE_CHECKING:
+    from .grouping import Grouping
 
 Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
@@ -22,6 +26,37 @@ FEW_CODES = 1 << 12
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
 # Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
+
+
+class RowData(NamedTuple):
+    """Weights, groups and features of the rows."""
+
+    weight: Array | None = None
+    weight_kind: WeightKind = "unit"
+    groups: Array | None = None
+    group_names: tuple[Any, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+    """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
+    features: Array | None = None
+    present: Array | None = None
+    """Mask of the rows of positive weight; None if that are all."""
+
+
+def read_rows(values: Mapping[str, Any], n: int) -> RowData:
+    """Return the weights, groups and features of `n` rows, checked; `values` are the arguments by name."""
+    if all(values[name] is None for name in ("sample_weight", "counts", "groups", "features")):
+        return RowData()
+    weight, kind = read_weights(values["sample_weight"], values["counts"], n)
+    present = None if weight is None or weight.all() else weight > 0
+    rows = RowData(weight, kind, features=read_features(values["features"], n), present=present)
+    if values["groups"] is None:
+        return rows
+    from .grouping import note_unweighted, read_groupings
+
+    codes, names, groupings = read_groupings(values["groups"], n, weight if kind == "counts" else None)
+    if present is not None and codes is not None:
+        groupings = note_unweighted(groupings, codes, present)
+    return rows._replace(groups=codes, group_names=names, groupings=groupings)
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
@@ -49,11 +84,8 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
         raise WeightError(name, f"all {kind}s are zero", f"give at least one row a positive {kind}")
     if name == "counts":
         if weight.sum(dtype=np.float64) > MAX_COUNT:
-            raise WeightError(
-                name,
-                f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}",
-                "pass sample_weight where only ratios matter",
-            )
+            problem = f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}"
+            raise WeightError(name, problem, "pass sample_weight where only ratios matter")
         return weight.astype(np.int64), "counts"
     weight = weight.astype(np.float64)
     if (
@@ -73,11 +105,7 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
     if values.dtype.kind == "O":
         for row, value in enumerate(values.tolist()):
             if not is_hashable(value):
-                raise InputTypeError(
-                    "groups",
-                    f"expected text or numbers, got {type(value).__name__}",
-                    row=row,
-                )
+                raise InputTypeError("groups", f"expected text or numbers, got {type(value).__name__}", row=row)
     if values.dtype.kind in "iu" and n:
         low, high = int(values.min()), int(values.max())
         if high - low < max(n, FEW_CODES):  # codes of groups, which need no dictionary
@@ -101,19 +129,12 @@ def group_values(groups: Any, n: int) -> Array:
         if error.row is None:
             raise
         raise GroupError(
-            "groups",
-            "missing group",
-            "name the missing groups, or drop the rows",
-            row=error.row,
-            count=error.count,
+            "groups", "missing group", "name the missing groups, or drop the rows", row=error.row, count=error.count
         ) from None
     if values.shape != (n,):
         several = values.ndim == 2 and n in values.shape
-        raise ShapeError(
-            "groups",
-            f"expected one group for each of {n} rows, got shape {values.shape}",
-            'pass a dict of columns, {"region": region, ...}' if several else "",
-        )
+        problem = f"expected one group for each of {n} rows, got shape {values.shape}"
+        raise ShapeError("groups", problem, 'pass a dict of columns, {"region": region, ...}' if several else "")
     if values.dtype.kind in "mM":
         hole = np.isnat(values)
     elif values.dtype.kind in "Of":

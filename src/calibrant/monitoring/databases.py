@@ -275,11 +275,9 @@ class Postgres:
         named = [value for name, value in options if name == "schema"]
         self.name = self.schema = named[-1] if named else SCHEMA_NAME
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", self.schema) or self.schema.startswith("pg_"):
-            raise ArgumentError(
-                "schema",
-                f"{self.schema[:80]!r} is not a name of a schema",
-                "use up to 63 letters, digits and underscores, beginning with a letter",
-            )
+            problem = f"{self.schema[:80]!r} is not a name of a schema"
+            remedy = "use up to 63 letters, digits and underscores, beginning with a letter"
+            raise ArgumentError("schema", problem, remedy)
         options = [(name, value) for name, value in options if name != "schema"]
         place = f"{url[: len(url) - len(rest)]}{user}{':' if password else ''}{password}{at}{server}"
         self._url = f"{place}?{urlencode(options, quote_via=quote)}" if options else place

@@ -260,7 +260,7 @@ def _result(cells: Cells, name: str, value: float, test: tuple[float, float, flo
         details = {"nats": value * math.log(2), "distance": math.sqrt(value)}
     elif name == "energy_distance":
         details = {"root": math.sqrt(value)}
-    sizes = (cells.reference_size, cells.window_size)
+    sizes = (float(cells.reference.sum()), float(cells.window.sum()))
     return DriftResult(name, value, *test, *sizes, effect_words(name, value, cells), details)
 
 
@@ -361,14 +361,6 @@ class Cells:
     """Rows of each at each value."""
     gridded: bool = False
     """Whether values are mean scores of a sketch's cells."""
-
-    @property
-    def reference_size(self) -> float:
-        return float(self.reference.sum())
-
-    @property
-    def window_size(self) -> float:
-        return float(self.window.sum())
 
     def merged(self, group: NDArray[Any]) -> Cells:
         """The same with adjacent cells merged; `group` numbers the new cells from 0 without gaps."""
@@ -579,7 +571,7 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple
     Rows are drawn without replacement from both samples together, which is not a bootstrap.
     """
     pooled = cells.reference + cells.window
-    size = round(cells.window_size)
+    size = round(float(cells.window.sum()))
     step = rows_per_block(len(pooled), DRAWN_ENTRIES)
     parts = [min(step, count - start) for start in range(0, count, step)]
     if pooled.sum() >= LARGEST_URN:
@@ -600,7 +592,7 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple
 def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
     """All tables of the window given the pooled sample, with their probabilities; None if there are too many."""
     pooled = (cells.reference + cells.window).astype(np.int64)
-    size = round(cells.window_size)
+    size = round(float(cells.window.sum()))
     if len(pooled) > 12 or np.prod(np.minimum(pooled, size) + 1.0) > MOST_TABLES:
         return None
     axes = [np.arange(min(int(count), size) + 1) for count in pooled]

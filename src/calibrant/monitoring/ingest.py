@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import CellSums
 from ..errors import InputError, InputTypeError, LensError, ShapeError
-from ..input.convert import Column, as_entries, column, is_missing
+from ..input.convert import Column, as_entries, column
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
+from ..input.missing import missing_rows
 from ..input.predictions import Predictions
 from ..sketches.files.columns import EXACT, WHOLE
 from ..sketches.grid import cell_sums
@@ -76,14 +77,7 @@ class Arrivals:
 
 
 def read_arrivals(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    settings: Settings,
-    when: Any,
-    ids: Any,
-    groups: Any,
-    ood: Any = None,
+    y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, ood: Any = None
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -148,12 +142,12 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
     """Class indices of labels, -1 where missing."""
     if y_true is None:
         return np.full(n, UNKNOWN, np.int64)
-    array, hole = _with_holes(y_true)
-    if len(array) != n:
-        raise ShapeError("y_true", f"expected {n} labels, one for each row; got {len(array)}")
-    if hole.all():
+    array = as_entries(y_true.data if isinstance(y_true, np.ma.MaskedArray) else y_true)
+    if array.shape != (n,):
+        raise ShapeError("y_true", f"expected {n} labels, one for each row; got shape {array.shape}")
+    kept = np.flatnonzero(~missing_rows(y_true if isinstance(y_true, np.ma.MaskedArray) else array, texts=False))
+    if not len(kept):
         return np.full(n, UNKNOWN, np.int64)
-    kept = np.flatnonzero(~hole)
     try:
         codes = encode_labels(Column(as_entries(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
     except InputError as error:
@@ -161,29 +155,6 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
     found = np.full(n, UNKNOWN, np.int64)
     found[kept] = codes
     return found
-
-
-def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Labels and mask of missing ones."""
-    if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(values.filled(values.data.flat[0] if values.size else 0)), np.ma.getmaskarray(
-            values
-        ) | _holes(np.asarray(values.data))
-    array = as_entries(values)
-    if array.ndim != 1:
-        raise ShapeError("y_true", f"expected one label for each row, got {array.ndim} dimensions")
-    return array, _holes(array)
-
-
-def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
-    if array.dtype.kind == "f":
-        return np.asarray(np.isnan(array))
-    if array.dtype.kind == "O":
-        return np.array([is_missing(value) for value in array.tolist()], bool)
-    return np.zeros(len(array), bool)
-
-
-NO_ID = "every row must have an id"
 
 
 def read_ids(ids: Any, n: int | None) -> list[str] | None:
@@ -212,18 +183,16 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
         raise InputTypeError("ids", f"cannot be read as ids ({error})") from None
     if array.ndim != 1 or (n is not None and len(array) != n):
         raise ShapeError("ids", f"expected one id for each row, got shape {array.shape}")
-    if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
-        masked = np.ma.getmaskarray(ids)
-        raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(masked)), count=int(masked.sum()))
+    missing = missing_rows(ids if isinstance(ids, np.ma.MaskedArray) else array, texts=False)
+    if missing.any():
+        problem, remedy = "missing id", "every row must have an id"
+        raise InputError("ids", problem, remedy, row=int(np.argmax(missing)), count=int(missing.sum()))
     if array.dtype.kind == "f" and (np.abs(array) >= EXACT).any():
         row = int(np.argmax(np.abs(array) >= EXACT))
         problem = f"{array[row].item()!r} is a float so large that neighbouring ids are indistinguishable"
         raise InputError("ids", problem, "store ids as text or as integers", row=row)
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
+    if array.dtype.kind == "f" and (array == np.floor(array)).all():
         array = array.astype(np.int64)
-    hole = _holes(array)
-    if hole.any():
-        raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
     names = [id_text(str(value)) for value in array.tolist()]
     for row, name in enumerate(names):
         try:

@@ -792,11 +792,8 @@ def _is_repeated(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
         db.add_delivery(name, digest, rows.n)
         return False
     if before[0] != digest:
-        raise InputError(
-            "delivery",
-            f"{delivery!r} was already added with other rows ({before[1]:,} then, {rows.n:,} now)",
-            "give it a new name",
-        )
+        problem = f"{delivery!r} was already added with other rows ({before[1]:,} then, {rows.n:,} now)"
+        raise InputError("delivery", problem, "give it a new name")
     return True
 
 

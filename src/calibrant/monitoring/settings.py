@@ -61,9 +61,7 @@ class Settings:
             raise ArgumentError("missing", f"must be 'ignore' or 'negative'; got {self.missing!r}")
         if self.missing == "negative" and self.horizon is None:
             raise ArgumentError(
-                "missing",
-                "'negative' requires horizon",
-                "give the time after which a missing label means no event",
+                "missing", "'negative' requires horizon", "give the time after which a missing label means no event"
             )
         if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):
             raise ArgumentError("missing", "'negative' is supported for two classes only", "use 'ignore'")

@@ -47,11 +47,9 @@ def read_duration(text: Any, argument: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", text) if isinstance(text, str) else None
     if match is None or not int(match[1]):
-        raise ArgumentError(
-            argument,
-            f"must be a positive integer followed by s, m, h, d or w; got {text!r}",
-            "for example '1d'" + (" or 'business day'" if argument == "every" else ""),
-        )
+        problem = f"must be a positive integer followed by s, m, h, d or w; got {text!r}"
+        remedy = "for example '1d'" + (" or 'business day'" if argument == "every" else "")
+        raise ArgumentError(argument, problem, remedy)
     return int(match[1]) * UNITS[match[2]]
 
 

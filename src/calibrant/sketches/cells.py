@@ -152,14 +152,10 @@ def _named_once(columns: Mapping[str, Any]) -> dict[str, Any]:
     found = {str(name).lower(): values for name, values in columns.items()}
     if len(found) < len(columns):
         raise InputTypeError("table", "has two columns whose names differ in capitals only", QUERY)
-    shapes = {np.shape(values)[:1] if hasattr(values, "shape") else (_length(values),) for values in found.values()}
-    if len(shapes) > 1:
+    sized = [hasattr(values, "__len__") and not isinstance(values, str) for values in found.values()]
+    if not all(sized) or len({len(values) for values in found.values()}) > 1:
         raise ShapeError("table", "has columns of different lengths", QUERY)
     return found
-
-
-def _length(values: Any) -> int:
-    return len(values) if hasattr(values, "__len__") and not isinstance(values, str) else -1
 
 
 def _listed(values: Any) -> list[Any]:

@@ -160,11 +160,8 @@ class Sketches(Summary):
         """
         predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
         if predictions.kind == "multilabel":
-            raise LensError(
-                "y_prob",
-                "multilabel predictions are not supported",
-                "make one Sketch for each class, with lens='class:NAME'",
-            )
+            problem = "multilabel predictions are not supported"
+            raise LensError("y_prob", problem, "make one Sketch for each class, with lens='class:NAME'")
         names = tuple(range(predictions.k) if predictions.classes is None else map(plain_name, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         if predictions.groups is None:
@@ -437,11 +434,8 @@ class Sketches(Summary):
         if (self.kind, self.classes) != (other.kind, other.classes):
             raise LensError("other", f"has other classes: {list(self.classes)} and {list(other.classes)}")
         if set(self.lenses) != set(other.lenses):
-            raise LensError(
-                "other",
-                f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
-                "use the same lenses for both",
-            )
+            problem = f"has other lenses: {list(other.lenses)} and {list(self.lenses)}"
+            raise LensError("other", problem, "use the same lenses for both")
         given = [*self.parts.items(), *other.parts.items()]
         names = iter(common_names([name for name, _ in given if name is not ALL]))
         parts: dict[Any, GroupSketch] = {}
@@ -641,7 +635,7 @@ def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
 
 def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
     found = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
-    return GroupSketch(found, row_sums(*_rows(p)) if scores and _has_rows(p) else None)
+    return GroupSketch(found, row_sums(p.probs, p.labels) if scores and p.labels is not None and _has_rows(p) else None)
 
 
 def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
@@ -660,12 +654,8 @@ def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
 
 
 def _has_rows(p: Predictions) -> bool:
-    """Whether sums over whole rows are defined."""
-    return p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
-
-
-def _rows(p: Predictions) -> tuple[Any, Any]:
-    return p.probs, p.labels
+    """Whether sums over whole rows are defined, for hard labels."""
+    return p.kind in ("binary", "multiclass") and p.weight_kind == "unit"
 
 
 class GroupSums:
@@ -685,8 +675,8 @@ class GroupSums:
             if view.is_soft:
                 Sketch.of_view(view)  # raises
             self.cells.setdefault(view.lens, GroupCells(self.groups)).add(view.raw_score, view.raw_outcome, groups)
-        if self.rows is not None and _has_rows(p):
-            self.rows.add(*_rows(p), groups)
+        if self.rows is not None and p.labels is not None and _has_rows(p):
+            self.rows.add(p.probs, p.labels, groups)
         else:
             self.rows = None
         self.n += p.n

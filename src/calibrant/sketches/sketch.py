@@ -166,11 +166,8 @@ class Sketch(Summary):
         """
         views = views_of(resolve(y_true, y_prob, sample_weight, pos_label), lens)
         if len(views) > 1 or not isinstance(views[0], View):
-            raise LensError(
-                "lens",
-                "a sketch has one score for each row",
-                "use 'top_label' or 'class:NAME', or Sketches for all classes",
-            )
+            problem = "a sketch has one score for each row"
+            raise LensError("lens", problem, "use 'top_label' or 'class:NAME', or Sketches for all classes")
         return cls.of_view(views[0])
 
     @classmethod

@@ -82,9 +82,6 @@ def weight_per_class(class_weight: Any, count: int) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         weight = np.empty(0)
     if weight.shape != (count,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ArgumentError(
-            "class_weight",
-            f"must be {count} non-negative numbers, not all zero; got {class_weight!r}",
-            "give one weight per class",
-        )
+        problem = f"must be {count} non-negative numbers, not all zero; got {class_weight!r}"
+        raise ArgumentError("class_weight", problem, "give one weight per class")
     return weight

@@ -123,8 +123,9 @@ class Result:
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns of the frame: by default one row of the scalar fields."""
-        held = {name: value for name, value in self._fields().items() if not _holds_many(value)}
-        return {name: [value] for name, value in held.items()}
+        many = (list, tuple, Mapping)
+        scalars = {name: value for name, value in self._fields().items() if not isinstance(value, many)}
+        return {name: [value] for name, value in scalars.items() if not getattr(value, "ndim", 0)}
 
     def _title(self) -> str:
         """Return the first lines of the text, which are the caption in a notebook."""
@@ -196,11 +197,8 @@ def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     found = SUFFIXES.get(suffix, suffix.removeprefix("."))
     if found not in known:
-        raise ArgumentError(
-            "path",
-            f"the format of {os.fspath(path)!r} is unknown",
-            f"end it in {_either(f'.{name}' for name in known)}",
-        )
+        problem = f"the format of {os.fspath(path)!r} is unknown"
+        raise ArgumentError("path", problem, f"end it in {_either(f'.{name}' for name in known)}")
     return found
 
 
@@ -253,12 +251,6 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> li
     """Lines of a Markdown table; every cell is escaped."""
     lines = [[markdown_text(str(cell)) for cell in row] for row in (headings, *rows)]
     return [f"| {' | '.join(cells)} |" for cells in (lines[0], ["---"] * len(headings), *lines[1:])]
-
-
-def _holds_many(value: Any) -> bool:
-    return (isinstance(value, Mapping | Sequence) and not isinstance(value, str)) or (
-        hasattr(value, "ndim") and value.ndim > 0
-    )
 
 
 def plain_value(value: Any) -> Any:

@@ -224,8 +224,10 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     found.sort(key=lambda check: check.passed)
     every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
     traced = trace(every if only is None else chosen, found)
+    simulated = stored_json("simulations")
+    performance = {name: simulated[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
     return Dossier(
-        installation(), tuple(found), _performance(), _limits(every), _selection(deep, only), timings() if timing else [], traced,
+        installation(), tuple(found), performance, _limits(every), _selection(deep, only), timings() if timing else [], traced,
     )  # fmt: skip
 
 
@@ -331,11 +333,6 @@ def _said(check: Compared) -> str:
 def _setups() -> dict[str, str]:
     """Return what the calls of other packages need, by source."""
     return {name: text for group in ("r", "peers") for name, text in stored_json(group)["setup"].items()}
-
-
-def _performance() -> dict[str, Any]:
-    content = stored_json("simulations")
-    return {name: content[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
 
 
 def _limits(references: Sequence[Reference]) -> dict[str, Any]:

@@ -16,16 +16,8 @@ from ..util.version import __version__
 
 PACKAGE = Path(__file__).parent.parent
 REQUIRED = (
-    "numpy",
-    "scipy",
-    "narwhals",
-    "duckdb",
-    "jinja2",
-    "vl-convert-python",
-    "click",
-    "rich",
-    "lazy-loader",
-    "pyarrow",
+    *("numpy", "scipy", "narwhals", "duckdb", "jinja2", "vl-convert-python"),
+    *("click", "rich", "lazy-loader", "pyarrow"),
 )
 OPTIONAL = ("numba", "pandas", "polars", "scikit-learn", "matplotlib", "torch", "pyspark")
 # Written by interpreters, and in no wheel.

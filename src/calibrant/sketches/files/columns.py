@@ -95,11 +95,8 @@ def find_columns(
             raise ColumnError(f"{dashes}label", problem, f"use {option} or another")
         label = usual[0] if usual else None if labelled else ""
         if label is None:
-            raise ColumnError(
-                f"{dashes}label",
-                "no column has a common name for labels",
-                f"name the column; the columns are {', '.join(existing[:20])}",
-            )
+            problem = "no column has a common name for labels"
+            raise ColumnError(f"{dashes}label", problem, f"name the column; the columns are {', '.join(existing[:20])}")
     grouping = plain_columns(columns.by, existing, f"{dashes}by")
     scores = [name for name in existing if name not in (label, columns.weight, columns.counts)]
     others = [name for name in scores if name not in grouping]
@@ -161,11 +158,9 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
         return _usual_scores(list(otherwise), existing, dashes)
     several = f"{dashes}probs " if dashes else ""
     if not found:
-        raise ColumnError(
-            f"{dashes}prob",
-            "no column has a common name for probabilities",
-            f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
-        )
+        problem = "no column has a common name for probabilities"
+        remedy = f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}"
+        raise ColumnError(f"{dashes}prob", problem, remedy)
     raw = next((name for name in found if name + CALIBRATED in others), None)
     if raw is None:
         return found
@@ -174,11 +169,8 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise
         option = several
         prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))
         spec = f"{raw[: len(prefix)]}*"
-    raise ColumnError(
-        f"{dashes}prob",
-        f"could be {raw} or its calibrated form {raw}{CALIBRATED}",
-        f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
-    )
+    problem = f"could be {raw} or its calibrated form {raw}{CALIBRATED}"
+    raise ColumnError(f"{dashes}prob", problem, f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'")
 
 
 def _several(others: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -542,17 +542,16 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
     return KINDS.get(inside.suffix.lower())
 
 
-def common_kind(paths: list[str], format: str | None) -> str:
-    """The common format of all files."""
-    kinds = [format or kind_of(name) for name in paths]
-    for name, kind in zip(paths, kinds, strict=True):
-        if kind not in {*READERS, "duckdb"}:
-            raise FileError(
-                original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", "pass format"
-            )
+def common_kind(paths: list[str], format: str | None, find: Callable[[str], str | None] | None = None) -> str:
+    """The common format of all files: that which is stated, or which `find` finds, by default by the name."""
+    kinds = [format or (find or kind_of)(path) for path in paths]
+    for path, kind in zip(map(original_of, paths), kinds, strict=True):
+        if kind not in {*READERS, "duckdb", "npz"}:
+            problem = f"unknown format; known extensions are {', '.join(KINDS)}"
+            raise FileError(path, problem, "pass format")
         if kind != kinds[0]:
             problem = f"is {kind}, and {original_of(paths[0])} is {kinds[0]}"
-            raise FileError(original_of(name), problem, "scan each format and merge the sketches")
+            raise FileError(path, problem, "name files of one format")
     return str(kinds[0])
 
 
