@@ -98,10 +98,6 @@ def test_run_does_not_judge_maps_that_were_not_tried(tmp_path: Path, run: Run) -
         assert "No calibration method was tried; the probabilities are unchanged." in text
         assert "None of the" not in text
         assert "lowers the cross-validated" not in text
-<<<<<<< HEAD
-    assert page.count("<bdi>Before</bdi>") == 0  # before and after are the same
-=======
->>>>>>> files
 
 
 def test_run_says_when_maps_were_tried_in_vain(tmp_path: Path, run: Run) -> None:
