@@ -170,6 +170,15 @@ class Linear(NamedTuple):
     """Value from the C times M sums and the number of rows."""
 
 
+class Fitted(NamedTuple):
+    """A coefficient of a model, which is fitted to several views together."""
+
+    result: Callable[[], float]
+    """Value of the metric."""
+    fill: Callable[[Sequence[View]], None]
+    """Function that fits several views with counts together; the value then reads the fit from their tables."""
+
+
 def predicted(block: Block) -> Places:
     """Return the class with the largest probability, the lowest of several, as a column."""
     return block.probs.argmax(axis=1)[:, None]
@@ -190,5 +199,5 @@ def sums_by_bin(
     return weight, sums
 
 
-Form = Binned | Linear | Path
-FORMS = (Binned, Linear, Path)
+Form = Binned | Linear | Path | Fitted
+FORMS = (Binned, Linear, Path, Fitted)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Options of every formula that reads a table or a rule of bins: defaults and annotations.
 BIN_OPTIONS: dict[str, Any] = {"bins": 15, "binning": "equal_width", "min_rows": None}
-BIN_ANNOTATIONS = {"bins": "Bins", "binning": "Binning", "min_rows": "int | None"}
+BIN_ANNOTATIONS = {"bins": "Bins | None", "binning": "Binning", "min_rows": "int | None"}
 # How these options are read as one rule, by the annotation of the argument that receives it.
 RULE_READERS: dict[str, Callable[..., Any]] = {
     "BinTable": binning_rule,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...errors import UndefinedMetricError, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
+from ..forms import Fitted
 from ..hints import inside
 from ..registry import metric
 
@@ -75,6 +77,12 @@ def _fill_lines(views: Sequence[View], penalty: str | None, edge: str) -> None:
             view.tables[LINE] = line
 
 
+def _coefficient(place: int, view: View, penalty: str | None, edge: str) -> Fitted:
+    return Fitted(
+        lambda: float(_coefficients(view, penalty, edge)[place]), partial(_fill_lines, penalty=penalty, edge=edge)
+    )
+
+
 LINE = "cox line"
 
 
@@ -85,11 +93,10 @@ LINE = "cox line"
     alternative="two-sided",
     cite="cox1958",
     reads_log_odds=True,
-    fill=_fill_lines,
 )
-def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
+def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> Fitted:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
-    return float(_coefficients(view, penalty, edge)[0])
+    return _coefficient(0, view, penalty, edge)
 
 
 @metric(
@@ -99,11 +106,10 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: E
     alternative="two-sided",
     cite="cox1958",
     reads_log_odds=True,
-    fill=_fill_lines,
 )
-def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
+def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> Fitted:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
-    return float(_coefficients(view, penalty, edge)[1])
+    return _coefficient(1, view, penalty, edge)
 
 
 @metric(
