@@ -413,7 +413,7 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     for function in (
         lambda **words: cal.calibration_curve(y, p, **words),
         lambda **words: cal.figures.reliability(y, p, **words),
-        lambda **words: cal.evaluate(y, p, **words),
+        lambda **words: cal.evaluate(y, p, metrics=["ece"], **words),
         lambda **words: cal.decompose(y, p, **words),
         lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
@@ -451,8 +451,6 @@ def test_functions_that_take_both_refuse_them_too() -> None:
         match="bins: has no effect for 'canonical', whose vectors are partitioned by a k-d tree; got 7; pass gamma for its cells or use binning='simplex_grid' for a grid",
     ):
         cal.gece(y, p, bins=7)
-    with pytest.raises(ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"):
-        cal.decision.likert_error(y, p, bins=7)
 
 
 def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means() -> None:

@@ -650,7 +650,7 @@ EVALUATE = [
         "metrics",
         "metrics as a number",
         lambda: cal.evaluate(Y, P, metrics=5),
-        "must be 'recommended', 'all', or names",
+        "must be 'summary', 'recommended', 'all', or names",
         "got 5",
     ),
     option(

@@ -96,10 +96,7 @@ class BothKinds:
 
     id, proper, ideal = "both_kinds", None, 0
 
-    def with_options(self) -> Any:
-        return self.mean
-
-    def mean(self, views: Any) -> float:
+    def of_arguments(self, views: Any, arguments: Any) -> float:
         (view,) = views
         if len(set(view.outcome.tolist())) < 2:
             raise cal.errors.UndefinedMetricError(self.id, "all outcomes are alike")
@@ -113,7 +110,7 @@ def test_a_few_outcomes_without_a_value_are_left_out() -> None:
     mixed = (hits > 0) & (hits < 6)
     metric: Any = BothKinds()
     asked = metric_tests.TestInput(metric, {}, [], 4 / 6, 0.05, "greater", 5, 0)
-    found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)), {})
+    found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)))
     assert len(null) == 62
     assert found.pvalue == pytest.approx(chance[mixed & (hits >= 4)].sum() / chance[mixed].sum())
     assert (

@@ -101,7 +101,7 @@ class OptionWording:
         )
         if kept.startswith("--"):
             kept = f"use {kept}"
-        return re.sub(r"\bpass (--)", r"use \1", kept)
+        return re.sub(r"\bpass (--[-\w]+)( to Predictions)?", r"use \1", kept)
 
 
 def in_options(message: CalibrantError | CalibrantWarning) -> str:

@@ -16,8 +16,8 @@ from .convert import frozen, is_number
 from .hints import hint_at_mistakes
 from .labels import Labels, read_labels
 from .probabilities import check_matrix
+from .rows import RowData, read_rows
 from .scores import Probabilities, read_probabilities
-from .weights import RowData, read_rows
 
 Array = NDArray[Any]
 # Attributes with one entry per row.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GroupError, InputError, InputTypeError, ShapeError, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
-
-if TYPE_CHECKING:
-    from .grouping import Grouping
 
 Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
@@ -26,37 +22,6 @@ FEW_CODES = 1 << 12
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
 # Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
-
-
-class RowData(NamedTuple):
-    """Weights, groups and features of the rows."""
-
-    weight: Array | None = None
-    weight_kind: WeightKind = "unit"
-    groups: Array | None = None
-    group_names: tuple[Any, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
-    """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
-    features: Array | None = None
-    present: Array | None = None
-    """Mask of the rows of positive weight; None if that are all."""
-
-
-def read_rows(values: Mapping[str, Any], n: int) -> RowData:
-    """Return the weights, groups and features of `n` rows, checked; `values` are the arguments by name."""
-    if all(values[name] is None for name in ("sample_weight", "counts", "groups", "features")):
-        return RowData()
-    weight, kind = read_weights(values["sample_weight"], values["counts"], n)
-    present = None if weight is None or weight.all() else weight > 0
-    rows = RowData(weight, kind, features=read_features(values["features"], n), present=present)
-    if values["groups"] is None:
-        return rows
-    from .grouping import note_unweighted, read_groupings
-
-    codes, names, groupings = read_groupings(values["groups"], n, weight if kind == "counts" else None)
-    if present is not None and codes is not None:
-        groupings = note_unweighted(groupings, codes, present)
-    return rows._replace(groups=codes, group_names=names, groupings=groupings)
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:

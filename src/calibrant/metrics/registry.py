@@ -714,8 +714,8 @@ class Metric:
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                forms = [word if word in options else f"Predictions(..., {word}=...)" for word in enough]
-                raise InputTypeError(need, f"required by {self.id}", f"pass {' or '.join(forms)}")
+                remedies = [f"pass {word}" if word in options else f"pass {word} to Predictions" for word in enough]
+                raise InputTypeError(need, f"required by {self.id}", ", or ".join(remedies))
 
     def _value(
         self,

@@ -169,8 +169,10 @@ def _classes(p: Predictions, views: list[View]) -> list[Places]:
     """Return the rows of each predicted class under the main lens; with one view per class, each class against the rest."""
     names = [str(name) for name in (range(p.k) if p.classes is None else p.classes)]
     if len(views) > 1:
-        kind: Kind = "at most" if shared_name(views) == "ordinal" else "class"
-        return [Places(kind, [name], view, sums_by(view, None, 1)) for name, view in zip(names, views, strict=False)]
+        kind: Kind = "class"
+        if shared_name(views) == "ordinal":  # cuts are in the order of the classes, not of the columns
+            kind, names = "at most", [view.lens.removeprefix("ordinal:") for view in views]
+        return [Places(kind, [name], view, sums_by(view, None, 1)) for name, view in zip(names, views, strict=True)]
     if p.kind not in ("binary", "multiclass"):
         return []
     return [Places("predicted", names, views[0], sums_by(views[0], p.predicted, p.k))]

@@ -7,6 +7,7 @@ device, and converted with `from_calibrator` and `to_calibrator`. `CalibratedMod
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -16,7 +17,16 @@ import torch
 from torch import Tensor, nn
 
 from ..curves.logistic_regression import SeparatedError
-from ..errors import ArgumentError, CalibrantError, InputTypeError, NotFittedError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    NotFittedError,
+    ProbabilitiesAsLogitsWarning,
+    warn_caller,
+)
+from ..input.convert import SUM_TOLERANCE
+from ..input.hints import LIKE_PROBABILITIES, are_probabilities
 from ..recalibration.base import Calibrator, FitRecord
 from ..recalibration.scaling import (
     BiasCorrectedTemperature,
@@ -160,10 +170,15 @@ class CalibratorModule(nn.Module):
             If the logits look like probabilities.
         """
         z, codes = training_rows(logits, labels, self.n_classes)
+        tolerance = SUM_TOLERANCE.get(str(logits.dtype).removeprefix("torch."), 1e-6)
+        if are_probabilities(host(z), to_numpy(codes), tolerance):
+            warn_caller(ProbabilitiesAsLogitsWarning("logits", LIKE_PROBABILITIES, "pass their logarithms"))
         scores = host(z) if self.input == "logit" else softmax(host(z))
         calibrator = self.calibrator_type(**self._calibrator_parameters())
         try:
-            data, _, _ = calibrator._read_training(scores, to_numpy(codes), on_host(sample_weight), on_host(counts))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ProbabilitiesAsLogitsWarning)  # the logits were judged above
+                data, _, _ = calibrator._read_training(scores, to_numpy(codes), on_host(sample_weight), on_host(counts))
             if z.is_cuda:
                 data = DeviceData(data._p, z.device)
             calibrator._fit_read(data, None, data.k)
