@@ -185,7 +185,7 @@ def test_what_is_missing_is_said() -> None:
     y, p, features = problem(60)
     with pytest.raises(
         cal.errors.InputTypeError,
-        match=r"groups: required by mcm; pass Predictions\(\.\.\., groups=\.\.\.\) or Predictions",
+        match=r"groups: required by mcm; pass groups to Predictions, or pass features",
     ):
         cal.mcm(y, p)
     with pytest.raises(cal.errors.InputTypeError, match="features"):
