@@ -58,9 +58,12 @@ def test_unknown_keywords_are_answered(call: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("call", [cal.evaluate, cal.calibration_curve, cal.evaluation.auroc, cal.choose_threshold])
-def test_functions_without_options_have_a_plain_signature(call: Any) -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'input'"):
-        call(Y, P, input="logit")
+def test_functions_without_options_say_where_data_are_read(call: Any) -> None:
+    line = rf"pass it to Predictions: {call.__name__}\(Predictions\(y_true, y_prob, missing='drop'\)\)"
+    with pytest.raises(cal.errors.UnknownArgumentError, match=line):
+        call(Y, P, missing="drop")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'unknown'"):
+        call(Y, P, unknown=1)
 
 
 @pytest.mark.parametrize(("call", "name"), [(cal.evaluate, "evaluate"), (cal.ece, "ece"), (cal.interval, "interval")])

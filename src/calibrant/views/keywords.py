@@ -139,23 +139,29 @@ def documents_keywords(
             function.__doc__ = _with_sections(doc, sections or {})
         first = next(iter(own.parameters), "")
         if inspect.isfunction(function) and (repeats or first in ("y_true", "predictions")):
-            return _at_the_door(function, first, "progress" in added)
+            return _at_the_door(function, [*own.parameters, *added], "progress" in added)
         return function
 
     return decorate
 
 
-def _at_the_door(function: Callable[P, T], first: str, has_bars: bool) -> Callable[P, T]:
-    """A function of predictions that takes `progress` off its keywords, and notes dropped rows in its result."""
+def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool) -> Callable[P, T]:
+    """A function of predictions that takes `progress` off its keywords, and notes dropped rows in its result.
+
+    A keyword of `Predictions` that is not a parameter of the function is an error that shows where it belongs.
+    """
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         refuse_column_names(function.__name__, args)
+        for keyword, value in keywords.items():
+            if keyword in DATA_KEYWORDS and keyword not in parameters:
+                raise unknown_keyword(function.__name__, keyword, value, parameters)
         shown = not has_bars or keywords.pop("progress", True) is not False
         with allow_bars(shown):
             result = function(*args, **keywords)
         if isinstance(result, Result) and result.dropped is None:
-            dropped = _dropped_from(args[0] if args else keywords.get(first))
+            dropped = _dropped_from(args[0] if args else keywords.get(parameters[0]))
             if dropped is not None:
                 object.__setattr__(result, "dropped", dropped)  # results are frozen
         return result
