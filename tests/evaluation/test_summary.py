@@ -81,7 +81,7 @@ def test_groups_have_a_row_each(sketched: bool) -> None:
     assert part.results[3].pvalue == pytest.approx(alone.results[3].pvalue, rel=1e-2)
     assert len(part.table()[1]) == 6
     assert part.results[0].low is None  # groups are not resampled, unless a level is given
-    assert "ecce_mad of few: no p-value: too few rows for the closed form" in result.notes()
+    assert "ecce_mad of few: no p-value: the closed form is not accurate for these rows" in result.notes()
     with_intervals = cal.evaluate(cal.Sketches.of(rows) if sketched else rows, level=0.9)
     assert with_intervals.groups["b"].results[0].low is not None
 
@@ -118,3 +118,15 @@ def test_weights_and_confidences() -> None:
     assert len(weighted.table()[1]) == 6
     stated = cal.evaluate(cal.Predictions(EVENT, SCORE, input="confidence"))
     assert list(lines_of(stated)) == ["ece", "Direction", "brier", "Accuracy", "Test of calibration"]
+
+
+def test_the_worst_groups_are_shown_whatever_their_size() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat([f"g{i:02d}" for i in range(30)], 80)
+    p = rng.random(2400)
+    bad = groups == "g29"
+    y = (rng.random(2400) < np.where(bad, np.clip(p - 0.45, 0, 1), p)).astype(int)
+    lines = str(cal.evaluate(cal.Predictions(y, p, groups=groups))).split("\n")
+    heading = next(place for place, line in enumerate(lines) if line.startswith("group "))
+    assert lines[heading + 1].startswith("g29 ")
+    assert "10 of 30 groups are shown" in "\n".join(lines)

@@ -52,7 +52,7 @@ def _separated(groups: Groups) -> SeparatedError:
             "all outcomes are equal, so the coefficients are infinite",
             "use penalty='firth' where available, or evaluate more rows",
         )
-    why = "a threshold separates the outcomes (every event scores above every non-event, or below), so the slope is infinite"
+    why = "a threshold separates the outcomes (every event lies above every non-event, or below), so the slope is infinite"
     return SeparatedError("y_true", why, FIRTH)
 
 

@@ -156,7 +156,7 @@ class Inference(NamedTuple):
         asked = TestInput(m, m.arguments(options), views, result.value, ALPHA, m.alternative, 0, 0)
         outcome = closed_form_test(asked)
         if outcome is None:
-            return {}, "no p-value: too few rows for the closed form"
+            return {}, "no p-value: the closed form is not accurate for these rows"
         return {"pvalue": outcome.pvalue, "by_chance": outcome.by_chance}, ""
 
 

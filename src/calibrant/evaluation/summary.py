@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from .evidence import LEVEL, TEST
 from .result import ALPHA, WORST, Evaluation, MetricResult, Table, pvalue_cell, shown_number
@@ -87,7 +89,7 @@ class EvaluationSummary(Evaluation):
         is_event = self.header.kind == "binary"
         means = ["predicted", "observed", "AUROC"] if is_event else ["confidence", "accuracy"]
         rows = []
-        for key in self.worst_first(TEST)[:WORST]:
+        for key in sorted(self.groups, key=self._deviation, reverse=True)[:WORST]:
             header, values = self.groups[key].header, {r.metric: r for r in self.groups[key].results}
             if is_event:
                 described = [header.event_mean_score, header.prevalence[1], header.auroc]
@@ -98,6 +100,15 @@ class EvaluationSummary(Evaluation):
         is_tested = any(row[-1] for row in rows)
         title = f"groups, worst first; p-values of {TEST}, adjusted by Holm for the groups" if is_tested else ""
         return [(title, ["group", "rows", *shown, *means, "p-value"], rows)]
+
+    def _deviation(self, group: Any) -> float:
+        """The statistic of the test of a group in units of its standard error, which compares groups of any size, tested or not."""
+        part = self.groups[group]
+        value = next((result.value for result in part.results if result.metric == TEST), None)
+        scale = part.header.standard_error
+        if value is None or scale is None:
+            return -math.inf
+        return value / scale if scale > 0 else math.inf
 
     def _limits(self) -> list[str]:
         return [f"{WORST} of {len(self.groups):,} groups are shown"] if len(self.groups) > WORST else []

@@ -297,7 +297,7 @@ def hosmer_lemeshow_multinomial(
     y_prob: Any = None,
     *,
     bins: int = 10,
-    reference: Any = 0,
+    reference: Any = None,
     fitted_here: bool = False,
     alpha: float = 0.05,
     method: Literal["auto", "chi_square", "consistency"] = "auto",
@@ -318,8 +318,8 @@ def hosmer_lemeshow_multinomial(
     y_prob
     bins : int, default 10
         Number of groups of equal weight.
-    reference : object, default 0
-        Class that orders the rows, by name or index.
+    reference : object, optional
+        Class that orders the rows, by name or index; by default the first.
     fitted_here : bool, default False
         Whether the model was fitted to these rows; the degrees of freedom are then those of two groups fewer.
     alpha
@@ -380,7 +380,7 @@ def hosmer_lemeshow_multinomial(
     source = source_to_test(y_true, y_prob, sample_weight, pos_label, where)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
-    chosen = source.class_index(reference, "reference")
+    chosen = 0 if reference is None else source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
     check_choice(method, "method", ("auto", "chi_square", "consistency"))

@@ -331,6 +331,9 @@ def open_rows(
         if table is not None and kind != "duckdb":
             raise ArgumentError("table", "applies to DuckDB databases only", "drop table")
         rows = Rows(connection, shown, kind, tuple(paths), "", {}, None, argument)
+        for path in paths:
+            if Path(path).suffix.lower() == ".zst":
+                check_complete(path)
         try:
             sql = (
                 _attach_table(connection, list(paths), table)
@@ -487,9 +490,21 @@ def _is_utf16(path: str) -> bool:
     return Path(path).is_file() and read_start(path, 2) in (b"\xff\xfe", b"\xfe\xff")
 
 
+def check_complete(path: str) -> None:
+    """Raise for a .zst file that ends too early: DuckDB reads the rows before the end without an error."""
+    import pyarrow as pa
+
+    try:
+        with pa.input_stream(path, compression="zstd") as stream:
+            while stream.read(1 << 22):
+                pass
+    except OSError as error:
+        raise FileError(original_of(path), f"cannot be unpacked: {error}", "write the file again") from error
+
+
 def mixed_line_ends(path: str) -> FileError | None:
     """The error for a text file that could not be read because its lines end in different ways; None if they do not."""
-    if not Path(path).is_file():
+    if not Path(path).is_file() or Path(path).suffix.lower() in PACKED:
         return None
     lines = read_start(path, MOST_COMPARED).split(b"\n")[:-1]
     ends = [line.endswith(b"\r") for line in lines]
