@@ -7,6 +7,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,11 @@ def three_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def children() -> set[str]:
     """The processes started by this one, among them a server of other tests."""
-    return {
-        child
-        for thread in Path("/proc/self/task").iterdir()
-        for child in (thread / "children").read_text(encoding="ascii").split()
-    }
+    found: set[str] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that has ended since
+            found |= set((thread / "children").read_text(encoding="ascii").split())
+    return found
 
 
 def test_results_and_warnings_are_in_the_order_of_the_tasks() -> None:

@@ -124,8 +124,7 @@ class Rule(BinningRule):
         return self.has_fixed_edges and self.min_rows is None
 
     def table(self, view: View) -> BinTable:
-        table = self._table(view)
-        return table if self.min_rows is None else self.merge(table)
+        return self.merge(self._table(view))
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         cell, count = self._cells(view)
@@ -649,8 +648,8 @@ class Levels(Rule):
     mostly noise, which debiased metrics cannot remove; a warning is issued if most levels have one row. The edges of the table lie
     midway between neighbouring levels, so that other rows binned by it belong to the nearest level.
 
-    A sketch keeps cells, not scores, so that each cell is a level. If the scores of a cell are not equal, an error is raised. Their sum is
-    exact, and is a multiple of the number of rows if they are equal.
+    A sketch keeps cells, not scores, so that each cell is a level. Their sums are exact, and an error is raised where a sum is not a multiple of the
+    number of rows, as that of equal scores is; a cell of two or four different scores usually passes, so round scores before they are summarized.
 
     Examples
     --------

@@ -380,7 +380,7 @@ def summarize(
             ends, note = _bootstrap_limits(id, value, sample[:, wanted.index(id)], level)
         low, high = ends if ends is not None else (None, None)
         rows.append(replace(row, value=value, low=low, high=high, method=method if ends is not None else "", note=note))
-    notes = _notes(view, values, p, sampler.note if sampler is not None else "")
+    notes = _notes(view, values, sampler.note if sampler is not None else "")
     summary = ClinicalSummary(
         tuple(rows),
         int(values["n"]),
@@ -621,7 +621,7 @@ def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tu
     return corrected_limits(catalogue["ici"], value, defined, low, high), ""
 
 
-def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: str) -> tuple[str, ...]:
+def _notes(view: View, values: Mapping[str, float], clusters: str) -> tuple[str, ...]:
     notes = []
     rarer = min(values["events"], values["n"] - values["events"])
     if rarer < FEW_EVENTS:

@@ -184,14 +184,14 @@ def assess(
         method, why = _automatic(asked)
         if _is_tiny(asked):
             try:
-                return _enumerated(asked, options)
+                return _enumerated(asked)
             except UndefinedMetricError:
                 if method == "consistency":
                     raise
         if method == "consistency":
             return simulated(why)
     if method == "enumeration":
-        return _enumerated(asked, options)
+        return _enumerated(asked)
     if method == "consistency":
         return simulated()
     own = _own(asked, method)
@@ -414,7 +414,7 @@ def _is_tiny(asked: TestInput) -> bool:
     return _has_two_outcomes(asked) and _rows_of(asked) <= ENUMERATED_ROWS
 
 
-def _enumerated(asked: TestInput, options: dict[str, Any]) -> SignificanceResult:
+def _enumerated(asked: TestInput) -> SignificanceResult:
     if not _has_two_outcomes(asked):
         problem = "'enumeration' requires one score per row, and a metric that does not depend on the class"
         raise ArgumentError("method", problem, "use 'consistency'")

@@ -137,7 +137,7 @@ class Store:
                 raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
             if version != FORMAT:
                 problem = f"has format {version}; this version of calibrant reads format {FORMAT}"
-                raise FileError(str(store.path), problem, "update calibrant, or create the monitor anew")
+                raise FileError(str(store.path), problem, "use the version that wrote it, or create the monitor anew")
             if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
         return store
