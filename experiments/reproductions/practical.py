@@ -20,9 +20,8 @@ TITLE = "Beyond the predicted class, on real predictions"
 PAPER = (
     "Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier calibration under "
     "context-specific "
-    "definitions of reliability. [arXiv:2205.11454](https://arxiv.org/abs/2205.11454). The same study on small "
-    "networks that are "
-    "trained here, with interventions during training, is on [another page](../interventions.md)."
+    "definitions of reliability. [arXiv:2205.11454](https://arxiv.org/abs/2205.11454). Networks "
+    "that are trained here, with interventions during training, are on [another page](images.md)."
 )
 NOTHING = (
     "Everything in this study needs real predictions, and there are none here. "

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from experiments.interventions.measure import untied
 from experiments.reproductions.practical_measure import GAMMA, drawn_labels, leaves
 from experiments.reproductions.practical_reading import marked
 from experiments.reproductions.practical_sets import (
@@ -23,6 +22,7 @@ from experiments.reproductions.practical_sets import (
     Source,
     read,
     split,
+    untied,
 )
 from experiments.reproductions.study import Part, Row, Table
 
