@@ -330,7 +330,7 @@ def page(results: dict[str, Any]) -> str:
         "Training needs an accelerator (minutes on one), the numbers do not:",
         "```bash\npython -m experiments.images.train --data FASHION --out OUTPUTS --jobs 6\npython -m experiments.images.measure OUTPUTS\npython -m experiments.images.page\n```",
         f"`FASHION` is a folder with the four files of the data set. Training on an accelerator is not bitwise reproducible. Factor of sharpened and softened "
-        f"predictions: {SHARPER:g}. The same study with tuned strengths, on digits, is on [another page](../interventions.md).",
+        f"predictions: {SHARPER:g}.",
     ]
     return "\n\n".join(blocks) + "\n"
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jinja2
+
 from experiments import published
 
 HERE = Path(__file__).parent
@@ -47,27 +49,31 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """One table or figure of the paper."""
+    """One table or figure of the paper; the page says under `key` what was done, and what is to be seen."""
 
-    title: str
-    text: str
-    """What was done, and what is to be seen; Markdown."""
+    key: str
     rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
     pictures: Sequence[tuple[str, str]] = ()
     """File names in the folder of pictures, each with a sentence that says what it shows."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """What the sentences of the page quote."""
+
+    @property
+    def shown(self) -> str:
+        """Tables and pictures in Markdown."""
+        tables = [*([rows_table(self.rows)] if self.rows else []), *self.tables]
+        pictures = [f"![{caption}]({name})" for name, caption in self.pictures]
+        return "\n\n".join([*(markdown_table(table.columns, table.lines) for table in tables), *pictures])
 
 
 @dataclass(frozen=True)
 class Study:
-    """All parts of one paper."""
+    """All parts of one paper, and what the sentences of the whole page quote."""
 
     name: str
-    title: str
-    paper: str
-    summary: str
-    """What was found, in a few sentences of Markdown."""
     parts: Sequence[Part] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 def data_folder() -> Path | None:
@@ -100,23 +106,19 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 
 def as_page(study: Study) -> str:
-    """The page of a study."""
-    blocks = [f"# {study.title}", study.paper, study.summary]
-    for part in study.parts:
-        blocks += [f"## {part.title}", part.text]
-        tables = [*([rows_table(part.rows)] if part.rows else []), *part.tables]
-        blocks += [markdown_table(table.columns, table.lines) for table in tables]
-        blocks += [f"![{caption}]({name})" for name, caption in part.pictures]
-    again = f"Made by `make reproduce` (alone: `python -m experiments.reproductions.run {study.name}`)."
-    return "\n\n".join([*blocks, again]) + "\n"
+    """The page of a study: its template in pages/, filled."""
+    folder = jinja2.FileSystemLoader(HERE / "pages")
+    templates = jinja2.Environment(loader=folder, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    parts = {part.key: {"shown": part.shown, **part.values} for part in study.parts}
+    return templates.get_template(f"{study.name}.md").render(**study.values, **parts)
 
 
 def as_text(study: Study) -> str:
     """What is printed: each published value, ours, and the difference."""
-    lines = [study.title]
+    lines = [study.name]
     for part in study.parts:
         if part.rows:
-            lines += [f"  {part.title}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
+            lines += [f"  {part.key}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
         for row in part.rows:
             values = " ".join(f"{number(value):>10}" for value in (row.published, row.ours, row.difference))
             lines.append(f"    {row.what[:58]:58} {values}" + (f"  {row.note}" if row.note else ""))
@@ -136,11 +138,11 @@ def load(path: Path) -> Study:
     stored: dict[str, Any] = json.loads(path.read_text())
     parts = [
         Part(
-            part["title"],
-            part["text"],
+            part["key"],
             [Row(**row) for row in part["rows"]],
             [Table(**table) for table in part["tables"]],
             [(name, caption) for name, caption in part["pictures"]],
+            part["values"],
         )
         for part in stored.pop("parts")
     ]
