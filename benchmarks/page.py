@@ -228,7 +228,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     lines = [
         "# Benchmarks",
         "",
-        "After reading this page you know how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
+        "This page shows how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
         "and which features each package has.",
         "",
         f"Measured on {results['date']} on {computer['cores']} cores of a {computer['cpu']} ({computer['architecture']}, "
@@ -262,7 +262,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "Calibrators are fitted on the first half of the rows and applied to the second; the value shown is the root mean square of the "
         "predictions, while the comparison covers every prediction. Not included: ece-kde, which pip did not find.",
         "",
-        "Time and memory of every metric, test and calibrator for 10 000 to 1 000 000 rows of 2 to 100 classes are on the page [Scaling](scaling.md).",
+        "What is slow on a million rows is listed under [large data](scale.md#what-is-slow-on-a-million-rows).",
         "",
         *environment_lines(results),
         *feature_lines(features),

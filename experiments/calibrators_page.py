@@ -168,7 +168,7 @@ def page(results: dict[str, Any]) -> str:
 
 TEXT = """# Calibrators on real predictions
 
-After reading this page you know how much each calibration method improves real predictions, and how calibrant compares with other packages in loss and time.
+This page shows how much each calibration method improves real predictions, and how calibrant compares with other packages in loss and time.
 
 The data are {sets} published sets of predictions (image classifiers, language models, forecasts of weather, games, recidivism and solar flares, intensive care;
 {least} to {most} rows, 2 to 100 classes). Each is split in half at random: methods are fitted on one half and compared by the mean negative
