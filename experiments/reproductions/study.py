@@ -8,16 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from experiments import published
+from experiments.rendering import ROOT, Cell, markdown_table, number, render
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 PAGES = ROOT / "docs" / "reproductions"
 RESULTS = HERE / "results"
-
-Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
@@ -82,21 +78,6 @@ def data_folder() -> Path | None:
     return folder if (folder / "sets").is_dir() else None
 
 
-def number(value: Cell, digits: int = 4) -> str:
-    """A value as a cell of a table shows it."""
-    if value is None:
-        return ""
-    if isinstance(value, (str, bool, int)):
-        return str(value)
-    return f"{value:.{digits}g}" if abs(value) < 1e-3 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
-
-
-def markdown_table(columns: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
-    """A table in Markdown."""
-    heads = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
-    return "\n".join([*heads, *("| " + " | ".join(number(cell) for cell in line) + " |" for line in lines)])
-
-
 def rows_table(rows: Sequence[Row]) -> Table:
     """Published, ours and the difference; the columns that nothing is said in are left out."""
     lines = [(row.what, row.published, row.ours, row.spread, row.difference, row.note) for row in rows]
@@ -106,11 +87,9 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 
 def as_page(study: Study) -> str:
-    """The page of a study: its template in pages/, filled."""
-    folder = jinja2.FileSystemLoader(HERE / "pages")
-    templates = jinja2.Environment(loader=folder, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    """The page of a study."""
     parts = {part.key: {"shown": part.shown, **part.values} for part in study.parts}
-    return templates.get_template(f"{study.name}.md").render(**study.values, **parts)
+    return render(study.name, study.values | parts)
 
 
 def as_text(study: Study) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import calibrant as cal
-from experiments.reproductions.study import Part, Row, Table, number
+from experiments.rendering import number
+from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_bias import (
     ESTIMATORS,
     IMITATED,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.rendering import Cell
 from experiments.reproductions import variation_pictures as draw
-from experiments.reproductions.study import Cell, Part, Row, Study, Table
+from experiments.reproductions.study import Part, Row, Study, Table
 from experiments.reproductions.variation_measure import (
     BINNINGS,
     FULL,
