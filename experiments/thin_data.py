@@ -1,0 +1,103 @@
+"""How often intervals cover and guarantees hold where rows, events or cells are few.
+
+``python -m experiments.thin_data net_benefit --jobs 2 --runs 1000`` prints a line for each setting: the share of runs in which the statement holds, with
+its Monte Carlo error, and the least share that it must have. Settings below it are marked, and the command exits with 1. Run number i of a setting has its own
+generator, so that the number of processes changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+
+Rng = np.random.Generator
+Case = dict[str, Any]
+
+
+def net_benefit(rng: Rng, shape: tuple[float, float], n: int, t: float) -> dict[str, bool]:
+    """Intervals of `decision_curve` for one model, and for its difference from a second one with noisier risks."""
+    p = rng.beta(*shape, n)
+    noisy = np.clip(p * rng.choice([0.6, 1.4], n), 0, 1)
+    curve = cal.figures.decision_curve(rng.random(n) < p, {"model": p, "noisy": noisy}, thresholds=t)
+    between = curve.difference("model", "noisy")
+    alone, apart = _true_benefits(shape, t)
+    model = curve["model"]
+    return {
+        "net benefit": bool(model.low[0] <= alone <= model.high[0]),
+        "difference": bool(between.low[0] <= apart <= between.high[0]),
+    }
+
+
+def _true_benefits(shape: tuple[float, float], t: float) -> tuple[float, float]:
+    """Net benefit of risks with this beta distribution, and its excess over that of the noisier risks."""
+    from scipy.stats import beta
+
+    def benefit(least: float) -> float:
+        events = beta(shape[0] + 1, shape[1]).sf(least) * shape[0] / sum(shape)
+        return events - (beta(*shape).sf(least) - events) * t / (1 - t)
+
+    return benefit(t), benefit(t) - (benefit(t / 0.6) + benefit(t / 1.4)) / 2
+
+
+SHAPES = ((0.5, 99.5), (0.5, 24.5), (2.0, 18.0), (1.0, 1.0))
+STUDIES: dict[str, tuple[Callable[..., dict[str, bool]], float, list[Case]]] = {
+    "net_benefit": (
+        net_benefit,
+        0.93,
+        [
+            {"shape": shape, "n": n, "t": t}
+            for shape, n, t in product(SHAPES, (50, 300, 5000), (0.02, 0.1, 0.2, 0.5))
+            if _true_benefits(shape, t)[0] > 1e-6
+        ],
+    ),
+}
+"""Function of one run, the least share of runs in which its statements must hold, and the settings."""
+
+
+def one_run(study: str, case: Case, run: int) -> dict[str, bool]:
+    """One simulated data set."""
+    rng = np.random.default_rng([zlib.crc32(repr((study, case)).encode()), run])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return STUDIES[study][0](rng, **case)
+
+
+def main() -> int:
+    """Print the table of one study."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--runs", type=int, default=400, help="simulated data sets of each setting")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    chosen = parser.parse_args()
+    _, least, cases = STUDIES[chosen.study]
+    below = 0
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        for case in cases:
+            each = partial(one_run, chosen.study, case)
+            results = list(pool.map(each, range(chosen.runs), chunksize=math.ceil(chosen.runs / chosen.jobs / 4)))
+            for name in dict.fromkeys(name for result in results for name in result):
+                held = np.array([result[name] for result in results if name in result])
+                error = math.sqrt(max(held.mean() * (1 - held.mean()), 1 / len(held)) / len(held))
+                is_below = held.mean() < least - 3 * error
+                below += is_below
+                setting = ", ".join(f"{key} {value}" for key, value in case.items())
+                mark = "  BELOW" if is_below else ""
+                print(f"{setting}: {name} {held.mean():.3f} ± {error:.3f} ({len(held)} runs, at least {least:g}){mark}")
+    print(f"{below} settings below")
+    return int(below > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
