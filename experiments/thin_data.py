@@ -14,7 +14,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -51,6 +51,32 @@ def _true_benefits(shape: tuple[float, float], t: float) -> tuple[float, float]:
     return benefit(t), benefit(t) - (benefit(t / 0.6) + benefit(t / 1.4)) / 2
 
 
+def threshold(rng: Rng, confidences: str, n: int, method: str) -> dict[str, bool]:
+    """The accuracy that `choose_threshold` guarantees with probability 0.9, on new rows of the same distribution."""
+    sample, rate, accuracy = CONFIDENCES[confidences]
+    confidence = sample(rng, n)
+    right = (rng.random(n) < rate(confidence)).astype(int)
+    predictions = cal.Predictions(right, confidence, input="confidence")
+    found = cal.choose_threshold(predictions, accuracy=accuracy, guarantee=0.9, method=method)
+    kept = np.sort(_many(confidences))
+    true = np.cumsum(rate(kept)[::-1]) / np.arange(1, len(kept) + 1)
+    accepted = 0 if found.threshold is None else len(kept) - int(np.searchsorted(kept, found.threshold))
+    return {"guarantee": accepted == 0 or bool(true[accepted - 1] >= accuracy)}
+
+
+@lru_cache
+def _many(confidences: str) -> Any:
+    return CONFIDENCES[confidences][0](np.random.default_rng(0), 200_000)
+
+
+# Confidences of n rows, the probability of being right given the confidence, and the accuracy wanted, which rows at the border just miss.
+CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], float]] = {
+    "even": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: c - 0.02, 0.95),
+    "none is accurate enough": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: np.full_like(c, 0.949), 0.95),
+    "sharp": (lambda rng, n: 1 - 10.0 ** (-6 * rng.random(n)), lambda c: np.where(c > 0.999, 0.995, 0.9), 0.98),
+    "the surest are wrong": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: np.where(c > 0.97, 0.9, 0.97), 0.95),
+    "waves": (lambda rng, n: rng.random(n), lambda c: 0.9 + 0.09 * np.sin(40 * c), 0.91),
+}
 SHAPES = ((0.5, 99.5), (0.5, 24.5), (2.0, 18.0), (1.0, 1.0))
 STUDIES: dict[str, tuple[Callable[..., dict[str, bool]], float, list[Case]]] = {
     "net_benefit": (
@@ -60,6 +86,14 @@ STUDIES: dict[str, tuple[Callable[..., dict[str, bool]], float, list[Case]]] = {
             {"shape": shape, "n": n, "t": t}
             for shape, n, t in product(SHAPES, (50, 300, 5000), (0.02, 0.1, 0.2, 0.5))
             if _true_benefits(shape, t)[0] > 1e-6
+        ],
+    ),
+    "threshold": (
+        threshold,
+        0.9,
+        [
+            {"confidences": name, "n": n, "method": method}
+            for name, n, method in product(CONFIDENCES, (100, 1000, 10_000), ("sequence", "bonferroni"))
         ],
     ),
 }
