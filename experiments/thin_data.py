@@ -69,6 +69,20 @@ def _many(confidences: str) -> Any:
     return CONFIDENCES[confidences][0](np.random.default_rng(0), 200_000)
 
 
+def centres(rng: Rng, count: int, rows: int, spread: float, method: str) -> dict[str, bool]:
+    """Pooled intercept, slope and O/E of `validate_by_group` in centres with few events; log-odds vary by `spread` between centres."""
+    centre = np.repeat(np.arange(count), rows)
+    p = rng.beta(1, 12, len(centre))
+    shift = rng.normal(0, spread, count)[centre]
+    y = (rng.random(len(centre)) < 1 / (1 + (1 - p) / p * np.exp(-shift))).astype(int)
+    measures = (
+        ["intercept", "slope"] if spread else ["intercept", "slope", "oe"]
+    )  # O/E has no simple true value otherwise
+    found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), metrics=measures, method=method)
+    truth = {"intercept": 0.0, "slope": 1.0, "oe": 1.0}
+    return {name: bool(found[name].low <= truth[name] <= found[name].high) for name in measures}
+
+
 # Confidences of n rows, the probability of being right given the confidence, and the accuracy wanted, which rows at the border just miss.
 CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], float]] = {
     "even": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: c - 0.02, 0.95),
@@ -94,6 +108,14 @@ STUDIES: dict[str, tuple[Callable[..., dict[str, bool]], float, list[Case]]] = {
         [
             {"confidences": name, "n": n, "method": method}
             for name, n, method in product(CONFIDENCES, (100, 1000, 10_000), ("sequence", "bonferroni"))
+        ],
+    ),
+    "centres": (
+        centres,
+        0.93,
+        [
+            {"count": count, "rows": rows, "spread": spread, "method": "one_stage"}
+            for count, rows, spread in product((10, 40), (30, 60, 200), (0.0, 0.3))
         ],
     ),
 }

@@ -358,9 +358,9 @@ def decision_curve(
 
     def curve(name: str, rule: Rule) -> BenefitCurve:
         value, low, high = rows.difference(rule, 0, level)
-        avoided = (100 * values * (1 - t) / t for values in rows.difference(rule, len(t), level))
+        avoided, fewest, most = (100 * values * (1 - t) / t for values in rows.difference(rule, len(t), level))
         share = value / prevalence if prevalence > 0 else np.full(len(t), np.nan)
-        return BenefitCurve(name, value, low, high, share, *avoided, rule)
+        return BenefitCurve(name, value, low, high, share, avoided, fewest, most, rule)
 
     curves = tuple(curve(name, rows.rule(each.score)) for name, each in views.items())
     size = round(view.total) if view.weight_kind == "counts" else view.n
