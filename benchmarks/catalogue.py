@@ -1,6 +1,6 @@
 """CPU time and memory of every metric, test and calibrator at 1e4, 1e5 and 1e6 rows of 2, 10 and 100 classes.
 
-``python benchmarks/catalogue.py`` writes catalogue.json, one line after each call, and the page docs/scaling.md; what the file already holds is
+``python benchmarks/catalogue.py`` writes catalogue.json, one line after each call, and a table of docs/scale.md; what the file already holds is
 not measured again (``--fresh`` begins anew, ``--page`` only writes the page). A call that would take more than ``--limit`` seconds, estimated from fewer rows, is not
 made; a later run with a higher limit makes it.
 """
@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import os
+import re
 import selectors
 import subprocess
 import sys
@@ -26,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from cases import make_data
-from tables import rows_of
 from worker import peak_of
 
 HERE = Path(__file__).parent
-FOUND, PAGE = HERE / "catalogue.json", HERE.parent / "docs" / "scaling.md"
+FOUND, PAGE = HERE / "catalogue.json", HERE.parent / "docs" / "scale.md"
 SIZES, CLASSES = (10_000, 100_000, 1_000_000), (2, 10, 100)
 GROUPS, FEATURES = 20, 3
 LIMIT = 10.0
@@ -43,18 +43,7 @@ MEMORY_GB = 8
 TOO_MUCH = f"more than {MEMORY_GB} GB"
 REPEATED = 0.2
 """Calls are repeated, at most twice, as long as all of them took fewer seconds; on the fewest rows once more, since the first may compile a loop."""
-KINDS = {
-    "metric": ("Metrics", "Value of each metric of the [catalogue](metrics/index.md) with its default options."),
-    "test": (
-        "Tests and intervals",
-        "`assess(..., metric=...)` with each test of its own that a metric has, and further tests, a band and an interval. P-values of other "
-        "metrics are simulated: about `n_resamples` times the value, and less where rows in cells suffice.",
-    ),
-    "calibrator": (
-        "Calibrators",
-        "`fit`, and in the column *apply* `predict_proba` on as many rows, both at the largest size.",
-    ),
-}
+KINDS = ("metric", "test", "calibrator")
 # A sort grows by this exponent from 1e5 to 1e6 rows, and caches add to it.
 SORTING = 1.3
 
@@ -308,7 +297,7 @@ def run(
 
 
 def page(found: dict[str, Any]) -> str:
-    """The tables as text."""
+    """What is slow at the largest size, as text."""
     named: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
     for entry in found["entries"]:
         named.setdefault((entry["kind"], entry["classes"], entry["name"]), []).append(entry)
@@ -318,31 +307,16 @@ def page(found: dict[str, Any]) -> str:
         for entry in each:
             if "estimate" in entry:
                 entry["estimate"] = expected(each, entry["rows"])
-    lines = [
-        "# Scaling",
-        "",
-        "After reading this page you know how the time and memory of every metric, test and calibrator grow with the rows and the classes, and "
-        "which of them a sketch replaces.",
-        "",
-        f"Measured on {found['date']} by `python benchmarks/catalogue.py`, with the compiled loops of numba, for float32 probabilities. *Time* is CPU time of all "
-        "threads together, of the fastest of up to three calls, including the validation of the input. *Growth* is the exponent b in time = a N^b between "
-        "the two largest sizes measured; a sort has 1.08 there, and a value below 1 shows a fixed cost. *Memory* is the "
-        "peak above the input at the largest size measured. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, "
-        "and is too low where a call on fewer rows was stopped (>) or the part that grows with the square of the rows is still small there. "
-        "Two classes are one column of scores. Groups are 20, features 3 columns.",
-        "",
-        f"Measured: {_counted(named)}.{_busy(found)}",
-        "",
-        *_slow_lines(named),
-        *_sketch_lines(),
-    ]
-    for kind, (title, text) in KINDS.items():
-        lines += [f"## {title}", "", text, ""]
-        for k in CLASSES:
-            own = {name: each for (its, classes, name), each in named.items() if its == kind and classes == k}
-            if own:
-                lines += [f"### {title}, {k} classes", "", *_table(kind, own), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(
+        [
+            f"Measured on {found['date']} with the compiled loops of numba, for float32 probabilities: {_counted(named)}. Two classes are one "
+            "column of scores. Times are CPU times of all threads together, of the fastest of up to three calls, including the validation of "
+            "the input. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, and is "
+            f"too low where a call on fewer rows was stopped (>).{_busy(found)} `benchmarks/catalogue.json` has every time and peak of memory.",
+            "",
+            *_slow_lines(named),
+        ]
+    )
 
 
 def _counted(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> str:
@@ -363,57 +337,24 @@ def _busy(found: dict[str, Any]) -> str:
 
 def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list[str]:
     """What takes longer than LONG, or grows faster than a sort and takes a second or more."""
+    slow: dict[tuple[str, str], dict[int, str]] = {}
+    for (kind, classes, name), each in named.items():
+        seconds, growth = _seconds(each[-1]), exponent(times_of(each))
+        if seconds > LONG or (growth is not None and growth > SORTING and seconds > 1):
+            slow.setdefault((kind, name), {})[classes] = _shown(each[-1])
+    counts = sorted({classes for _, classes, _ in named})
     lines = [
-        "## What to expect at a million rows",
-        "",
-        f"These take more than {LONG:.0f} s at the largest size, or grow faster than N log N (an exponent above {SORTING}) and take more than 1 s there. "
-        "A [progress bar](assess.md#time-and-progress) shows how far a loop is.",
-        "",
-        "| | classes | 1 000 000 rows | growth |",
-        "| --- | ---: | ---: | ---: |",
+        f"| {kind} {name} | " + " | ".join(times.get(k, "") for k in counts) + " |"
+        for (kind, name), times in slow.items()
     ]
-    for (kind, k, name), each in named.items():
-        seconds, grown = _seconds(each[-1]), exponent(times_of(each))
-        if seconds > LONG or (grown is not None and grown > SORTING and seconds > 1):
-            shown = f"{kind} {name}" if kind != "metric" else name
-            lines.append(f"| {shown} | {k} | {_shown(each[-1])} | {'' if grown is None else f'{grown:.2f}'} |")
-    return [*lines, ""]
-
-
-def _sketch_lines() -> list[str]:
     return [
-        "## From a sketch",
+        f"These take more than {LONG:.0f} s for a million rows, or grow faster than N log N (an exponent above {SORTING}) and take more than 1 s "
+        "there; an empty cell stands for less. A [progress bar](assess.md#time-and-progress) shows how far a loop is.",
         "",
-        "A [sketch](scale.md) of any number of rows has at most 19 576 cells. Metrics marked *yes* accept it in place of labels and probabilities: filling it takes about two "
-        "reads of the data, and the metric then costs milliseconds. Tests of these metrics accept it as well.",
-        "",
+        "| | " + " | ".join(f"{k} classes" for k in counts) + " |",
+        "| --- |" + " ---: |" * len(counts),
+        *sorted(lines),
     ]
-
-
-def _table(kind: str, named: dict[str, list[dict[str, Any]]]) -> list[str]:
-    sizes = sorted({entry["rows"] for each in named.values() for entry in each})
-    last = {"metric": ["sketch"], "calibrator": ["apply"]}.get(kind, [])
-    head = ["", *map(rows_of, sizes), "growth", "memory", *last]
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
-    refused: dict[str, list[str]] = {}
-    for name, each in named.items():
-        times = times_of(each)
-        if not times and all("refused" in entry for entry in each):
-            refused.setdefault(each[-1]["refused"], []).append(name)
-            continue
-        grown = exponent(times)
-        done = [entry for entry in each if "seconds" in entry]
-        cells = [_shown(entry) for entry in each]
-        cells += ["" if grown is None else f"{grown:.2f}", f"{max(done[-1]['mb'], 0):.0f} MB" if done else ""]
-        if kind == "metric":
-            cells.append("yes" if each[0]["sketch"] else "no")
-        elif kind == "calibrator":
-            cells.append(duration(done[-1]["apply_seconds"]) if done else "")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    if refused:
-        lines += ["", "Not defined here:", ""]
-        lines += [f"- {', '.join(names)}: {why}" for why, names in refused.items()]
-    return lines
 
 
 def _seconds(entry: dict[str, Any]) -> float:
@@ -450,7 +391,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOUND, help="where the results go")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of rows")
     parser.add_argument("--classes", type=int, nargs="+", default=CLASSES, help="numbers of classes")
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="what is measured")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="what is measured")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds beyond which a call is not made")
     parser.add_argument("--fresh", action="store_true", help="measure everything anew")
     parser.add_argument("--page", action="store_true", help="only write the page")
@@ -471,7 +412,10 @@ def main() -> None:
         found["entries"].sort(key=lambda e: (e["classes"], place.get((e["kind"], e["name"]), -1), e["rows"]))
         save()
     written = PAGE if chosen.out == FOUND else chosen.out.with_suffix(".md")
-    written.write_text(page(found), encoding="utf-8")
+    body = f"<!-- catalogue:begin -->\n{page(found)}\n<!-- catalogue:end -->"
+    text = written.read_text(encoding="utf-8") if written.exists() else body
+    text = re.sub("<!-- catalogue:begin -->.*<!-- catalogue:end -->", lambda _: body, text, flags=re.DOTALL)
+    written.write_text(text, encoding="utf-8")
     print(f"wrote {chosen.out.name} and {written.name}")
 
 

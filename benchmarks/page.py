@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tables import BEGIN, END, environment_lines, feature_lines, readme_table, rows_of
+from tables import BEGIN, END, TIMES_HEAD, environment_lines, feature_lines, readme_table, rows_of, times_line
 
 GROWTH, FEATURES = "growth", "features"
 ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2% higher"
@@ -72,18 +72,6 @@ def as_text(table: tuple[str, list[list[str]]]) -> str:
     widths = [max(len(line[place]) for line in lines) for place in range(len(HEADINGS))]
     body = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     return "\n".join([title, *body, ""])
-
-
-def _as_markdown(table: tuple[str, list[list[str]]]) -> list[str]:
-    title, rows = table
-    return [
-        f"## {title}",
-        "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-        *("| " + " | ".join(row) + " |" for row in rows),
-        "",
-    ]
 
 
 def _faster_than_calibrant(results: dict[str, Any]) -> list[str]:
@@ -228,7 +216,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     lines = [
         "# Benchmarks",
         "",
-        "After reading this page you know how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
+        "This page shows how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
         "and which features each package has.",
         "",
         f"Measured on {results['date']} on {computer['cores']} cores of a {computer['cpu']} ({computer['architecture']}, "
@@ -244,9 +232,21 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "",
         "`make bench` repeats the measurements and writes this page. Values are compared before times. "
         "A *read* is `np.max` over the same array in the same run: ratios to it transfer to other machines better than seconds. "
-        "Calls alternate, and the median of each is shown, including input validation; *at best* is the ratio of the fastest "
-        "call to the fastest read, which is less sensitive to other processes. *Memory* is the peak "
-        "above the input, after all imports and compilation.",
+        "Calls alternate, and the median of each is shown, including input validation. `benchmarks/results.json` has the values, the fastest "
+        "calls, and the peaks of memory above the input.",
+        "",
+        "## Times",
+        "",
+        "Of each task the time of calibrant; the others are multiples of it.",
+        "",
+        *TIMES_HEAD,
+        *(times_line(_heading(case), [case]) for case in results["cases"]),
+        "",
+        "## Where another package is faster",
+        "",
+        *_faster_than_calibrant(results),
+        "",
+        "## How it was measured",
         "",
         "If numba is installed (`pip install calibrant[fast]`), calibrant uses compiled loops once a process has processed some tens of "
         "millions of entries; the import of numba, about one second, is not included in the times. Results are identical with and without numba.",
@@ -262,13 +262,11 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "Calibrators are fitted on the first half of the rows and applied to the second; the value shown is the root mean square of the "
         "predictions, while the comparison covers every prediction. Not included: ece-kde, which pip did not find.",
         "",
-        "Time and memory of every metric, test and calibrator for 10 000 to 1 000 000 rows of 2 to 100 classes are on the page [Scaling](scaling.md).",
+        "What is slow on a million rows is listed under [large data](scale.md#what-is-slow-on-a-million-rows).",
         "",
         *environment_lines(results),
         *feature_lines(features),
     ]
-    for case in results["cases"]:
-        lines += _as_markdown(as_table(case))
     if GROWTH in results:
         lines += growth_lines(results[GROWTH])
     if "import_seconds" in results:
@@ -278,7 +276,6 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         for name, seconds in results["import_seconds"].items():
             lines.append(f"| {name} | {seconds:.3f} | {seconds / numpy:.2f} |")
         lines.append("")
-    lines += ["## Where another package is faster", "", *_faster_than_calibrant(results), ""]
     path.write_text("\n".join(lines))
 
 

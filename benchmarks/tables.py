@@ -78,6 +78,9 @@ def _behind(row: dict[str, Any]) -> list[str]:
     return [f"- *{row['title']}*: {', '.join(by)}. Search terms: `{words}`.{other}"]
 
 
+TIMES_HEAD = ["| task | calibrant | without numba | fastest other | others |", "| --- | ---: | ---: | --- | --- |"]
+
+
 def readme_table(results: dict[str, Any]) -> str:
     """The times of the README, between the comments that mark them."""
     computer = results["machine"]
@@ -86,8 +89,7 @@ def readme_table(results: dict[str, Any]) -> str:
         "Run times of calibrant, with all checks of the input; other figures are multiples of it. The packages run in the same process, and their values are "
         f"compared first ({computer['cores']} cores of a {computer['cpu']}, {results['date']}; `make bench` repeats it):",
         "",
-        "| task | calibrant | without numba | fastest other | others |",
-        "| --- | ---: | ---: | --- | --- |",
+        *TIMES_HEAD,
         *_short_times({case["id"]: case for case in results["cases"]}),
         "",
         END,
@@ -96,24 +98,22 @@ def readme_table(results: dict[str, Any]) -> str:
 
 
 def _short_times(cases: dict[str, Any]) -> list[str]:
-    lines = []
-    for title, ids in SHORT_TIMES:
-        known = [cases[id] for id in ids if id in cases]
-        if not known:
-            continue
-        plain, others = "", {}
-        for case in known:
-            ms = {entry["name"]: entry["median_ms"] for entry in case["contenders"]}
-            own = ms.get(SELF, ms[PLAIN])
-            plain = plain or _times(ms[PLAIN] / own)
-            others |= {_short(name): took / own for name, took in ms.items() if name not in (SELF, PLAIN)}
-        first = {entry["name"]: entry["median_ms"] for entry in known[0]["contenders"]}
-        ranked = [f"{name} {_times(ratio)}" for name, ratio in sorted(others.items(), key=lambda item: item[1])]
-        own_ms = first.get(SELF, first[PLAIN])
-        lines.append(
-            f"| {title} | {own_ms:.3g} ms | {plain} | {ranked[0] if ranked else ''} | {', '.join(ranked[1:])} |"
-        )
-    return lines
+    chosen = [(title, [cases[id] for id in ids if id in cases]) for title, ids in SHORT_TIMES]
+    return [times_line(title, known) for title, known in chosen if known]
+
+
+def times_line(title: str, cases: list[dict[str, Any]]) -> str:
+    """Time of calibrant on one task, and those of others as multiples of it; a task may have been measured in several environments."""
+    plain, others = "", {}
+    for case in cases:
+        ms = {entry["name"]: entry["median_ms"] for entry in case["contenders"]}
+        own = ms.get(SELF, ms[PLAIN])
+        plain = plain or _times(ms[PLAIN] / own)
+        others |= {_short(name): took / own for name, took in ms.items() if name not in (SELF, PLAIN)}
+    first = {entry["name"]: entry["median_ms"] for entry in cases[0]["contenders"]}
+    ranked = [f"{name} {_times(ratio)}" for name, ratio in sorted(others.items(), key=lambda item: item[1])]
+    own_ms = first.get(SELF, first[PLAIN])
+    return f"| {title} | {own_ms:.3g} ms | {plain} | {ranked[0] if ranked else ''} | {', '.join(ranked[1:])} |"
 
 
 def _short(name: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from experiments.rendering import markdown_table, render
+
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "calibrators.md"
 CLOSE = 1.01
@@ -53,12 +55,6 @@ def pairs(losses: dict[str, Any]) -> Iterator[Pair]:
                 yield Pair(name, title, ours[name], *min(found))
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Rows as Markdown."""
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def by_method(found: list[Pair]) -> str:
     """Ratios of each method over all data sets."""
     rows = []
@@ -69,7 +65,7 @@ def by_method(found: list[Pair]) -> str:
         within = sum(ratio <= CLOSE for ratio in ratios)
         numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
         rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
-    return table(
+    return markdown_table(
         ["method", "best other package", "data sets", "within 1%", "smallest ratio", "median", "largest"], rows
     )
 
@@ -85,7 +81,7 @@ def exceptions(found: list[Pair]) -> str:
         return "None."
     reasons = [f"- `{name}`: {REASONS[name]}" for name in dict.fromkeys(p.name for p in found if p.ratio > CLOSE)]
     head = ["data set", "method", "calibrant", "best other", "package", "ratio"]
-    return table(head, rows) + "\n\n" + "\n".join(reasons)
+    return markdown_table(head, rows) + "\n\n" + "\n".join(reasons)
 
 
 def undefined(losses: dict[str, Any]) -> str:
@@ -96,7 +92,7 @@ def undefined(losses: dict[str, Any]) -> str:
         for row in [*entry["ours"], *entry["theirs"]]
         if "undefined" in row
     ]
-    return table(["data set", "method", "package", "message"], rows) if rows else "None."
+    return markdown_table(["data set", "method", "package", "message"], rows) if rows else "None."
 
 
 def times(measured: dict[str, Any]) -> str:
@@ -110,7 +106,7 @@ def times(measured: dict[str, Any]) -> str:
         rows.append(
             [case, f"{own:.2f}", f"{others[fastest]:.2f}", fastest, f"{others[fastest] / own:.1f}", rest or "-"]
         )
-    return table(["method", "calibrant, s", "fastest other, s", "package", "speed-up", "others, s"], rows)
+    return markdown_table(["method", "calibrant, s", "fastest other, s", "package", "speed-up", "others, s"], rows)
 
 
 def own_losses(losses: dict[str, Any]) -> str:
@@ -128,16 +124,7 @@ def own_losses(losses: dict[str, Any]) -> str:
         better = sum(value < 0 for value in change)
         numbers = [f"{value:+.1f}%" for value in (min(change), statistics.median(change), max(change))]
         rows.append([f"`{name}`", f"{better} of {len(change)}", *numbers])
-    return table(["method", "lower loss", "best", "median", "worst"], rows)
-
-
-def every_pair(found: list[Pair]) -> str:
-    """One row per pair."""
-    rows = [
-        [pair.set, f"`{pair.name}`", f"{pair.ours:.5f}", f"{pair.best:.5f}", pair.package, f"{pair.ratio:.4f}"]
-        for pair in found
-    ]
-    return table(["data set", "method", "calibrant", "best other", "package", "ratio"], rows)
+    return markdown_table(["method", "lower loss", "best", "median", "worst"], rows)
 
 
 def page(results: dict[str, Any]) -> str:
@@ -149,76 +136,21 @@ def page(results: dict[str, Any]) -> str:
     load = max(entry["load"] for entry in measured.values())
     cores = next(iter(measured.values()))["cores"]
     busy = f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores)." if load > 1 else ""
-    return TEXT.format(
-        packages=", ".join(f"{name} {version}" for name, version in results["versions"].items()),
-        sets=len(losses),
-        least=f"{min(rows):,}",
-        most=f"{max(rows):,}",
-        pairs=len(found),
-        close=close,
-        by_method=by_method(found),
-        exceptions=exceptions(found),
-        undefined=undefined(losses),
-        times=times(measured),
-        busy=busy,
-        own=own_losses(losses),
-        every=every_pair(found),
-    )
-
-
-TEXT = """# Calibrators on real predictions
-
-After reading this page you know how much each calibration method improves real predictions, and how calibrant compares with other packages in loss and time.
-
-The data are {sets} published sets of predictions (image classifiers, language models, forecasts of weather, games, recidivism and solar flares, intensive care;
-{least} to {most} rows, 2 to 100 classes). Each is split in half at random: methods are fitted on one half and compared by the mean negative
-log-likelihood on the other, in which probabilities below 1e-12 are replaced by 1e-12. All packages receive the same rows and probabilities. Methods
-for one score are fitted one-vs-rest, and rows are divided by their sum.
-
-Other packages: {packages}.
-
-`experiments/calibrators.py` computes the losses, `experiments/calibrators_times.py` the times, and `experiments/calibrators_page.py` writes this page.
-
-## The same method in other packages
-
-The ratio is the loss of calibrant divided by the least loss of any other package with the same method; below 1, calibrant is better. Of {pairs} pairs,
-{close} are within 1% of the best or better.
-
-{by_method}
-
-- `platt` uses smoothed targets, as in the paper; of the other packages only scikit-learn does. With plain labels it is compared with the three others. On
-  `c100_wrn16_4_netcal` (100 classes, 5000 rows) smoothing increases the loss by 1.3%: 0.9465 against 0.9342.
-- `spline`: rates outside [0, 1], which the other package returns, are clipped.
-- `matrix` has a penalty chosen by cross-validation; the other package has none.
-- `ensemble_temperature`: both packages minimize the Brier score.
-- Omitted because of their run time: `matrix`, `dirichlet`, `kernel`, `consistency` and `miscalibration_aware_temperature` above 20 classes, most other packages
-  there as well, and `near_isotonic` of the other package above 2 classes.
-
-### More than 1% above the best
-
-{exceptions}
-
-### No fit
-
-{undefined}
-
-## The effect of each method
-
-Change of the loss relative to no recalibration, over all data sets. Small data sets (the smallest has 46 rows for the fit) penalize methods with many
-parameters, and a label to which a method assigns probability 0 adds 27.6 to the sum of the losses.
-
-{own}
-
-## Time
-
-Seconds to fit one half of the rows and predict the other, median of three repetitions in one process.{busy}
-
-{times}
-
-## Every pair
-
-{every}
-"""
+    values = {
+        "packages": ", ".join(f"{name} {version}" for name, version in results["versions"].items()),
+        "sets": len(losses),
+        "least": f"{min(rows):,}",
+        "most": f"{max(rows):,}",
+        "pairs": len(found),
+        "close": close,
+        "by_method": by_method(found),
+        "exceptions": exceptions(found),
+        "undefined": undefined(losses),
+        "times": times(measured),
+        "busy": busy,
+        "own": own_losses(losses),
+    }
+    return render("calibrators", values)
 
 
 def main() -> None:

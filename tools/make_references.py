@@ -485,8 +485,8 @@ def r() -> dict[str, Any]:
 
     calls = {topic: dict(entries) for topic, entries in R.items()}
     for call in CALLS:
-        if call.topic:
-            calls.setdefault(call.topic, {}).setdefault(call.theirs, inlined(call.ours))
+        if call.stored:
+            calls.setdefault(call.kind, {}).setdefault(call.theirs, inlined(call.ours))
     topics, used = [], {}
     for topic, of_topic in calls.items():
         for call, here in of_topic.items():

@@ -61,7 +61,7 @@ ROOMS = {
     ),
     "assess": Room(
         "Assess",
-        "Could it be chance? Tests, intervals, comparisons, sample sizes.",
+        "Tests, intervals, comparisons, sample sizes.",
         "assess.md",
         (
             Section(
@@ -145,7 +145,7 @@ ROOMS = {
     ),
     "decide": Room(
         "Decide",
-        "When to trust one prediction.",
+        "Thresholds with guarantees, costs, review, out-of-distribution scores.",
         "decide.md",
         (
             Section("Thresholds and abstention", ("decision.thresholds", "decision.selective", "decision.areas")),

@@ -35,7 +35,7 @@ from experiments.images.stored import (
     probabilities,
     read,
 )
-from experiments.interventions.measure import untied
+from experiments.reproductions.practical_sets import untied
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"

@@ -14,7 +14,8 @@ from typing import Any
 
 from experiments.images.claims import CLAIMS, Results, mean, moved, values, verdict
 from experiments.images.measure import BINS, CLASSES, GROUPS, INTERVALS, NONE, RESULTS, SHARPER, TOP, load
-from experiments.reproductions.study import PAGES, markdown_table
+from experiments.rendering import markdown_table, render
+from experiments.reproductions.study import PAGES
 
 NAMES = {"resnet": "ResNet", "vgg": "VGG"}
 MODELS = {
@@ -30,25 +31,6 @@ MODELS = {
 }
 PICTURE = "images_errors.png"
 ARROWS = {-1: " ↓", 0: "", 1: " ↑"}
-PAPER = """Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier calibration under context-specific definitions of
-reliability. [arXiv:2205.11454](https://arxiv.org/abs/2205.11454). Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of
-machine learning models. TRUST-AI. The first paper trains networks for images with several interventions, and leaves ensembles and Monte Carlo dropout
-to future work; the second proposes ECD and its test."""
-HOW = """[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist): 50 000 images for training, 10 000 for the calibrators, 10 000 for the test, the same for every
-network. Two networks: a ResNet of 14 layers (0.7 million weights) and a VGG of 8 layers (1.7 million), both with batch normalization, trained for 15 epochs by
-SGD with a one-cycle schedule; images are mirrored at random, so that networks fit their training images as those of the papers do. Losses are those
-of `calibrant.torch.losses`. Strengths are fixed and not tuned. Each intervention has {seeds} seeds; cells are mean ± standard deviation over seeds.
-{ensembles} Dropout is a network of its own, trained with dropout after every stage; its row *not sampled* is the usual evaluation mode.
-
-Calibrators are fitted to the validation images of each network: temperature, bias-corrected temperature, histogram binning with bins of equal mass, and
-Dirichlet calibration. The number of bins ({bins}; the least traditional error that costs at most five points of accuracy) and the penalty of Dirichlet
-calibration ({penalties}) were found by cross-validation for one base network of each kind and kept.
-
-**Validation images are easier than test images**: {easier}. The validation images come from the published training file. Calibrators fitted to them therefore
-leave some overconfidence on the test images. A temperature from the other half of the test images leaves less: {crossed}."""
-CHANCE = """*By chance* is the error of labels drawn from the probabilities, which is not miscalibration."""
-LEGEND = """↓ and ↑: lower and higher than the base network without a calibrator, by a 95% t interval of the differences over seeds, not
-adjusted for their number."""
 
 
 def cell(
@@ -101,13 +83,13 @@ def tables(
     *,
     verdicts: bool = False,
     chance: bool = False,
-) -> list[str]:
+) -> str:
     """A table for each network."""
     found = []
     for name, results in networks.items():
         body = lines(results, columns, verdicts, chance)
         found += [f"**{NAMES[name]}**", markdown_table(["network", "calibrator", *heads], body)]
-    return found
+    return "\n\n".join(found)
 
 
 def claims_table(networks: dict[str, Results]) -> str:
@@ -217,7 +199,7 @@ def order_table(networks: dict[str, Results]) -> str:
     )
 
 
-def order_text(networks: dict[str, Results]) -> str:
+def averaged_text(networks: dict[str, Results]) -> str:
     """How averaging changes the confidence of calibrated members."""
     shown = []
     for name, results in networks.items():
@@ -226,11 +208,7 @@ def order_text(networks: dict[str, Results]) -> str:
             for seeds in (results["measured"]["base"]["temperature"], results["calibrated_members"])
         ]
         shown.append(f"{NAMES[name]} from {gaps[0]:+.2f} to {gaps[1]:+.2f} points")
-    return (
-        "Mutual information is the entropy of the mean minus the mean entropy of the members, in nats, here the mean over right and wrong predictions; AUROC is the "
-        "probability that a wrong prediction has the higher mutual information, or the lower confidence, than a right one. Averaging members that each have "
-        f"their temperature lowers the confidence less the accuracy: {'; '.join(shown)}. On the test images this offsets the overconfidence that calibrators leave."
-    )
+    return "; ".join(shown)
 
 
 def draw(networks: dict[str, Results], path: Path) -> None:
@@ -266,14 +244,6 @@ def page(results: dict[str, Any]) -> str:
     networks: dict[str, Results] = results["networks"]
     penalties = ", ".join(f"{NAMES[name]} {one['penalty']:g}" for name, one in networks.items())
     bins = ", ".join(f"{NAMES[name]} {one['bins']}" for name, one in networks.items())
-    how = HOW.format(
-        seeds=results["seeds"],
-        ensembles=ensembles_text(networks),
-        bins=bins,
-        penalties=penalties,
-        easier=easier_text(networks),
-        crossed=crossed_text(networks),
-    )
     groups = "; ".join(f"{name}: {', '.join(CLASSES[one] for one in members)}" for name, members in GROUPS.items())
     spans = [f"{low:g} to {high:g}" for low, high in INTERVALS]
     top = [(f"k = {k}" if k < 10 else "full", ("top_k", place)) for place, k in enumerate(TOP)]
@@ -287,52 +257,36 @@ def page(results: dict[str, Any]) -> str:
         ("traditional error, %", ("ece",)),
         ("ECD", ("ecd", None, 1, 4)),
     ]
-    blocks = [
-        "# Interventions on networks for images",
-        PAPER,
-        summary(networks),
-        "## How",
-        how,
-        "## What the papers say, and what is seen here",
-        "Verdicts are computed from the numbers below. *Lower* and *higher* are against the base network, by a 95% t interval of the differences over seeds. "
-        "Methods are the trained interventions and calibrators of the paper that makes the claim. Errors of several classes or groups must move in the same direction "
-        "after that of labels drawn from the probabilities is taken off (*beyond chance*): sharp predictions have a smaller error by chance.",
-        "**The rules were revised after the first numbers had been seen, so the verdicts are exploratory.** As first written they make 21 claims testable: on these numbers "
-        "14 are seen with both networks, 5 with neither and 2 with one. What changed: errors of classes and groups are also compared beyond chance; two claims "
-        "about other data sets were added; the claim that tests still reject after a temperature was split by the images to which it is fitted; the number of bins of "
-        "histogram binning is cross-validated instead of 15; and over- and underconfidence are compared for equal gaps of the mean confidence. For equal factors of the "
-        "logits, the first rule, the claim that overconfidence is penalized more is not seen with ResNet.",
-        claims_table(networks),
-        f"![Traditional, full and group errors of every intervention, mean and standard deviation over seeds.]({PICTURE})",
-        "## Accuracy, loss, the predicted class and safety",
-        f"The traditional error has {BINS} bins of equal width on the predicted class. ECD is that of equation 11, the log loss less the entropy; the verdict is "
-        f"that of its test at 5% (*overconfident*: not safe), *underconfident* where it is as far below 0, with the number of seeds where they differ. Histogram binning gives probabilities of 0, and one of them for a "
-        f"class that occurs makes log loss and ECD infinite. {LEGEND}",
-        *tables(
-            networks, [*(head for head, _ in first), "ECD verdict"], [column for _, column in first], verdicts=True
-        ),
-        "## The k likeliest classes",
-        f"Total variation distance in cells of a k-d tree, each with at most a tenth of the images, in %; *full* has all ten classes. {CHANCE} {LEGEND}",
-        *tables(networks, [head for head, _ in top], [column for _, column in top], chance=True),
-        "## Groups of classes",
-        f"Groups: {groups}. The first column is the error of the distribution over the five groups, the others that of the images of one group, in %. Images that are "
-        f"selected by their label have an error above 0 even if predictions are calibrated. {CHANCE} {LEGEND}",
-        *tables(networks, [head for head, _ in by_group], [column for _, column in by_group], chance=True),
-        "## Intervals of P(shirt)",
-        "Shirts are confused most. For each interval: how far the rates of bins of equal mass lie outside of it, weighted by their images, in %; and the share of the "
-        f"images, in %. {CHANCE} {LEGEND}",
-        *tables(networks, [head for head, _ in intervals], [column for _, column in intervals], chance=True),
-        "## Ensembles and dropout",
-        order_text(networks),
-        ensembles_table(networks),
-        order_table(networks),
-        "## Again",
-        "Training needs an accelerator (minutes on one), the numbers do not:",
-        "```bash\npython -m experiments.images.train --data FASHION --out OUTPUTS --jobs 6\npython -m experiments.images.measure OUTPUTS\npython -m experiments.images.page\n```",
-        f"`FASHION` is a folder with the four files of the data set. Training on an accelerator is not bitwise reproducible. Factor of sharpened and softened "
-        f"predictions: {SHARPER:g}. The same study with tuned strengths, on digits, is on [another page](../interventions.md).",
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return render(
+        "images",
+        {
+            "summary": summary(networks),
+            "seeds": results["seeds"],
+            "ensembles": ensembles_text(networks),
+            "bins": bins,
+            "penalties": penalties,
+            "easier": easier_text(networks),
+            "crossed": crossed_text(networks),
+            "claims": claims_table(networks),
+            "picture": PICTURE,
+            "error_bins": BINS,
+            "groups": groups,
+            "accuracy_tables": tables(
+                networks, [*(head for head, _ in first), "ECD verdict"], [column for _, column in first], verdicts=True
+            ),
+            "top_tables": tables(networks, [head for head, _ in top], [column for _, column in top], chance=True),
+            "group_tables": tables(
+                networks, [head for head, _ in by_group], [column for _, column in by_group], chance=True
+            ),
+            "interval_tables": tables(
+                networks, [head for head, _ in intervals], [column for _, column in intervals], chance=True
+            ),
+            "averaged": averaged_text(networks),
+            "ensembles_table": ensembles_table(networks),
+            "order_table": order_table(networks),
+            "factor": f"{SHARPER:g}",
+        },
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -99,7 +99,7 @@ def worst(found: Iterable[Row]) -> Row:
 def rows(peers: Sequence[str], draws: Sequence[int], calls: Sequence[Call] = CALLS) -> Iterator[Row]:
     """Compare each call of these packages on each data set; of several draws, the worst."""
     for call in calls:
-        if call.peer not in peers or call.topic:
+        if call.peer not in peers or call.stored:
             continue
         found = []
         for name in SETS[call.kind]:
@@ -116,10 +116,10 @@ def r_rows() -> Iterator[Row]:
     from tests.r.common import values
 
     for call in CALLS:
-        if not call.topic:
+        if not call.stored:
             continue
         found = []
-        for entry in values(call.topic):
+        for entry in values(call.kind):
             if entry["call"] == call.theirs:
                 ours = answer(call.ours, "calibrant", vars(r_data(entry["data"])))
                 theirs = np.asarray(entry["value"], dtype=np.float64)

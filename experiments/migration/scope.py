@@ -12,55 +12,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-PLACES: dict[str, tuple[str, ...]] = {
-    "scikit-learn": ("sklearn.calibration", "sklearn.isotonic", "sklearn.metrics"),
-    "torchmetrics": ("torchmetrics.functional.classification", "torchmetrics.classification"),
-    "torch-uncertainty": (
-        "torch_uncertainty.metrics.classification",
-        "torch_uncertainty.post_processing",
-        "torch_uncertainty.losses",
-    ),
-    "netcal": ("netcal.metrics", "netcal.scaling", "netcal.binning", "netcal.presentation", "netcal.regularization"),
-    "uncertainty-calibration": ("calibration", "calibration.utils", "calibration.calibrators"),
-    "relplot": ("relplot", "relplot.metrics", "relplot.estimators", "relplot.diagrams", "relplot.kernels"),
-    "probmetrics": (
-        "probmetrics.metrics",
-        "probmetrics.calibrators.factory",
-        *(
-            f"probmetrics.calibrators.{name}"
-            for name in (
-                "base",
-                "binning",
-                "logistic",
-                "nonparametric",
-                "orderpreserving",
-                "sklearn",
-                "splines",
-                "trees",
-            )
-        ),
-        "probmetrics.calibrators.temperature_scaling",
-    ),
-    "probcal": (
-        "probcal",
-        "probcal.metrics",
-        "probcal.curves",
-        "probcal.monitor",
-        "probcal.plots",
-        "probcal.report",
-        "probcal.thresholds",
-    ),
-    "MCGrad": ("mcgrad.methods", "mcgrad.metrics", "mcgrad.plotting"),
-    "MAPIE": ("mapie.calibration", "mapie.metrics.calibration"),
-    "pycaleva": ("pycaleva",),
-    "calzone-tool": ("calzone.metrics", "calzone.utils", "calzone.vis"),
-    "venn-abers": ("venn_abers", "venn_abers.venn_abers"),
-    "betacal": ("betacal",),
-    "calibstats": ("calibstats",),
-    "calibre": ("calibre",),
-    "dirichletcal": ("dirichletcal", "dirichletcal.calib"),
-}
-"""Modules whose public functions and classes count."""
+from experiments.migration.calls import MODULES
 
 METHODS = {"pycaleva": ("CalibrationEvaluator",), "calzone-tool": ("CalibrationMetrics",)}
 """Classes whose methods are the functions of a package."""
@@ -74,7 +26,7 @@ def public(peer: str) -> list[str]:
         importlib.import_module("adapters").let_torchvision_be_imported()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        for place in PLACES[peer]:
+        for place in MODULES[peer]:
             module = importlib.import_module(place)
             named = getattr(module, "__all__", None)
             for name in named or vars(module):

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.migration.calls import CALLS, FIGURES, Call
+from experiments.migration.calls import CALLS, FIGURES, OUTSIDE, Call
 from experiments.migration.compare import worst
-from experiments.migration.outside import OUTSIDE
 
 Row = dict[str, Any]
 STORED = Path(__file__).parent / "results.json"

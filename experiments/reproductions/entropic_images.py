@@ -250,9 +250,7 @@ def run(small: bool, folder: Path) -> list[Results]:
     return [measure(network, folder, *((2, 19, 600) if small else (5, 99, None))) for network in networks]
 
 
-def parts(
-    small: bool, all_results: Sequence[Results], folder: Path, pictures: Path, texts: tuple[str, str]
-) -> list[Part]:
+def parts(small: bool, all_results: Sequence[Results], folder: Path, pictures: Path) -> list[Part]:
     """Tables 2 and 3, and what can be said of ImageNet."""
     near = [results for results in all_results if results.network.nearest]
     draw(near, pictures / "entropic_images.png")
@@ -260,10 +258,10 @@ def parts(
     caption = "Reliability of the first choice before and after the temperature, first split; bins of 5 rows and more."
     tables = [centre_table(all_results), ways_table(all_results)]
     shown = [("entropic_images.png", caption)]
-    first = Part("Tables 2 and 3: CIFAR-10 and CIFAR-100, other networks", texts[0], rows, tables, shown)
+    first = Part("images", rows, tables, shown, {"temperatures": temperature_text(all_results)})
     limits = (19, 500) if small else (99, None)
     found = [look_at_confidences(network, folder, *limits) for network in IMAGENET[: 3 if small else None]]
-    confident = Part("Table 2: ImageNet, confidences alone", texts[1], imagenet_rows(found), [imagenet_table(found)])
+    confident = Part("imagenet", imagenet_rows(found), [imagenet_table(found)])
     return [first, confident]
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 import calibrant as cal
 from experiments.reproductions.entropic_images import NETWORKS, Network
-from experiments.reproductions.entropic_texts import SAFE
 from experiments.reproductions.entropic_verdicts import kept_inside, mean
 from experiments.reproductions.study import Part, Table
 
@@ -73,4 +72,4 @@ def part(small: bool, folder: Path, networks: Sequence[Network] = NETWORKS) -> P
     """All networks."""
     splits, most = (2, 2000) if small else (5, None)
     results = {network.name: measure(network, folder, splits, most) for network in networks}
-    return Part("Safe recalibration", SAFE, (), [table(results)], [])
+    return Part("safe", tables=[table(results)])

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 import calibrant as cal
 from experiments.reproductions.entropic_nets import Trained, train
 from experiments.reproductions.entropic_rows import ADULT, TELCO, Source, Split, read, split
-from experiments.reproductions.entropic_texts import PREPARED
 from experiments.reproductions.entropic_verdicts import (
     ANEW,
     FIXED,
@@ -282,25 +281,19 @@ def draw_reliability(all_results: Sequence[Results], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def prepared(plan: Plan) -> str:
-    """What was done, and what had to be chosen."""
-    few = few_draws(plan.draws)
-    return PREPARED.format(
-        epochs=plan.epochs, batch=plan.batch, seeds=plan.seeds, draws=plan.draws, few=few, floor=f"{FLOOR:g}"
-    )
-
-
-def part(all_results: Sequence[Results], plan: Plan, pictures: Path, findings: str) -> Part:
+def part(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:
     """Table 1 and figure 1."""
     draw_reliability(all_results, pictures / "entropic_reliability.png")
     rows = [row for results in all_results for row in table_rows(results)]
     shown = [
         ("entropic_reliability.png", "Reliability of the first seed's network, with and without maps; 10 equal bins.")
     ]
-    return Part("Table 1 and figure 1: two classes", f"{prepared(plan)}\n\n{findings}", rows, (), shown)
+    chosen = {name: getattr(plan, name) for name in ("epochs", "batch", "seeds", "draws")}
+    values = chosen | {"few": few_draws(plan.draws), "floor": f"{FLOOR:g}"}
+    return Part("binary", rows, pictures=shown, values=values)
 
 
-def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path, findings: str) -> Part:
+def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:
     """What the choices that the paper leaves open do to the numbers."""
     draw_epochs(all_results, plan, pictures / "entropic_epochs.png")
     tables = [
@@ -315,7 +308,7 @@ def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path, findings
         "ECE and ECD of the network before recalibration along the training; lines are means over seeds, shades "
         "their range."
     )
-    return Part("What the open choices do", findings, (), tables, [("entropic_epochs.png", caption)])
+    return Part("choices", (), tables, [("entropic_epochs.png", caption)])
 
 
 def run(small: bool, folder: Path) -> tuple[list[Results], Plan]:

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import calibrant as cal
-from experiments.reproductions.entropic_texts import FOLLOWED
 from experiments.reproductions.entropic_verdicts import mean, spread
 from experiments.reproductions.study import Part, Table
 
@@ -252,15 +251,12 @@ def run(small: bool) -> tuple[Judged, Plan]:
     return {assumed: [judge(assumed, plan, seed) for seed in range(plan.seeds)] for assumed in FILTERS}, plan
 
 
-def part(judged: Judged, plan: Plan, pictures: Path, findings: str) -> Part:
+def part(judged: Judged, plan: Plan, pictures: Path) -> Part:
     """Statistics, verdicts and the picture."""
     draw(judged, plan, pictures / "entropic_tracker.png")
     caption = (
         "Left: NEES (left scale) and ECD (right scale) of three filters along the track, first seed; dotted: theory. "
         "Right: ECD when all noise is assumed c times as large as it is."
     )
-    text = FOLLOWED.format(**plan._asdict())
     tables: Sequence[Table] = [table(judged, plan), identity_table(judged)]
-    return Part(
-        "Gaussian ECD and NEES on a tracker", f"{text}\n\n{findings}", (), tables, [("entropic_tracker.png", caption)]
-    )
+    return Part("tracker", (), tables, [("entropic_tracker.png", caption)], plan._asdict())

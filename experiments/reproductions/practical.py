@@ -16,24 +16,11 @@ from experiments.reproductions.practical_stability import measure_stability, sta
 from experiments.reproductions.practical_targets import targets_part
 from experiments.reproductions.study import Study
 
-TITLE = "Beyond the predicted class, on real predictions"
-PAPER = (
-    "Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier calibration under "
-    "context-specific "
-    "definitions of reliability. [arXiv:2205.11454](https://arxiv.org/abs/2205.11454). The same study on small "
-    "networks that are "
-    "trained here, with interventions during training, is on [another page](../interventions.md)."
-)
-NOTHING = (
-    "Everything in this study needs real predictions, and there are none here. "
-    "Set `CALIBRANT_DATA` to the folder that holds them."
-)
-
 
 def run(small: bool, data: Path | None, pictures: Path) -> Study:
     """Run it; `small` takes three sets, two splits and few rows."""
     if data is None:
-        return Study("practical", TITLE, PAPER, NOTHING)
+        return Study("practical")
     sources = FEW_SOURCES if small else SOURCES
     found = {source.file: measure_set(data, source, small) for source in sources}
     confusions = {source.file: confusion(data, source) for source in sources if source.levels}
@@ -51,9 +38,8 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         targets_part(data, small),
         stability_part(stability, words.stability(stability), pictures),
     ]
-    return Study(
-        "practical", TITLE, PAPER, words.summary(found, stability), [part for part in parts if part is not None]
-    )
+    summary = words.summary(found, stability)
+    return Study("practical", [part for part in parts if part is not None], {"summary": summary})
 
 
 def confusion(data: Path, source: Source) -> tuple[float, float]:

@@ -102,17 +102,14 @@ def causes_part(causes: dict[str, Any]) -> Part:
         ),
     ]
     return Part(
-        "Causes of the differences",
-        "Each difference from a published value is explained by an experiment here, or open.\n\n"
-        "- **Accuracy of the networks as trained**: other networks; not comparable.\n"
-        "- **Accuracy after histogram binning** (-0.8 points in the paper): explained by the bins. An earlier run here had a grid of 10, 20 and 40 bins of "
-        "equal width, which disagreed; 100 bins of equal mass agree. Both are in the table of bins in the next section.\n"
-        f"- **Accuracy after a bias-corrected temperature** (-0.4 points): it {bias_note(causes)}. With K biases a small sample costs accuracy, and "
-        "a large one does not.\n"
-        f"- **Entropy rises, except for histogram binning**: a histogram of {BINS[2]} bins of equal mass has a lower entropy than a temperature in "
-        f"{below_temperature} of {len(found)} sets. Whether it is lower than as trained depends on the network: it is in "
-        f"{len(below_raw)} ({'; '.join(below_raw)}).{reason} The statement holds for the network of the paper; it is not general.\n"
-        "- **Full error, its range over gamma, and its standard deviation**: the paper names neither set, gammas nor number of rows; open. The last section "
-        "shows for which choices the published values are met here.",
+        "causes",
         tables=tables,
+        values={
+            "bias": bias_note(causes),
+            "bins": BINS[2],
+            "below_temperature": below_temperature,
+            "sets": len(found),
+            "below_raw": f"{len(below_raw)} ({'; '.join(below_raw)})",
+            "reason": reason,
+        },
     )

@@ -35,8 +35,7 @@ def claims_part(found: dict[str, Results], stability: dict[str, Any]) -> Part:
         *stability_claims(stability),
     ]
     return Part(
-        "What the paper says, and what is seen here",
-        "Every cell on the right is computed. *Lower* and *higher* mean: in every split. A pair is a data set with a calibrator.",
+        "claims",
         tables=[Table(("the paper", "here"), lines)],
     )
 

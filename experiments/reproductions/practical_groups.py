@@ -38,17 +38,11 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
         )
     caption = "CIFAR-100: the error at each level, as measured (bars) and by chance (black marks)."
     return Part(
-        "Every level of a hierarchy (appendix D.2.2, figure 12)",
-        "Probabilities are summed by group; the error is the total variation distance in cells of a k-d tree "
-        "(gamma 0.1). CIFAR-100 "
-        "has its own 20 superclasses of 5 classes; above them are two levels of ours: 6 kinds, and *living or "
-        "not*. The stored class numbers are taken to be the "
-        "usual alphabetical ones. The first table supports that: wrong predictions stay in the superclass far "
-        "more often than "
-        f"chance. In brackets: beyond chance. {words.MARKS}\n\n{words.levels(found)}",
+        "levels",
         rows,
         tables,
         [("practical_levels.png", caption)],
+        {"findings": words.levels(found)},
     )
 
 
@@ -81,14 +75,10 @@ def groups_part(found: dict[str, Results], pictures: Path) -> Part:
         "predictions with the same probabilities show."
     )
     return Part(
-        "Rows of one group (section 5.2, figures 3 and 4)",
-        "The paper selects the rows whose **label** lies in a group and measures the error of the groups on them. "
-        "That error is not 0 for "
-        "calibrated predictions: given the label, the probability of its group is too low on average, because the label "
-        "is unknown at prediction. "
-        f"Simulated labels show how much of it is due to this. {words.MARKS}\n\n{words.groups(found)}",
+        "groups",
         tables=tables,
         pictures=[("practical_groups.png", caption)],
+        values={"findings": words.groups(found)},
     )
 
 
@@ -140,16 +130,10 @@ def subjects_part(found: dict[str, Results], pictures: Path) -> Part | None:
         "mean over splits."
     )
     return Part(
-        "Subjects of questions",
-        "Not in the paper, but the same thought: rows selected by what they are about. MMLU has 57 subjects in "
-        "four areas. Confidence minus accuracy; its "
-        "mean absolute value over subjects (`fece`, weighted by rows) as it is and less what drawn outcomes "
-        "show; how many of the 57 subjects "
-        "came nearer to 0 than as trained (mean over splits); and the largest p-value, over splits, of `mcm`: "
-        "could the worst subject be chance? "
-        f"{words.subjects(found)}",
+        "subjects",
         tables=[Table(heads, lines)],
         pictures=[("practical_subjects.png", caption)],
+        values={"findings": words.subjects(found)},
     )
 
 

@@ -15,8 +15,17 @@ from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
-from experiments.interventions.measure import untied
-from experiments.reproductions.practical_sets import C100, Rows, Source, area_of, histograms_of, models_of, read, split
+from experiments.reproductions.practical_sets import (
+    C100,
+    Rows,
+    Source,
+    area_of,
+    histograms_of,
+    models_of,
+    read,
+    split,
+    untied,
+)
 
 Floats = NDArray[np.float64]
 GAMMA = 0.1

@@ -56,14 +56,7 @@ def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
         note = {BIASED: bias_note(causes), HISTOGRAM: words.bins_note(results)}.get(model, "agrees for any network")
         rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note=note))
     return Part(
-        "Accuracy, and what was fitted (Table 1)",
-        "The paper trained a ResNet50; the rows here come from a wide ResNet 16-4 that others trained. The published values are shown to "
-        "demonstrate that the networks are comparable. Temperature never changes a prediction. "
-        f"{words.accuracy_of_histograms(results)}\n\n"
-        "The second table: mean over splits, the fitted temperature, and the bins chosen by the rule of the paper "
-        "(the smallest traditional error by three-fold cross-validation, among those that lose at most 5 points "
-        "of accuracy). The paper does not give its grid; here it has 10, 20 and 40 bins and as many as there are "
-        "classes, of equal width and of equal mass.",
+        "accuracy",
         rows,
         [
             Table(
@@ -71,6 +64,7 @@ def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
                 _fitted(found),
             )
         ],
+        values={"histograms": words.accuracy_of_histograms(results)},
     )
 
 
@@ -106,19 +100,14 @@ def topk_part(found: dict[str, Results], pictures: Path) -> Part:
         "the mean k-th confidence against that as trained."
     )
     return Part(
-        "The k likeliest classes (section 5.1, figures 1, 2 and 14)",
-        "Three definitions of *top-k*. **As a vector**: the k largest probabilities and the rest, in cells of a k-d "
-        "tree (gamma 0.1), total "
-        "variation distance; this is the paper's lens. **As a set**: the sum of the k largest against the "
-        "top-k accuracy. **The k-th alone**: the k-th largest against the observed rate of that class. The last two "
-        "have 15 bins of equal mass. "
-        f"{words.MARKS}\n\n{words.top_k(found)}",
+        "top_k",
         tables=[
             *tables,
             Table((f"{C100.title}: bins of the histogram", *GRID), _grid(results["grid"])),
             Table(("full and traditional error", *OVERVIEW), _overview(found)),
         ],
         pictures=[("practical_topk.png", caption)],
+        values={"findings": words.top_k(found)},
     )
 
 
@@ -179,16 +168,11 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
         "for each set and model."
     )
     return Part(
-        "Words for probabilities (section 5.3, figures 5, 6 and 30)",
-        "Low (0 to 0.33), medium (to 0.66), high; and the alert of appendix D.4.3: up to 0.8, and from 0.9. The event is "
-        "that it is living (CIFAR-100) or an animal (CIFAR-10); for MMLU, that the answer is correct. *Outside*: how "
-        "far the rates of bins lie "
-        "outside their interval, weighted by rows. Ten bins of equal mass, fewer where a bin would hold less than "
-        f"{LEAST} rows. "
-        f"{words.MARKS.split(' *By chance*')[0]}\n\n{words.intervals(found)}",
+        "intervals",
         [Row(row.what, row.published, row.ours, note="another network and data set") for row in rows],
         tables,
         [("practical_intervals.png", caption)],
+        {"least": LEAST, "findings": words.intervals(found)},
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.interventions.summary import in_words, number
 from experiments.reproductions.practical_sets import MAPS, MODELS, RAW
 
 Floats = NDArray[np.float64]
@@ -18,10 +17,13 @@ SAME = 1e-6
 
 def numbers(results: Results, model: str, key: str, *places: Any) -> Floats:
     """One number for each split; NaN where there is none."""
-    if key != "intervals":
-        return np.array(number(results, model, key, *places))
-    found = [split[key][places[0]][places[1]] for split in results["measured"][model]]
-    return np.array([np.nan if value is None else float(value) for value in found])
+    values = []
+    for split in results["measured"][model]:
+        value = split[key]
+        for place in places:
+            value = value[place]
+        values.append(np.nan if value is None else float(value))
+    return np.array(values)
 
 
 def beyond(results: Results, model: str, key: str, place: int = 0) -> Floats:
@@ -38,7 +40,12 @@ def change(before: Floats, after: Floats) -> int:
 def marked(before: Floats, after: Floats, digits: int = 4) -> str:
     """The mean with an arrow where all splits agree on what changed."""
     arrow = {-1: f" {LOWER}", 0: "", 1: f" {HIGHER}"}[change(before, after)]
-    return in_words(after.tolist(), digits).split(" ± ")[0] + arrow
+    if np.isnan(after).all():
+        return "no rows" + arrow
+    if np.isinf(after).any():
+        return f"infinite ({np.isinf(after).sum()} of {len(after)})" + arrow
+    # Adding 0 turns a mean that rounds to minus nothing into plain nothing.
+    return f"{round(float(np.nanmean(after)), digits) + 0.0:.{digits}f}" + arrow
 
 
 def line(results: Results, model: str, *wanted: tuple[Any, ...], digits: int = 4) -> list[str]:

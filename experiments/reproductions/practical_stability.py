@@ -100,7 +100,7 @@ def steps(curve: dict[str, Any]) -> Floats:
     return value[1:] / value[:-1] - 1
 
 
-def stability_part(found: dict[str, Any], text: str, pictures: Path) -> Part:
+def stability_part(found: dict[str, Any], findings: str, pictures: Path) -> Part:
     """The error against gamma and against the share of the rows."""
     pictures_of.gamma_curves(found["gamma"], pictures / "practical_gamma.png")
     pictures_of.fraction_curves(found["fractions"], found["fraction"], pictures / "practical_fraction.png")
@@ -124,14 +124,11 @@ def stability_part(found: dict[str, Any], text: str, pictures: Path) -> Part:
         "replacement.",
     )
     return Part(
-        "Gamma, and the number of rows (appendix B, figures 7, 8 and 9)",
-        f"The networks as trained, on the {found['rows']:,} rows of the first split; {found['draws']:,} bootstrap "
-        "resamples everywhere. *Growth*: "
-        "relative increase of the error of the original rows over the previous gamma. *By chance*: the mean of 20 sets "
-        "of labels simulated from the probabilities.\n\n{text}",
+        "stability",
         stability_rows(found),
         tables,
         [("practical_gamma.png", captions[0]), ("practical_fraction.png", captions[1])],
+        {"rows": f"{found['rows']:,}", "draws": f"{found['draws']:,}", "findings": findings},
     )
 
 

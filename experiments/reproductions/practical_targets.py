@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from experiments.interventions.measure import untied
 from experiments.reproductions.practical_measure import GAMMA, drawn_labels, leaves
 from experiments.reproductions.practical_reading import marked
 from experiments.reproductions.practical_sets import (
@@ -23,6 +22,7 @@ from experiments.reproductions.practical_sets import (
     Source,
     read,
     split,
+    untied,
 )
 from experiments.reproductions.study import Part, Row, Table
 
@@ -110,14 +110,8 @@ def targets_part(data: Path, small: bool) -> Part:
     ]
     before, after, target = (float(np.mean(image[model]["groups"])) for model in (RAW, TEMPERATURE, GROUPS))
     return Part(
-        "Calibrators for the event (section 6)",
-        "The paper asks for calibrators that target the error one cares about. Here they are fitted to the event and carried over to all "
-        "classes: `recalibrate(..., lens=groups)`, `lens='within_top:10'` (CIFAR-10: 2) and `lens='band:0.9,1'`. The probability of the "
-        "event is calibrated, and classes share it in proportion to their probabilities as before. Errors of groups, of the set and "
-        "of the top class as on the rest of this page; that of the band on the rows whose confidence was in it as trained. "
-        f"A temperature of all classes takes *living or not* on CIFAR-100 from {before:.3f} to {after:.3f}, a temperature of the two "
-        f"groups to {target:.3f}. Errors that are not targeted change little, and in either "
-        "direction: calibrating the groups leaves the top class overconfident. Arrows: lower or higher than as trained in every split.",
+        "targets",
         rows,
         [Table(heads, lines)],
+        values={"before": f"{before:.3f}", "after": f"{after:.3f}", "target": f"{target:.3f}"},
     )

@@ -32,11 +32,6 @@ from experiments.reproductions.practical_stability import FULL, TOP, steps, titl
 
 MANY, FEW, WIDE = "100 of equal mass", "40 of equal mass", "40 of equal width"
 """Members of the grid of bins on CIFAR-100."""
-MARKS = (
-    "Arrows: lower or higher than the predictions as trained in every one of the five splits. Splits share rows, "
-    "so this "
-    "is a mark and no test. *By chance*: the mean error of the same probabilities where labels are drawn from them."
-)
 
 
 def extra(results: Results, model: str, key: str, place: int = 0) -> float:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments import published
+from experiments.rendering import ROOT, Cell, markdown_table, number, render
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 PAGES = ROOT / "docs" / "reproductions"
 RESULTS = HERE / "results"
-
-Cell = str | float | int | None
 
 
 @dataclass(frozen=True)
@@ -47,48 +45,37 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """One table or figure of the paper."""
+    """One table or figure of the paper; the page says under `key` what was done, and what is to be seen."""
 
-    title: str
-    text: str
-    """What was done, and what is to be seen; Markdown."""
+    key: str
     rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
     pictures: Sequence[tuple[str, str]] = ()
     """File names in the folder of pictures, each with a sentence that says what it shows."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """What the sentences of the page quote."""
+
+    @property
+    def shown(self) -> str:
+        """Tables and pictures in Markdown."""
+        tables = [*([rows_table(self.rows)] if self.rows else []), *self.tables]
+        pictures = [f"![{caption}]({name})" for name, caption in self.pictures]
+        return "\n\n".join([*(markdown_table(table.columns, table.lines) for table in tables), *pictures])
 
 
 @dataclass(frozen=True)
 class Study:
-    """All parts of one paper."""
+    """All parts of one paper, and what the sentences of the whole page quote."""
 
     name: str
-    title: str
-    paper: str
-    summary: str
-    """What was found, in a few sentences of Markdown."""
     parts: Sequence[Part] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 def data_folder() -> Path | None:
     """Where the real predictions and tables lie; None where there are none."""
     folder = published.data_folder()
     return folder if (folder / "sets").is_dir() else None
-
-
-def number(value: Cell, digits: int = 4) -> str:
-    """A value as a cell of a table shows it."""
-    if value is None:
-        return ""
-    if isinstance(value, (str, bool, int)):
-        return str(value)
-    return f"{value:.{digits}g}" if abs(value) < 1e-3 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
-
-
-def markdown_table(columns: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
-    """A table in Markdown."""
-    heads = ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
-    return "\n".join([*heads, *("| " + " | ".join(number(cell) for cell in line) + " |" for line in lines)])
 
 
 def rows_table(rows: Sequence[Row]) -> Table:
@@ -101,22 +88,16 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 def as_page(study: Study) -> str:
     """The page of a study."""
-    blocks = [f"# {study.title}", study.paper, study.summary]
-    for part in study.parts:
-        blocks += [f"## {part.title}", part.text]
-        tables = [*([rows_table(part.rows)] if part.rows else []), *part.tables]
-        blocks += [markdown_table(table.columns, table.lines) for table in tables]
-        blocks += [f"![{caption}]({name})" for name, caption in part.pictures]
-    again = f"Made by `make reproduce` (alone: `python -m experiments.reproductions.run {study.name}`)."
-    return "\n\n".join([*blocks, again]) + "\n"
+    parts = {part.key: {"shown": part.shown, **part.values} for part in study.parts}
+    return render(study.name, study.values | parts)
 
 
 def as_text(study: Study) -> str:
     """What is printed: each published value, ours, and the difference."""
-    lines = [study.title]
+    lines = [study.name]
     for part in study.parts:
         if part.rows:
-            lines += [f"  {part.title}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
+            lines += [f"  {part.key}", f"    {'':58} {'published':>10} {'ours':>10} {'difference':>10}"]
         for row in part.rows:
             values = " ".join(f"{number(value):>10}" for value in (row.published, row.ours, row.difference))
             lines.append(f"    {row.what[:58]:58} {values}" + (f"  {row.note}" if row.note else ""))
@@ -136,11 +117,11 @@ def load(path: Path) -> Study:
     stored: dict[str, Any] = json.loads(path.read_text())
     parts = [
         Part(
-            part["title"],
-            part["text"],
+            part["key"],
             [Row(**row) for row in part["rows"]],
             [Table(**table) for table in part["tables"]],
             [(name, caption) for name, caption in part["pictures"]],
+            part["values"],
         )
         for part in stored.pop("parts")
     ]

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from experiments.reproductions import survey_bias_page, survey_cases, survey_families, survey_figures, survey_ranking
 from experiments.reproductions.study import Study
-from experiments.reproductions.survey_texts import PAPER, SUMMARY
-
-WITHOUT_DATA = "Real predictions were not at hand: everything that needs them is left out."
 
 
 def run(small: bool, data: Path | None, pictures: Path) -> Study:
@@ -20,5 +17,4 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         *survey_cases.parts(small, data, pictures),
         *survey_families.parts(small),
     ]
-    summary = SUMMARY if data is not None else f"{SUMMARY}\n\n{WITHOUT_DATA}"
-    return Study("survey", "A review of calibration metrics, tried out", PAPER, summary, parts)
+    return Study("survey", parts)

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import calibrant as cal
-from experiments.reproductions.study import Part, Row, Table, number
+from experiments.rendering import number
+from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_bias import (
     ESTIMATORS,
     IMITATED,
@@ -28,7 +29,6 @@ from experiments.reproductions.survey_bias import (
     wins,
 )
 from experiments.reproductions.survey_data import answers
-from experiments.reproductions.survey_texts import BIAS_TEXT, CLAIMS_TEXT, OTHER_TEXT
 
 DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
 MARKS = "osD^vPX*"
@@ -71,9 +71,7 @@ def bias_part(found: Found, chosen: list[Scenario], wrong: list[str], data: Path
     caption = (
         "Bias of eight estimators of the mean gap against the number of rows; bars are two standard errors of the mean."
     )
-    return Part(
-        "Bias by construction: the mean gap E|P(yes | s) - s|", BIAS_TEXT, tables=tables, pictures=[(picture, caption)]
-    )
+    return Part("bias", tables=tables, pictures=[(picture, caption)])
 
 
 def scenario_table(chosen: list[Scenario], data: Path | None) -> Table:
@@ -219,7 +217,7 @@ def claims_part(small: bool, found: Found, wrong: list[str], real: list[str]) ->
             rows.append(
                 Row(f"rows needed to detect an error of {error:g}, {title}", published, needed, note=f"power {seen}")
             )
-    return Part("What the survey says of bias", CLAIMS_TEXT, rows)
+    return Part("claims", rows)
 
 
 def other_part(found: Found, wrong: list[str]) -> Part:
@@ -234,4 +232,4 @@ def other_part(found: Found, wrong: list[str]) -> Part:
                 [f"`{name}`", scenario, of.truth if of.truth > 1e-12 else 0.0, *(of.bias(n) for n in sizes(found))]
             )
     tables.append(Table(["bias against its own limit", "scenario", "limit", *heads(found)], lines))
-    return Part("Bias by construction: other targets", OTHER_TEXT, tables=tables)
+    return Part("other_bias", tables=tables)

@@ -11,13 +11,6 @@ from matplotlib.figure import Figure
 import calibrant as cal
 from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_data import Rows, answers, arrays, halves, read
-from experiments.reproductions.survey_texts import (
-    ANALYSIS_TEXT,
-    CLASSWISE_TEXT,
-    DIRECTION_TEXT,
-    LOCAL_TEXT,
-    MULTICLASS_TEXT,
-)
 
 SEED = 41
 DIRECTED = (
@@ -82,7 +75,7 @@ def classwise_part(small: bool, data: Path) -> Part:
         Row("brier beside it is not fooled: class shares less as trained", None, cost, note="above 0: yes"),
         *stability_rows(after, small),
     ]
-    return Part("Use case 1: class-wise calibration", CLASSWISE_TEXT, rows, [Table(["forecast", *asked], lines)])
+    return Part("classwise", rows, [Table(["forecast", *asked], lines)])
 
 
 def stability_rows(after: Rows, small: bool) -> list[Row]:
@@ -130,8 +123,7 @@ def multiclass_part(small: bool, data: Path) -> Part:
         Row("p-value of skce_uq, reversed", None, lines[2][3]),
     ]
     return Part(
-        "Use case 2: full multiclass calibration",
-        MULTICLASS_TEXT,
+        "multiclass",
         rows,
         [Table(["forecast", "ece", "skce_uq", "p-value", "brier"], lines)],
     )
@@ -171,7 +163,7 @@ def direction_part(data: Path) -> Part:
     table = Table(
         ["temperature of LeNet-5", "esce", "abc_below (overconfident)", "abc_above (underconfident)", "ece"], lines
     )
-    return Part("Use case 3: under- or overconfident", DIRECTION_TEXT, rows, [signs, table])
+    return Part("direction", rows, [signs, table])
 
 
 def sign_table(data: Path) -> tuple[int, Table]:
@@ -219,7 +211,7 @@ def local_part(small: bool, data: Path) -> Part:
         *worst,
     ]
     heads = ["set and groups", "ece", "pce", "pce of random groups", "share as large", "p-value of mcm"]
-    return Part("Use case 4: local calibration", LOCAL_TEXT, rows_out, [Table(heads, lines)])
+    return Part("local", rows_out, [Table(heads, lines)])
 
 
 def _compas(data: Path) -> tuple[Rows, Any]:
@@ -259,4 +251,4 @@ def analysis_part(data: Path, pictures: Path) -> Part:
         Row("bins whose 95% interval lies below the diagonal", None, sure, note=f"of {filled} with rows"),
     ]
     caption = "Reliability of Llama 3.1 70B on MMLU with 95% intervals: errors of both signs."
-    return Part("Use case 5: deeper analysis", ANALYSIS_TEXT, found, pictures=[("survey_analysis.png", caption)])
+    return Part("analysis", found, pictures=[("survey_analysis.png", caption)])

@@ -10,7 +10,6 @@ import numpy as np
 import calibrant as cal
 from calibrant.errors import CalibrantError
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_texts import COUNTS_TEXT, PROPERTIES_TEXT
 
 SEED, ROWS, SAMPLES = 51, 300, 3
 NUDGE, JUMP, SAME = 1e-9, 1e-5, 1e-9
@@ -131,8 +130,7 @@ def counts_part() -> Part:
         Row("families", PUBLISHED_FAMILIES, len(FAMILIES), note="our catalogue tells kernels from fitted curves"),
     ]
     return Part(
-        "Table 1: families",
-        COUNTS_TEXT,
+        "families",
         rows,
         [Table(heads, lines), Table(["family", "branch", "metrics", "ids"], subfamilies)],
     )
@@ -166,8 +164,7 @@ def properties_part(found: dict[str, Measured]) -> Part:
     facts = ["metric", "family", "range", "proper", "test", "direction", "width to choose"]
     each = [_line(cal.catalogue[name], seen) for name, seen in found.items()]
     columns = [*facts, "jumps", "won by a constant", "needs", "cost"]
-    title = "Table 2: properties of families and metrics"
-    return Part(title, PROPERTIES_TEXT, tables=[families, Table(columns, each)])
+    return Part("properties", tables=[families, Table(columns, each)])
 
 
 def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:

@@ -13,7 +13,6 @@ import calibrant as cal
 from calibrant.inference import simulation as simulate
 from experiments.reproductions.study import Part, Row
 from experiments.reproductions.survey_data import Rows, answers
-from experiments.reproductions.survey_texts import BARS_TEXT, CURVE_TEXT, LINE_TEXT, ROOF_TEXT
 
 CURVE = simulate.bias(-0.9)
 REAL = "top1_resnet110_c100"
@@ -75,7 +74,7 @@ def curve_part(whole: Rows | None, pictures: Path) -> Part:
         Row("true calibration error of the curve, even scores", None, cal.inference.true_calibration_error(CURVE)),
     ]
     caption = "A known calibration curve with two rows of confidence 0.7, and the smooth curve of a real network."
-    return Part("Figure 2: calibration curve", CURVE_TEXT, rows, pictures=[(name, caption)])
+    return Part("curve", rows, pictures=[(name, caption)])
 
 
 def bars_hold(small: bool) -> dict[str, float]:
@@ -129,7 +128,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
     caption = (
         "Reliability line of 500 rows with one standard error and single outcomes: drawn from a known curve, and real."
     )
-    return Part("Figure 3: reliability line", LINE_TEXT, rows, pictures=[(name, caption)])
+    return Part("line", rows, pictures=[(name, caption)])
 
 
 def real_coverage(whole: Rows, small: bool) -> Row:
@@ -160,7 +159,7 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
         rows.append(Row(f"{title}: abc_above + abc_below less ece", None, sides - cal.ece(of.y, of.p, bins=BINS)))
     name = panels("survey_bars.png", draws, pictures)
     caption = "Reliability bars of the same rows; the gap of each bin is hatched."
-    return Part("Figure 4: reliability bars", BARS_TEXT, rows, pictures=[(name, caption)])
+    return Part("bars", rows, pictures=[(name, caption)])
 
 
 def chosen_bins(rows: Rows) -> int:
@@ -188,7 +187,7 @@ def roof_part(small: bool, shown: dict[str, Rows], data: Path | None, pictures: 
         sets = (REAL, "top1_in1k_resnet34_timm", "f538_nba_games")
         rows += [_real_bins(answers(data, real), f"{what}, {real}", size, times // 2, other) for real in sets]
     caption = "Tilted roofs of the same rows; tops run along the diagonal."
-    return Part("Figure 5: tilted roofs", ROOF_TEXT, rows, pictures=[(name, caption)])
+    return Part("roof", rows, pictures=[(name, caption)])
 
 
 def _real_bins(rows: Rows, what: str, size: int, times: int, note: str) -> Row:

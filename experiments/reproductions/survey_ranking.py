@@ -17,7 +17,6 @@ from calibrant.inference import simulation as simulate
 from calibrant.recalibration.methods import METHODS
 from experiments.reproductions.study import Part, Row, Table
 from experiments.reproductions.survey_data import Rows, halves, read
-from experiments.reproductions.survey_texts import FEW_ROWS_TEXT, KNOWN_TEXT, MATRIX_TEXT
 
 Floats = NDArray[np.float64]
 SEED = 31
@@ -163,7 +162,7 @@ def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any
     ]
     caption = "Mean Spearman correlation between the rankings of recalibration maps by two metrics."
     picture = draw_matrix(metrics, mean, pictures)
-    return Part("Ranking recalibration maps: do metrics agree?", MATRIX_TEXT, rows, [sets, table], [(picture, caption)])
+    return Part("agreement", rows, [sets, table], [(picture, caption)])
 
 
 def draw_matrix(metrics: list[str], mean: Floats, pictures: Path) -> str:
@@ -196,7 +195,7 @@ def few_rows_part(metrics: list[str], again: list[Floats], small: bool) -> Part:
         )
     lines.sort(key=lambda line: -float(str(line[-1]).split(" ")[0]))
     table = Table(["metric", *(f"{n} rows" for n in sizes)], lines)
-    return Part("Ranking recalibration maps: few rows against all", FEW_ROWS_TEXT, tables=[table])
+    return Part("few_rows", tables=[table])
 
 
 KNOWN_METRICS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -258,4 +257,4 @@ def known_part(small: bool) -> Part:
         gain = mean[metrics.index("fott_pl")] - mean[metrics.index("fott_pl3")]
         rows.append(Row("correlation of fott_pl less that of fott_pl3", None, float(gain), note="the survey: above 0"))
     table = Table(["place", "metric", "mean correlation with the true ranking", "± over runs"], lines)
-    return Part("Ranking recalibration maps: against the truth", KNOWN_TEXT, rows, [table])
+    return Part("truth", rows, [table])

@@ -86,21 +86,23 @@ def test_rows_that_a_threshold_needs(accepted: int, walks: bool, given: bool) ->
 
 
 def test_debiased_errors_of_small_groups() -> None:
-    """docs/guides/groups.md: ece and drmsce grow as rows get fewer, ce2_db does not."""
+    """docs/guides/groups.md: ece and drmsce grow as rows get fewer, t_cal does not, nor ce2_db with two rows in a bin."""
     mean: dict[int, dict[str, float]] = {}
-    spread: dict[int, float] = {}
-    for n in (50, 1000):
+    spread: dict[int, dict[str, float]] = {}
+    for n in (10, 50, 1000):
         drawn = [cal.inference.make_calibrated(n, rng=seed) for seed in range(150)]
         values = {
-            id: [cal.catalogue[id](one.y_true, one.y_prob) for one in drawn] for id in ("ece", "drmsce", "ce2_db")
+            id: [cal.catalogue[id](one.y_true, one.y_prob) for one in drawn]
+            for id in ("ece", "drmsce", "ce2_db", "t_cal")
         }
         mean[n] = {id: float(np.mean(found)) for id, found in values.items()}
-        spread[n] = float(np.std(values["ce2_db"])) / np.sqrt(150)
+        spread[n] = {id: float(np.std(found)) / np.sqrt(150) for id, found in values.items()}
     assert mean[50]["ece"] == pytest.approx(0.17, abs=0.01)
     assert mean[50]["drmsce"] == pytest.approx(0.06, abs=0.015)
     assert mean[50]["drmsce"] > 3 * mean[1000]["drmsce"]
     for n in mean:
-        assert abs(mean[n]["ce2_db"]) < 3 * spread[n]
+        assert abs(mean[n]["t_cal"]) < 3 * spread[n]["t_cal"]
+        assert n == 10 or abs(mean[n]["ce2_db"]) < 3 * spread[n]["ce2_db"]
 
 
 def test_false_drift_alarms_depend_on_the_reference() -> None:

@@ -23,10 +23,8 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed: the data s
 
 from benchmarks.environments import PEERS, Peer, ready
 from experiments.migration import compare, table
-from experiments.migration.calls import CALLS, FIGURES, Call
+from experiments.migration.calls import CALLS, FIGURES, MODULES, OUTSIDE, Call
 from experiments.migration.data import ROWS, SETS, data
-from experiments.migration.outside import OUTSIDE
-from experiments.migration.scope import PLACES
 
 STORED = table.load()
 FRESH = (21, 22, 23)
@@ -53,7 +51,7 @@ def test_every_call_is_stored_once_and_nothing_else_is() -> None:
     keys = [call.key for call in CALLS]
     assert len(set(keys)) == len(keys)
     assert set(STORED["rows"]) == set(keys)
-    assert set(STORED["versions"]) == set(PLACES) == set(STORED["public"]) == {peer.name for peer in PEERS}
+    assert set(STORED["versions"]) == set(MODULES) == set(STORED["public"]) == {peer.name for peer in PEERS}
 
 
 def test_page_has_the_tables_of_the_results() -> None:
@@ -63,7 +61,7 @@ def test_page_has_the_tables_of_the_results() -> None:
     assert sorted(marks) == sorted(table.tables(STORED))
 
 
-@pytest.mark.parametrize("peer", PLACES)
+@pytest.mark.parametrize("peer", MODULES)
 def test_no_public_function_is_forgotten(peer: str) -> None:
     """Each is in the table, or out of scope with a reason, and not both."""
     answered = words(one.theirs for one in (*CALLS, *FIGURES) if one.peer == peer)
@@ -141,7 +139,7 @@ def test_calls_of_calibrant_do_not_read_the_other_package() -> None:
 def test_calls_of_calibrant_run_and_what_is_the_same_is_the_number_of_the_other_package(peer: str, deep: bool) -> None:
     """The other package's number is the stored one, so that this needs none of them."""
     for call in CALLS:
-        if call.peer != peer or call.topic or (SLOW & words([call.ours]) and not deep):
+        if call.peer != peer or call.stored or (SLOW & words([call.ours]) and not deep):
             continue
         if "cal.torch" in call.ours:
             pytest.importorskip("torch", reason="torch is not installed")  # the tensors P and Y

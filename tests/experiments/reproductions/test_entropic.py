@@ -41,7 +41,6 @@ def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path])
     found, pictures = study
     assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0, 0]
     for part in found.parts:
-        assert part.text
         for name, caption in part.pictures:
             assert caption
             assert (pictures / name).stat().st_size > 5000
@@ -75,7 +74,7 @@ def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tupl
 
 
 def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tuple[Study, Path]) -> None:
-    lines = next(part for part in study[0].parts if part.title == "Safe recalibration").tables[0].lines
+    lines = next(part for part in study[0].parts if part.key == "safe").tables[0].lines
     for plain, safe in zip(lines[::2], lines[1::2], strict=True):
         assert plain[0] == safe[0]
         assert safe[2] < plain[2]
@@ -94,8 +93,8 @@ def test_committed_page_is_that_of_the_committed_results() -> None:
 def test_without_data_only_the_tracker_is_left_and_the_summary_says_so(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(entropic_tracker, "FILTERS", entropic_tracker.FILTERS[:3])
     found = entropic.run(True, None, tmp_path)
-    assert [part.title for part in found.parts] == ["Gaussian ECD and NEES on a tracker"]
-    assert "left out" in found.summary
+    assert [part.key for part in found.parts] == ["tracker"]
+    assert "left out" in as_page(found)
 
 
 def test_networks_trained_together_are_those_trained_alone() -> None:
