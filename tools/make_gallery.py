@@ -344,13 +344,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "risk, later = yes.y_prob[1500:], yes.y_true[1500:]\n"
             "platt = cal.PlattScaling().fit(yes.y_prob[:1500], yes.y_true[:1500])\n"
             'both = {"as trained": risk, "recalibrated": platt.predict_proba(risk)[:, 1]}\n'
-            "ax = cal.figures.decision_curve(later, both, rng=0).plot()",
+            "ax = cal.figures.decision_curve(later, both).plot()",
         ),
         Entry(
             "interventions_avoided",
             "Interventions avoided",
             "The same as interventions avoided per 100 patients, compared with treating all, without missing an event on balance.",
-            "ax = cal.figures.decision_curve(yes.y_true, yes.y_prob, rng=0).plot_avoided()",
+            "ax = cal.figures.decision_curve(yes.y_true, yes.y_prob).plot_avoided()",
         ),
     ],
     "Time to event": [

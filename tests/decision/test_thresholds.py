@@ -79,7 +79,8 @@ def slow_two_walks(right: np.ndarray, confidence: np.ndarray, risk: float, delta
     shares = {many: delta}
     if many >= 2 * enough(delta / 2):
         shares = {enough(delta / 2): delta / 2, many: delta / 2}
-    grid = [j / 100 for j in range(99, 0, -1)]
+    falling = sorted(confidence.tolist(), reverse=True)
+    grid = list(dict.fromkeys(falling[max(1, -(-len(right) * j // 100)) - 1] for j in range(1, 101)))
     begins: dict[float, float] = {}
     for rows, share in shares.items():
         reached = [t for t in grid if (confidence >= t).sum() >= rows]
@@ -170,7 +171,7 @@ def test_a_search_that_finds_nothing_says_where_it_ended() -> None:
     few = call(choose_threshold, [1, 1, 1], [0.9] * 3, accuracy=0.9, **LEVELS)
     assert "too few of the 3 rows" in few.statement
     wide = call(choose_threshold, [1, 1, 1], [0.9] * 3, coverage=0.9, **LEVELS)
-    assert "0.01 (3 of 3 rows accepted)" in wide.statement
+    assert "0.9 (3 of 3 rows accepted)" in wide.statement
     loss = call(choose_threshold, right, confidence, loss=right * 0.5, accuracy=0.9, **LEVELS)
     assert "a loss of 50 in 200 rows" in loss.statement
 
@@ -274,11 +275,24 @@ def test_the_cheapest_threshold() -> None:
     def cost(t: float) -> float:
         return float((10 * (wrong & (sure >= t)) + 1.0 * (sure < t)).mean())
 
-    assert cost(found.threshold) == pytest.approx(min(cost(j / 100) for j in range(1, 100)))
+    ranked = np.sort(sure)[::-1][np.arange(50, 5001, 50) - 1]
+    assert cost(found.threshold) == pytest.approx(min(map(cost, ranked)))
     assert found.risk_bound > cost(found.threshold)
     never = choose_threshold(cal.Predictions([0] * 50, [0.9] * 50, input="confidence"), cost={"error": 10, "review": 1})
     assert never.threshold == math.inf
     assert never.coverage == 0
+
+
+def test_sharp_confidences_and_those_that_are_not_probabilities() -> None:
+    """The order of the rows matters, not the scale of the confidences."""
+    rng = np.random.default_rng(2)
+    sharp = 1 - 10.0 ** (-5 * rng.random(2000))
+    right = (rng.random(2000) < np.where(sharp > 0.995, 0.999, 0.9)).astype(int)
+    found = call(choose_threshold, right, sharp, accuracy=0.99, **LEVELS)
+    assert found.threshold > 0.99
+    assert found.coverage > 0.2
+    logit = call(choose_threshold, right, sharp, confidence=-np.log1p(-sharp), accuracy=0.99, **LEVELS)
+    assert logit.coverage == found.coverage
 
 
 def test_losses_between_zero_and_one() -> None:
@@ -357,8 +371,6 @@ def test_bad_requests_are_named() -> None:
             call(choose_threshold, **S, method="fixed", grid=grid)
     with pytest.raises(cal.errors.InputError, match="grid"):
         call(choose_threshold, **S, method="fixed", grid=math.nan)
-    with pytest.raises(cal.errors.ArgumentError, match="grid"):
-        call(choose_threshold, **S, accuracy=0.9, confidence=np.arange(10.0))
     with pytest.raises(
         cal.errors.WeightsNotSupportedError,
         match="sample_weight: choose_threshold does not support real weights; drop sample_weight or pass counts for integers",

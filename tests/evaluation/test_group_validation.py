@@ -23,7 +23,7 @@ from tests.calling import call
 DATA = cal.inference.make_calibrated(900, distribution=(2, 5), rng=3)
 Y, P = np.asarray(DATA.y_true), np.round(np.asarray(DATA.y_prob), 2).clip(0.01, 0.99)
 CENTRE = np.repeat(["A", "B", "C"], 300)
-RESULT = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE))
+RESULT = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), method="reml")
 
 
 def rows_of(group: str) -> tuple[list[int], list[float]]:
@@ -88,7 +88,7 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
     p = np.concatenate([P, [0.3] * 23, [0.2] * 20, [0.1] * 10 + [0.8] * 10, [0.5] * 20, np.linspace(0.1, 0.4, 20)])
     names = ["none", "all", "few", "separated", "constant", "one"]
     centre = np.concatenate([CENTRE, np.repeat(names, [20, 20, 3, 20, 20, 20])])
-    found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre))
+    found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), method="reml")
     left = found.left_out
     common = {"none": "no events", "all": "only events", "few": "fewer than 10 rows"}
     assert left["oe"] == common
@@ -105,6 +105,26 @@ def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None
     assert "slope left out" in text
     lines = [line.split() for line in text.split("\n")]
     assert ["none", "20", "0", "-", "-", "-", "-"] in lines
+
+
+def test_a_one_stage_model_uses_centres_without_an_estimate() -> None:
+    y, p = np.concatenate([Y, [0] * 20, [1] * 3]), np.concatenate([P, [0.3] * 23])
+    centre = np.concatenate([CENTRE, np.repeat(["none", "few"], [20, 3])])
+    predictions = cal.Predictions(y, p, groups=centre)
+    one, two = (cal.clinical.validate_by_group(predictions, method=method) for method in ("one_stage", "reml"))
+    assert cal.clinical.validate_by_group(predictions).to_dict() == one.to_dict()
+    assert [one[measure].method for measure in ("intercept", "slope", "oe", "c")] == [*["one_stage"] * 3, "reml"]
+    assert (one["oe"].k, two["oe"].k) == (5, 3)
+    assert one.left_out["oe"] == {}
+    assert set(one.left_out["c"]) == {"none", "few"}
+    assert one["slope"].tau2 == two["slope"].tau2
+    assert one["intercept"].low < one["intercept"].estimate < one["intercept"].high
+    assert one["oe"].prediction_low <= one["oe"].low
+    assert "leaving them out raises" not in repr(one).replace("C left out", "")
+    weighted = cal.Predictions(y, p, groups=centre, sample_weight=np.linspace(0.5, 1.5, len(y)))
+    assert cal.clinical.validate_by_group(weighted)["oe"].method == "reml"
+    doubled = cal.Predictions(y, p, groups=centre, counts=np.full(len(y), 2))
+    assert cal.clinical.validate_by_group(doubled)["slope"].estimate == pytest.approx(one["slope"].estimate, rel=0.05)
 
 
 def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
@@ -152,9 +172,8 @@ def test_delong_with_one_event_has_no_standard_error() -> None:
 
 def test_frames_and_columns_predictions_and_selections() -> None:
     frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
-    named = cal.clinical.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"))
+    named = cal.clinical.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"), method="reml")
     assert named.to_dict() == RESULT.to_dict()
-    assert cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
     two = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), where=CENTRE != "B")
     assert [each.name for each in two.groups] == ["A", "C"]
     periods = cal.clinical.validate_by_period(

@@ -31,7 +31,7 @@ PAIR = {"a model": P, "another": P[:, ::-1]}
 RISKS = {"a model": EVENT.y_prob, "another": EVENT.y_prob**2}
 TREE = {"a": [0, 1], "b": [2, 3]}
 WORDS = np.array(["ectopic pregnancy", "failing pregnancy", "intrauterine pregnancy", "other"])
-DECISIONS = cal.figures.decision_curve(EVENT.y_true, RISKS, n_resamples=20, rng=0)
+DECISIONS = cal.figures.decision_curve(EVENT.y_true, RISKS)
 TIME = np.random.default_rng(0).exponential(10 / (0.1 + EVENT.y_prob))
 # Each figure, and the keywords of its main artists; the number of its series where it is not one.
 FIGURES: dict[str, tuple[Any, str, int]] = {

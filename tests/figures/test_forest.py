@@ -28,7 +28,9 @@ def centres(count: int, empty: int = 0) -> Any:
     y = (rng.random(len(of)) < 1 / (1 + (1 - p) / p * np.exp(-shift))).astype(int)
     y[of < empty] = 0
     names = np.array([f"Centre {i + 1}" for i in range(count)])
-    return cal.clinical.validate_by_group(cal.Predictions(y, p, groups=names[of]), metrics=["intercept", "slope", "oe"])
+    return cal.clinical.validate_by_group(
+        cal.Predictions(y, p, groups=names[of]), metrics=["intercept", "slope", "oe"], method="reml"
+    )
 
 
 def drawn(ax: Any, gid: str) -> list[Any]:

@@ -53,7 +53,7 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
         cal.figures.score_histogram,
         cal.figures.interval_error_diagram,
         lambda s: cal.figures.murphy_diagram(s, n_resamples=20, rng=0),
-        lambda s: cal.figures.decision_curve(s, n_resamples=20, rng=0),
+        lambda s: cal.figures.decision_curve(s),
         cal.figures.flexible_calibration_curve,
         lambda s: cal.figures.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
     ],

@@ -257,26 +257,10 @@ def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
         assert "No threshold can guarantee" not in form
 
 
-def test_a_threshold_below_every_confidence_is_called_always() -> None:
+def test_a_threshold_is_one_of_the_confidences() -> None:
     made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], recalibration=False)
-    assert made.threshold.always
-    assert "Answer always: with probability at least 90%" in made.to_markdown()
-    assert "Answer <strong>always</strong>:" in made.to_html()
-    part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], recalibration=False)
-    assert not part.threshold.always
-    assert "Answer automatically at confidence \u2265" in part.to_markdown()
-    sure = report(cal.Predictions([1] * 100, [0.9] * 100, input="confidence"), metrics=["ece"], recalibration=False)
-    assert not sure.threshold.always  # a confidence alone may be anything from 0 up
-
-
-def test_a_threshold_below_one_third_of_rows_that_do_not_sum_to_1_is_not_called_always() -> None:
-    probs = [[0.9, 0.05, 0.05]] * 600 + [[0.31, 0.31, 0.31]] * 400
-    found = report(
-        cal.Predictions([0] * 600 + [2] * 400, probs, sum_tolerance=0.1), metrics=["ece"], recalibration=False
-    ).threshold
-    assert found.threshold == 0.9
-    assert found.coverage == 0.6
-    assert not found.always
+    assert "Answer automatically at confidence \u2265 0.9" in made.to_markdown()
+    assert "Answer automatically at confidence \u2265 <strong>0.9" in made.to_html()
 
 
 def test_places_without_a_test_are_counted_apart() -> None:

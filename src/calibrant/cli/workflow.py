@@ -332,7 +332,7 @@ def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]
             None if unchanged else cells_of(outcome.test, asked.lens),
         ),
         recalibration=calibrators_of(outcome.found, folds),
-        threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),
+        threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, without, CHOSEN),
     )
 
 

@@ -87,8 +87,6 @@ class Judged:
     weight: Floats
     weight_kind: WeightKind
     lens: str
-    least: float = 0.0
-    """The smallest possible confidence; smaller thresholds are equivalent."""
 
     @cached_property
     def total(self) -> float:
@@ -167,9 +165,7 @@ def _read_judged(who: str, source: Source, confidence: Any, loss: Any, lens: Any
     lost = 1 - view.outcome.astype(np.float64) if loss is None else finite_column(loss, "loss", view.n, kept)
     if (lost < 0).any():
         raise InputError("loss", "must not be negative", "shift it", row=int(np.argmax(lost < 0)))
-    top = confidence is None and view.lens == "top_label" and view.rows is not None
-    least = min(view.rows.least_top, float(sure.min())) if top and view.rows is not None else 0.0
-    return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens, least)
+    return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens)
 
 
 def one_view(who: str, source: Source, lens: Any) -> View:

@@ -20,7 +20,8 @@ from .rows import Judged, finite_column, judging, lower_bound, records, upper_bo
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
 METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
-NO_DATA_GRID = np.arange(99, 0, -1) / 100
+# Candidates accept these shares of the rows.
+SHARES = np.arange(1, 101) / 100
 # Chosen by simulation: with many rows one early error does not end the sequence.
 MANY, LARGEST_SHARE = 6, 4
 # Levels of confidence that are printed.
@@ -238,8 +239,8 @@ def choose_threshold(
     method : {"sequence", "fixed", "conformal", "bonferroni", "sgr"}, optional
         Search method; by default ``"sequence"``, and ``"bonferroni"`` for a cost. See the Notes.
     grid : array-like, optional
-        Candidate thresholds, fixed independently of the labels; by default 0.99, 0.98, ..., 0.01, and all confidences for
-        ``"conformal"``. If the confidences have few distinct values, such as stated confidences, the threshold is one of these. For ``"fixed"`` the single threshold to test.
+        Candidate thresholds, fixed independently of the labels; by default the confidences that accept 1%, 2%, ..., 100% of the rows,
+        all of them if they have few distinct values, and all for ``"conformal"``. For ``"fixed"`` the single threshold to test.
     confidence : array-like of shape (N,), optional
         Confidence of each row; by default the predicted probability of the predicted class.
     loss : array-like of shape (N,), optional
@@ -276,9 +277,9 @@ def choose_threshold(
     - ``"sequence"``: fixed-sequence testing from large thresholds to small ones [1]_ [2]_, which stops at the first failure. There are two
       starting points with half of the error probability each: where just enough rows are accepted to pass a test without an error, and where six
       times as many, or a quarter of all rows, are accepted; a sequence that reaches the second start passes its share on (fallback
-      procedure [3]_). With few rows only the second is used. A given `grid` is tested as one sequence.
-      If there are at most 50 distinct confidences, and five rows for each on average, these are the grid. Levels that no row has
-      accept the same rows as the next higher one, so leaving them out changes no test.
+      procedure [3]_). With few rows only the second is used. A given `grid` is tested as one sequence. Candidates by ranks depend on
+      the confidences, not on the labels: above a rank, errors are binomial given the confidence at that rank. The guarantee is exact if the
+      risk of accepted rows does not decrease where more are accepted, and holds in simulations where it does.
     - ``"bonferroni"``: all thresholds of the grid, each at its share of the error probability.
     - ``"fixed"``: the single threshold given as `grid`.
     - ``"conformal"``: conformal risk control [4]_; it bounds the probability of being accepted and wrong in expectation over these rows.
@@ -300,8 +301,8 @@ def choose_threshold(
     >>> p = rng.random(2000)
     >>> y = rng.random(2000) < p
     >>> choice = cal.choose_threshold(y, p, accuracy=0.9)
-    >>> choice.threshold
-    0.83
+    >>> round(choice.threshold, 4), choice.coverage
+    (0.8236, 0.36)
     >>> print(choice.statement)
     with probability at least 90% the error rate of accepted rows is at most 0.1
     """
@@ -333,9 +334,6 @@ def choose_threshold(
         risk = 1.0 if accuracy is None else 1 - check_fraction(accuracy, "accuracy", 0.9)
         target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
         found = _for_accuracy(judged, thresholds, risk, delta, method, grid is None)
-    if levels is not None and grid is None and found.threshold is not None:
-        # Equivalent on these rows: no confidence lies between the threshold and the next level.
-        found = found._replace(threshold=float(min(levels[levels >= found.threshold], default=found.threshold)))
     return _choice(judged, found, target, method, delta, levels)
 
 
@@ -370,16 +368,12 @@ def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floa
                 "grid", f"must be one threshold for the method 'fixed'; got {grid!r}", "for example 0.9"
             )
         return one
-    if grid is None and levels is not None and method == "sequence":
+    if grid is None and levels is not None:
         return levels
     if grid is None:
-        if judged.confidence.min() < 0 or judged.confidence.max() > 1:
-            raise ArgumentError(
-                "grid",
-                "is required for confidences that are not probabilities",
-                "give thresholds chosen without labels",
-            )
-        return NO_DATA_GRID
+        # Sums of counts are whole numbers, so that a rounded share of them is the share itself.
+        places = np.searchsorted(judged.steps.accepted, np.ceil(SHARES * judged.total - 1e-9))
+        return judged.steps.threshold[np.unique(places)]
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
 
 
@@ -504,7 +498,7 @@ def _choice(
         rows, lost, _ = judged.steps.at(levels)
         each_level = records(ThresholdLevel, levels, rows / judged.total, lost / rows, rows, lost)
     return ThresholdChoice(
-        threshold=None if found.threshold is None else max(found.threshold, judged.least),
+        threshold=found.threshold,
         statement=statement,
         method=method,
         target=target,
@@ -527,14 +521,16 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
     def seen(test: ThresholdTest) -> str:
         lost = f"{test.errors:.6g} error{'' if test.errors == 1 else 's'}"
         lost = lost if judged.counts_errors else f"a loss of {test.errors:.4g}"
-        return f"{max(test.threshold, judged.least):.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
+        return f"{test.threshold:.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
 
     start = f"none: the search found no threshold for {target}"
     if not found.tests:
         return f"{start}; too few of the {judged.total:.6g} rows are accepted to pass a test, even without an error"
     if "coverage" in target:
         most = found.tests[0]
-        return f"{start}; the nearest was {max(most.threshold, judged.least):.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
+        return (
+            f"{start}; the nearest was {most.threshold:.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
+        )
     if method == "fixed" and not found.tests[0].accepted:
         return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
     if method == "fixed":
@@ -589,7 +585,7 @@ def fewest(risk: float, delta: float) -> int:
 
 
 def starts_of(rows: Floats, total: float, risk: float, delta: float) -> list[int]:
-    """Starting points on the default grid; they do not depend on labels.
+    """Starting points on the default candidates; they do not depend on labels.
 
     With just enough rows for a test, one error ends the sequence, so a second one starts with many rows. Where both do not fit, only the
     second is used. Places that accept too few rows for any test are omitted.

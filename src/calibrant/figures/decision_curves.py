@@ -1,4 +1,4 @@
-"""Decision curves: net benefit of several models with bootstrap intervals, interventions avoided, and differences between models."""
+"""Decision curves: net benefit of several models with intervals, interventions avoided, and differences between models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.costs import check_thresholds
+from ..decision.costs import BenefitRows, Rule, check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..inference.replicates import Replicates, quantile_bounds
 from ..input.convert import is_frame
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -22,26 +21,22 @@ from .base import MODELS_PARAMETERS, Diagram, drawn, finish, plain, reference, r
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .models import by_model, legend_above, model_named, model_view, read_models
 from .styling import DASHES, LINES, plots, series_of
-from .uncertainty import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
 # Below this prevalence the default thresholds include those below 1%.
 RARE = 0.05
 # Share of the largest value from which a line can be told from 0 in a figure.
 SEEN = 0.002
-# Entries of one block of resamples times patterns of rows.
-BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
 class BenefitCurve:
-    """Decision curve of one model or of treating all, with pointwise bootstrap intervals (NaN without)."""
+    """Decision curve of one model or of treating all, with pointwise intervals (NaN without)."""
 
     name: str
     net_benefit: Floats
@@ -53,8 +48,8 @@ class BenefitCurve:
     """Net interventions avoided per 100 rows, compared with treating all."""
     avoided_low: Floats
     avoided_high: Floats
-    sample: Floats = field(repr=False, compare=False)
-    """Net benefit of each bootstrap replicate, of shape (n_resamples, thresholds)."""
+    rule: Rule = field(repr=False, compare=False)
+    """Number of thresholds at which each row is treated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +65,7 @@ class BenefitDifference(Diagram):
     difference : ndarray
         Difference in net benefit.
     low : ndarray
-        Lower end of the paired bootstrap interval.
+        Lower end of the interval, which takes into account that both models are evaluated on the same rows.
     high : ndarray
         Upper end.
     level : float or None
@@ -95,7 +90,7 @@ class BenefitDifference(Diagram):
         return self._listed("threshold", "difference", "low", "high")
 
     def _title(self) -> str:
-        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise bootstrap intervals)"
+        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
         return f"Net benefit of {self.first} minus {self.second}{bounds}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -138,8 +133,8 @@ class DecisionCurve(Diagram):
         The event.
     level : float or None
         Confidence level of each interval, None without intervals.
-    n_resamples : int
-        Number of bootstrap replicates.
+    rows : BenefitRows
+        Outcomes and weights of the rows.
     """
 
     threshold: Floats
@@ -149,15 +144,15 @@ class DecisionCurve(Diagram):
     n: int
     lens: str
     level: float | None
-    n_resamples: int
+    rows: BenefitRows = field(repr=False, compare=False)
 
-    _stated = ("prevalence", "n", "lens", "level", "n_resamples")
+    _stated = ("prevalence", "n", "lens", "level")
 
     def __getitem__(self, name: str) -> BenefitCurve:
         return self.treat_all if name == TREAT_ALL else model_named(self.curves, name)
 
     def difference(self, first: str | None = None, second: str = TREAT_ALL) -> BenefitDifference:
-        """Compute the difference in net benefit between two models, with intervals from the same resamples of both.
+        """Compute the difference in net benefit between two models, with intervals for the same rows of both.
 
         Parameters
         ----------
@@ -175,20 +170,16 @@ class DecisionCurve(Diagram):
             names = [curve.name for curve in self.curves]
             raise ArgumentError("first", f"is required for several models; choose one of {names}")
         one = self.curves[0] if first is None else self[first]
-        if second == TREAT_NONE:
-            value, sample = one.net_benefit, one.sample
-        else:
-            other = self[second]
-            value, sample = one.net_benefit - other.net_benefit, one.sample - other.sample
-        bounds = _bounds(sample, self.level)
-        return BenefitDifference(one.name, second, self.threshold, value, *bounds, self.level)
+        other = 0 if second == TREAT_NONE else self[second].rule
+        found = self.rows.difference(one.rule, other, self.level)
+        return BenefitDifference(one.name, second, self.threshold, *found, self.level)
 
     def _columns(self) -> dict[str, list[Any]]:
         names = ("net_benefit", "low", "high", "standardised", "avoided_per_100", "avoided_low", "avoided_high")
         return by_model((*self.curves, self.treat_all), names, {"threshold": self.threshold.tolist()})
 
     def _title(self) -> str:
-        bounds = "" if self.level is None else f", {100 * self.level:g}% pointwise bootstrap intervals"
+        bounds = "" if self.level is None else f", {100 * self.level:g}% pointwise intervals"
         facts = f"{rows_of(self.n, self.lens)}, {percent(self.prevalence)} events{bounds}"
         return f"Decision curve ({facts}); treating none has net benefit 0"
 
@@ -274,10 +265,8 @@ def decision_curve(
     *,
     thresholds: Any = None,
     level: float | None = 0.95,
-    n_resamples: int = 500,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> DecisionCurve:
@@ -297,11 +286,8 @@ def decision_curve(
         0.001, ..., 0.009.
     level : float or None, default 0.95
         Confidence level of the pointwise intervals; None for no intervals.
-    n_resamples : int, default 500
-        Number of bootstrap replicates, which are the same for all models.
     lens
     where
-    rng
     sample_weight
     pos_label
 
@@ -331,21 +317,23 @@ def decision_curve(
     .. math:: \mathrm{NB}(t) = \frac{\mathrm{TP}(t)}{n} - \frac{\mathrm{FP}(t)}{n} \cdot \frac{t}{1 - t},
 
     where rows with a risk of at least t are treated. Interventions avoided per 100 are
-    :math:`100\,(\mathrm{NB}(t) - \mathrm{NB}_{all}(t))\,(1 - t) / t` [2]_. The values are those of dcurves in R. Intervals are
-    percentiles of a bootstrap of rows and hold at each threshold, not for the whole curve. Where no row reaches a threshold,
-    the net benefit is 0 in every replicate.
+    :math:`100\,(\mathrm{NB}(t) - \mathrm{NB}_{all}(t))\,(1 - t) / t` [2]_. The values are those of dcurves in R. Intervals
+    combine the exact limits of the shares of true and of false positives by the method of variance estimates recovery [3]_,
+    and hold at each threshold, not for the whole curve. They have a width where few rows or none reach a threshold.
 
     References
     ----------
     .. [1] Vickers, A. J. and Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26, 565-574.
     .. [2] Vickers, A. J., Van Calster, B. and Steyerberg, E. W. (2019). A simple, step-by-step guide to interpreting decision
        curve analysis. Diagnostic and Prognostic Research 3, 18.
+    .. [3] Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general approach.
+       Statistics in Medicine 27, 1693-1702.
 
     Examples
     --------
     >>> import calibrant as cal
     >>> y_true, risk = [0, 1, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.7, 0.8, 0.9]
-    >>> curve = cal.figures.decision_curve(y_true, risk, thresholds=[0.2, 0.5], rng=0)
+    >>> curve = cal.figures.decision_curve(y_true, risk, thresholds=[0.2, 0.5])
     >>> curve["model"].net_benefit.round(4).tolist()
     [0.625, 0.3333]
     >>> curve.difference().difference.round(4).tolist()  # minus treating all
@@ -353,7 +341,6 @@ def decision_curve(
     """
     if level is not None:
         check_fraction(level, "level")
-    check_whole(n_resamples, "n_resamples", FEWEST)
     y_prob = _columns_as_models(y_prob)
     sources = read_models(y_true, y_prob, sample_weight, pos_label, where)
     for name in sources:
@@ -367,30 +354,17 @@ def decision_curve(
     if thresholds is None and prevalence < RARE:
         grid = np.concatenate([np.arange(1, 10) / 1000, grid])
     t = check_thresholds(grid if thresholds is None else thresholds)
-    # Thresholds reached by each row, of each model; treating all is a model that reaches all of them.
-    reached = [np.searchsorted(np.sort(t), each.score, side="right") for each in views.values()]
-    reached.append(np.full(view.n, len(t)))
-    order = np.argsort(np.argsort(t, kind="stable"), kind="stable")
-    weight = view.weights if view.weight_kind != "counts" else np.ones(view.n)
-    times = view.weights if view.weight_kind == "counts" else np.ones(view.n)
-    rows = _Patterns(hit, weight, times, reached, len(t))
-    odds = np.sort(t) / (1 - np.sort(t))
-    values = [benefit[0, order] for benefit in rows.benefits(rows.times[None], odds)]
-    samples = [np.full((0, len(t)), np.nan)] * len(values)
-    if level is not None:
-        samples = [benefit[:, order] for benefit in rows.resampled(odds, n_resamples, rng)]
-    treat_all, sample_all, odds = values[-1], samples[-1], odds[order]
+    rows = BenefitRows(view, t)
 
-    def curve(name: str, value: Floats, sample: Floats) -> BenefitCurve:
-        avoided = 100 * (value - treat_all) / odds
-        spared = _bounds(100 * (sample - sample_all) / odds, level)
+    def curve(name: str, rule: Rule) -> BenefitCurve:
+        value, low, high = rows.difference(rule, 0, level)
+        avoided, fewest, most = (100 * values * (1 - t) / t for values in rows.difference(rule, len(t), level))
         share = value / prevalence if prevalence > 0 else np.full(len(t), np.nan)
-        return BenefitCurve(name, value, *_bounds(sample, level), share, avoided, *spared, sample)
+        return BenefitCurve(name, value, low, high, share, avoided, fewest, most, rule)
 
-    curves = [curve(*each) for each in zip([*views, TREAT_ALL], values, samples, strict=True)]
+    curves = tuple(curve(name, rows.rule(each.score)) for name, each in views.items())
     size = round(view.total) if view.weight_kind == "counts" else view.n
-    resamples = 0 if level is None else n_resamples
-    return DecisionCurve(t, tuple(curves[:-1]), curves[-1], prevalence, size, view.lens, level, resamples)
+    return DecisionCurve(t, curves, curve(TREAT_ALL, len(t)), prevalence, size, view.lens, level, rows)
 
 
 def _columns_as_models(y_prob: Any) -> Any:
@@ -408,7 +382,7 @@ def _columns_as_models(y_prob: Any) -> Any:
 
 
 def _same_outcomes(views: dict[str, View]) -> View:
-    """The first view; raises if others have other outcomes or weights, since they are resampled together."""
+    """The first view; raises if others have other outcomes or weights, since differences are those of the same rows."""
     first = next(iter(views.values()))
     for name, view in views.items():
         if view.n != first.n:
@@ -420,47 +394,3 @@ def _same_outcomes(views: dict[str, View]) -> View:
         if not np.array_equal(view.weights, first.weights):
             raise ArgumentError("y_true", f"model {name!r} has other weights than the first one")
     return first
-
-
-class _Patterns:
-    """Rows that agree in outcome, weight and the thresholds that they reach in every model; they are resampled together."""
-
-    def __init__(self, hit: NDArray[np.bool_], weight: Floats, times: Floats, reached: list[Whole], count: int) -> None:
-        from scipy.sparse import csr_array
-
-        if (weight == weight[0]).all():
-            weight = np.ones(len(weight))
-        key = np.column_stack([hit, weight, *reached[:-1]]).astype(np.float64)
-        kinds, group = np.unique(key, axis=0, return_inverse=True)
-        group = group.ravel()
-        self.times: Floats = np.bincount(group, times).astype(np.float64)
-        """Number of rows of each pattern."""
-        self.weight = weight = kinds[:, 1]
-        hit = kinds[:, 0] > 0
-        place = np.arange(len(kinds))
-        self._sums = [
-            [csr_array((weight * side, (place, levels)), (len(kinds), count + 1)) for side in (hit, ~hit)]
-            for levels in (*kinds[:, 2:].T.astype(np.int64), np.full(len(kinds), count))
-        ]
-
-    def benefits(self, times: Floats, odds: Floats) -> list[Floats]:
-        """Net benefit of each model for each row of `times`, at increasing thresholds."""
-        total = (times @ self.weight)[:, None]
-        benefits = []
-        for pair in self._sums:
-            # Rows that reach threshold k have at least k + 1 of them.
-            events, others = (np.cumsum(np.asarray(times @ side)[:, ::-1], axis=1)[:, ::-1][:, 1:] for side in pair)
-            benefits.append((events - odds * others) / total)
-        return benefits
-
-    def resampled(self, odds: Floats, n_resamples: int, rng: Any) -> list[Floats]:
-        """Net benefit of each model in each bootstrap replicate."""
-        parts = [self.benefits(counts, odds) for counts in Replicates(self.times, n_resamples, rng).batches(BLOCK)]
-        return [np.concatenate(each) for each in zip(*parts, strict=True)]
-
-
-def _bounds(sample: Floats, level: float | None) -> tuple[Floats, Floats]:
-    if level is None:
-        nothing = np.full(sample.shape[1], np.nan)
-        return nothing, nothing
-    return quantile_bounds(sample, level)

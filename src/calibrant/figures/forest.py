@@ -225,7 +225,7 @@ class ForestDiagram(Diagram):
         for place, y in zip(places, heights, strict=True):
             if self.reasons[place]:
                 ax.annotate(
-                    f"left out: {self.reasons[place]}",
+                    f"no estimate: {self.reasons[place]}",
                     (0.01, y),
                     xycoords=("axes fraction", "data"),
                     va="center",

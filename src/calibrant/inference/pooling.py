@@ -25,11 +25,17 @@ METHODS = ("reml", "dersimonian_laird", "fixed")
 INTERVALS = ("hartung_knapp", "hartung_knapp_adhoc", "normal")
 TRANSFORMS = (None, "exp", "expit")
 DEGREES = (None, "k-1", "k-2")
-METHOD_NAMES = {"reml": "REML", "dersimonian_laird": "DerSimonian-Laird", "fixed": "fixed effect"}
+METHOD_NAMES = {
+    "reml": "REML",
+    "dersimonian_laird": "DerSimonian-Laird",
+    "fixed": "fixed effect",
+    "one_stage": "one-stage model",
+}
 INTERVAL_NAMES = {
     "hartung_knapp": "Hartung-Knapp",
     "hartung_knapp_adhoc": "Hartung-Knapp, not narrower than normal",
     "normal": "normal",
+    "t": "t distribution",
 }
 # Below this number of estimates the variance between them is hardly known.
 FEW = 5
@@ -90,9 +96,9 @@ class PooledEstimate(Result):
         P-value of Q for the null hypothesis that all centres have the same value.
     k : int
         Number of estimates.
-    method : {"reml", "dersimonian_laird", "fixed"}
-        Estimator of `tau2`.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}
+    method : {"reml", "dersimonian_laird", "fixed", "one_stage"}
+        Estimator of `tau2`; ``"one_stage"`` in a result of `validate_by_group`.
+    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal", "t"}
         Method of the confidence interval.
     prediction_df : {"k-1", "k-2", None}
         Degrees of freedom of the prediction interval; None for the normal distribution.
@@ -151,7 +157,7 @@ class PooledEstimate(Result):
                 f"prediction interval [{number(self.prediction_low)}, {number(self.prediction_high)}]",
                 f"tau2 {number(self.tau2)} [{number(self.tau2_low)}, {number(self.tau2_high)}], I2 {percent(self.i2)}",
             ]
-        lines.append(f"Q {number(self.q)} on {self.k - 1} degrees of freedom, p = {pvalue_text(self.q_pvalue)}")
+        lines.append(f"Q {number(self.q)} on {len(self.estimates) - 1} degrees of freedom, p = {pvalue_text(self.q_pvalue)}")
         if self.trend is not None:
             lines.append(trend_words(self.trend))
         return [*lines, *(f"note: {note}" for note in self.notes)]

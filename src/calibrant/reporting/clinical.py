@@ -42,7 +42,7 @@ def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
         summary,
         _curve(view, summary),
         _risks(view),
-        _benefit(view, level, draws, seed),
+        _benefit(view, level),
         groups,
         tripod(
             summary,
@@ -78,9 +78,9 @@ def _risks(view: View) -> tuple[RiskBin, ...]:
     return tuple(RiskBin(*map(float, row)) for row in zip(edges[:-1], edges[1:], *counts, strict=True))
 
 
-def _benefit(view: View, level: float, n_resamples: int, seed: int) -> tuple[BenefitPoint, ...]:
+def _benefit(view: View, level: float) -> tuple[BenefitPoint, ...]:
     try:
-        curve = decision_curve(view, level=level, n_resamples=n_resamples, rng=seed)
+        curve = decision_curve(view, level=level)
     except CalibrantError:
         return ()
     (model,) = curve.curves

@@ -505,8 +505,6 @@ class Threshold:
         Lens.
     level : float or None
         Confidence level of the intervals at the points.
-    always : bool
-        Whether no confidence can be below `threshold`, so that every row is answered.
     notes : tuple of str
         Remarks.
     reason : str
@@ -528,7 +526,6 @@ class Threshold:
     augrc: float | None
     lens: str
     level: float | None = None
-    always: bool = False
     notes: tuple[str, ...] = ()
     reason: str = ""
 

@@ -327,7 +327,7 @@ def threshold_table(reports: Sequence[Report]) -> Table:
     """Return the confidence thresholds of several reports."""
     columns = (
         text_column("title", ""),
-        Column("always threshold", "threshold", lambda always, value: "always" if always else number(value)),
+        Column("threshold", "threshold", number),
         Column("accuracy", "accuracy", percent),
         Column("coverage", "coverage", percent),
         text_column("reason statement", "guarantee", lambda reason, statement: reason or statement),

@@ -70,14 +70,13 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
         lens=curve.lens,
         level=level if curve.judged.counts_errors else None,
     )
-    return with_choice(known, choice, choice, p, reason, NOTES)
+    return with_choice(known, choice, choice, reason, NOTES)
 
 
 def with_choice(
     threshold: Threshold,
     choice: ThresholdChoice | None,
     seen: ThresholdChoice | None,
-    p: Predictions,
     reason: str,
     notes: tuple[str, ...],
 ) -> Threshold:
@@ -88,7 +87,6 @@ def with_choice(
     threshold = replace(threshold, target=choice.target, statement=choice.statement, method=choice.method)
     if choice.threshold is None or seen is None:
         return threshold
-    least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
     return replace(
         threshold,
         threshold=choice.threshold,
@@ -97,7 +95,6 @@ def with_choice(
         coverage_bound=choice.coverage_bound,
         accepted=seen.accepted,
         errors=seen.errors,
-        always=choice.threshold <= least and choice.coverage == 1,
         notes=notes,
     )
 

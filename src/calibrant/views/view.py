@@ -128,11 +128,6 @@ class Rows:
         return self._predictions.kept if self._drawn is None else None
 
     @property
-    def least_top(self) -> float:
-        """Smallest possible probability of the predicted class, 1/K."""
-        return 1 / self.exclusive_classes if self.exclusive_classes else 0.0
-
-    @property
     def groups(self) -> Array | None:
         return self._values("groups")
 
