@@ -38,8 +38,7 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         targets_part(data, small),
         stability_part(stability, words.stability(stability), pictures),
     ]
-    summary = words.summary(found, stability)
-    return Study("practical", [part for part in parts if part is not None], {"summary": summary})
+    return Study("practical", [part for part in parts if part is not None], words.summary(found, stability))
 
 
 def confusion(data: Path, source: Source) -> tuple[float, float]:

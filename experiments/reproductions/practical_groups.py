@@ -42,7 +42,7 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
         rows,
         tables,
         [("practical_levels.png", caption)],
-        {"findings": words.levels(found)},
+        words.levels(found),
     )
 
 
@@ -78,7 +78,7 @@ def groups_part(found: dict[str, Results], pictures: Path) -> Part:
         "groups",
         tables=tables,
         pictures=[("practical_groups.png", caption)],
-        values={"findings": words.groups(found)},
+        values=words.groups(found),
     )
 
 
@@ -133,7 +133,7 @@ def subjects_part(found: dict[str, Results], pictures: Path) -> Part | None:
         "subjects",
         tables=[Table(heads, lines)],
         pictures=[("practical_subjects.png", caption)],
-        values={"findings": words.subjects(found)},
+        values=words.subjects(found),
     )
 
 

@@ -64,7 +64,7 @@ def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
                 _fitted(found),
             )
         ],
-        values={"histograms": words.accuracy_of_histograms(results)},
+        values=words.accuracy_of_histograms(results),
     )
 
 
@@ -107,7 +107,7 @@ def topk_part(found: dict[str, Results], pictures: Path) -> Part:
             Table(("full and traditional error", *OVERVIEW), _overview(found)),
         ],
         pictures=[("practical_topk.png", caption)],
-        values={"findings": words.top_k(found)},
+        values=words.top_k(found),
     )
 
 
@@ -172,7 +172,7 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
         [Row(row.what, row.published, row.ours, note="another network and data set") for row in rows],
         tables,
         [("practical_intervals.png", caption)],
-        {"least": LEAST, "findings": words.intervals(found)},
+        {"least": str(LEAST), **words.intervals(found)},
     )
 
 
