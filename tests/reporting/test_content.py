@@ -26,9 +26,10 @@ from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.scores import TrainingData, fold_of_rows
 from calibrant.reporting import Report, measuring, recalibration
-from calibrant.reporting.building import report
+from calibrant.reporting.building import build, report
 from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.recalibration import sampled_rows
+from calibrant.reporting.settings import Settings
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.wording import percents
@@ -136,7 +137,8 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
 
 
 def test_other_guarantees_are_passed_on() -> None:
-    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False).threshold
+    chosen = Settings(metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False)
+    found = build(cal.Predictions(YES, SCORE), chosen, {}).threshold
     assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, guarantee=0.99).threshold
     assert found.guarantee == 0.99
 
