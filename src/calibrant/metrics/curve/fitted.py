@@ -34,6 +34,7 @@ FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
 # The smallest number of knots whose held-out loss is this close to the best (Kaengsepp et al.).
 NEARLY = 1.001
 
+
 def report(score: Floats, weight: Floats, rate: Floats, norm: float) -> float:
     """Compute the mean distance between the fitted curve and the score, to the power `norm`."""
     distance = np.abs(rate - score)

@@ -26,6 +26,7 @@ WIDTHS = np.sort(np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)
 # Number of distinct forecasts at which the likelihood of a bandwidth is evaluated.
 JUDGED = 500
 
+
 class DirichletKernel:
     """Logarithms of Dirichlet densities with parameters p_j/h + 1 around each of G distinct forecasts."""
 

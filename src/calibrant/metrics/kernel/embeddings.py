@@ -40,6 +40,7 @@ LANDMARKS = 1000
 ROWS_IN_ORDER = 20
 MANY_CLASSES = 100
 
+
 def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
     """Return the number of blocks for which pairs inside a block take some seconds."""
     if exact is not None and not isinstance(exact, bool):

@@ -15,6 +15,7 @@ from .laplace import laplace_pair_sum
 
 Floats = NDArray[np.float64]
 
+
 @metric("Maximum mean calibration error", range=(0, 1), ideal=0, cite="kumar2018")
 def mmce(view: View, *, bandwidth: float = 0.4) -> float:
     """Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance / width)."""

@@ -20,6 +20,7 @@ from .gaussian import DIRECT, NODES_PER_WIDTH, Lattice, adaptive_widths, gaussia
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+
 def _curve(view: View, bandwidth: Any, adaptive: bool) -> tuple[Floats, Ties, Floats]:
     """Return distinct scores, the rows of each, and the kernel regression of the outcomes there."""
     score, ties = tie_groups(view)

@@ -16,6 +16,7 @@ from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 
+
 @metric(
     "Focal loss", range=(0, math.inf), ideal=0, alternative="two-sided", lens="canonical", sketch=False, cite="lin2017"
 )
