@@ -239,7 +239,6 @@ def test_long_names_leave_the_axes_their_room(letters: int) -> None:
         figures.reliability_panels(Y, models, metrics=("ece",)).plot(layout="overlay"),
         figures.murphy_diagram(Y, models).plot(),
         figures.entropy_diagram(Y, models).plot(),
-        figures.group_error_diagram(Y, PAIR, hierarchy={LONG[:letters]: [0, 1], "b": [2, 3]}).plot(),
         figures.reliability_panels(Y, models).plot(),
     ):
         assert_readable(axes)
