@@ -108,10 +108,11 @@ def c_limits(view: View, level: float) -> Limits:
     def excess(c: float) -> float:
         return (value - c) ** 2 - quantile**2 * ratio * hanley_variance(c, events, others)
 
+    # At the ends and at an estimate of 0 or 1 the variance is 0.
     ends = []
     for end, step in ((0.0, 1e-9), (1.0, -1e-9)):
         is_inside = value != end and excess(end + step) > 0
-        ends.append(float(brentq(excess, end + step, value)) if is_inside else end)
+        ends.append(float(brentq(excess, end + step, value - step)) if is_inside else end)
     return ends[0], ends[1]
 
 
@@ -153,6 +154,8 @@ def jackknife_limits(view: View, values: Mapping[str, float], level: float, clus
     for id, influence in influences(view, values).items():
         value, (derivative, back) = values[id], SCALES.get(id, AS_IS)
         error = standard_error(view, influence, clusters)
+        if id in ("u", "q"):  # the chi-square of U has two degrees of freedom and their variance, which the influence does not show
+            error = math.hypot(error, 2 / view.effective_size)
         if error > 0 and math.isfinite(value) and not (id in SCALES and value in (0, 1)):
             step = quantile * error * derivative(value)
             found[id] = "jackknife", (back(value, -step), back(value, step))
