@@ -154,7 +154,10 @@ def jackknife_limits(view: View, values: Mapping[str, float], level: float, clus
     for id, influence in influences(view, values).items():
         value, (derivative, back) = values[id], SCALES.get(id, AS_IS)
         error = standard_error(view, influence, clusters)
-        if id in ("u", "q"):  # the chi-square of U has two degrees of freedom and their variance, which the influence does not show
+        if id in (
+            "u",
+            "q",
+        ):  # the chi-square of U has two degrees of freedom and their variance, which the influence does not show
             error = math.hypot(error, 2 / view.effective_size)
         if error > 0 and math.isfinite(value) and not (id in SCALES and value in (0, 1)):
             step = quantile * error * derivative(value)
