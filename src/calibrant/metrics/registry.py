@@ -42,7 +42,7 @@ from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
-from .use_cases import USE_CASES
+from .use_cases import use_cases
 
 IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
@@ -856,7 +856,7 @@ class Metric:
     @property
     def use_cases(self) -> tuple[str, ...]:
         """Use cases of `recommend` that list the metric."""
-        return tuple(name for name, use_case in USE_CASES.items() if self.id in use_case.metrics)
+        return tuple(name for name, use_case in use_cases().items() if self.id in use_case.metrics)
 
     @property
     def properties(self) -> dict[str, bool]:
