@@ -413,7 +413,7 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     for function in (
         lambda **words: cal.calibration_curve(y, p, **words),
         lambda **words: cal.figures.reliability(y, p, **words),
-        lambda bins, **words: cal.evaluate(y, p, metrics=["ece"], bins=bins, options=words),
+        lambda bins=None, **words: cal.evaluate(y, p, metrics=["ece"], bins=bins, options=words),
         lambda **words: cal.decompose(y, p, **words),
         lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),

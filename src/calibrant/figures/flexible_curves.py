@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clinical.performance import closed_forms, statistics
+from ..clinical.performance import statistics
+from ..clinical.summary_intervals import closed_forms
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
+from ..evaluation.discrimination import c_statistic
 from ..inference.means import two_sided_quantile
 from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
@@ -502,14 +504,14 @@ def _refit(
 
 
 def _estimates(view: View, level: float) -> tuple[Estimate, Estimate, Estimate]:
-    """Calibration intercept at slope 1, calibration slope and C, as in `clinical.summary`; NaN where they are undefined."""
-    values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
+    """Calibration intercept at slope 1 and calibration slope, as in `clinical.summary`, and C with DeLong's interval, as in CalibrationCurves; NaN where undefined."""
+    values, _ = statistics(view, "loess", ("intercept", "slope"))
     closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
-    intercept, slope, c_statistic = (
-        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")
+    intercept, slope = (
+        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope")
     )
-    return intercept, slope, c_statistic
+    return intercept, slope, Estimate(*c_statistic(view, level))
 
 
 def _distribution(view: View, end: float) -> RiskDistribution:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.rules import EqualMass, check_bins
 from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
-from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at, survival_summary
+from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
 from ..inference.replicates import Replicates
 from ..input.convert import is_number
@@ -294,7 +294,7 @@ def survival_diagram(
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return np.clip(smooth_at(replicate(data, 0, rows), risk[rows], x), 0, 1)
+            return np.clip(smooth_at(data.known(0, rows), risk[rows], x), 0, 1)
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:
