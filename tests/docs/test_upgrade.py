@@ -65,4 +65,4 @@ def test_old_calls_say_what_to_write(old: str, names: dict[str, Any]) -> None:
     elif isinstance(caught.value, AttributeError):
         assert re.search(r"; use calibrant\.\w+\.", str(caught.value))
     else:
-        assert re.search("unexpected keyword argument|positional argument", str(caught.value))
+        assert re.search("unexpected keyword argument|positional argument|missing 1 required", str(caught.value))

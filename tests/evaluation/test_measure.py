@@ -207,7 +207,7 @@ def test_undefined_is_a_reason_and_not_a_number() -> None:
 
 
 def test_bins_of_one_score_are_no_cells_of_several() -> None:
-    ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], binning="equal_mass").results
+    ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], options={"binning": "equal_mass"}).results
     assert ece.value == 0
     assert gece.value is None
     assert "EqualMass requires one score per row" in gece.reason

@@ -51,9 +51,7 @@ def matrix_of(risk: Any) -> Any:
     order = np.argsort(risk, kind="stable")
     score, n = risk[order], len(risk)
     assert len(np.unique(score)) == n
-    columns = [
-        loess(Groups(score, row, np.ones(n), np.arange(1, n + 1)), 0.75, 2, "interpolate", False) for row in np.eye(n)
-    ]
+    columns = [loess(Groups(score, row, np.ones(n), np.arange(1, n + 1)), 0.75, 2, "interpolate") for row in np.eye(n)]
     return order, np.column_stack(columns)
 
 

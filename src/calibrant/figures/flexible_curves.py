@@ -491,7 +491,7 @@ def _refit(
             return np.full(len(risk), groups.rate[0])
         try:
             if smoother == "loess":
-                fitted = loess(groups, options["span"], options["degree"], "interpolate", False)
+                fitted = loess(groups, options["span"], options["degree"], "interpolate")
             else:
                 fitted = logistic_curve(groups, options["knots"])
         except UndefinedMetricError:

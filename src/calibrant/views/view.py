@@ -77,24 +77,13 @@ def _log_sum_above_one(z: Floats) -> Floats:
 class Rows:
     """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
-    def __init__(self, predictions: Predictions, drawn: Array | None = None) -> None:
-        """Set the predictions, and which of their rows were drawn; None stands for all of them."""
+    def __init__(self, predictions: Predictions) -> None:
         self._predictions = predictions
-        self._drawn = drawn
-        self._found: dict[str, Array] = {}
-
-    def _values(self, name: str) -> Array | None:
-        values: Array | None = getattr(self._predictions, name)
-        if values is None or self._drawn is None:
-            return values
-        if name not in self._found:
-            self._found[name] = frozen(values.take(self._drawn, axis=0))
-        return self._found[name]
 
     @property
     def labels(self) -> Array | None:
         """True class of each row; None for soft labels and for confidences."""
-        return None if self._predictions.kind == "confidence" else self._values("labels")
+        return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
     def classes(self) -> int:
@@ -118,18 +107,16 @@ class Rows:
 
     @property
     def predicted(self) -> Array:
-        found = self._values("predicted")
-        assert found is not None
-        return found
+        return self._predictions.predicted
 
     @property
     def kept(self) -> Array | None:
         """Mask of the input rows that are present, if rows of weight 0 were dropped."""
-        return self._predictions.kept if self._drawn is None else None
+        return self._predictions.kept
 
     @property
     def groups(self) -> Array | None:
-        return self._values("groups")
+        return self._predictions.groups
 
     @property
     def groupings(self) -> tuple[Any, ...]:
@@ -137,16 +124,16 @@ class Rows:
 
     @property
     def features(self) -> Array | None:
-        return self._values("features")
+        return self._predictions.features
 
     @property
     def feature_count(self) -> int:
         """Number of features; 0 without any."""
-        return 0 if self._predictions.features is None else self._predictions.features.shape[1]
+        return 0 if self.features is None else self.features.shape[1]
 
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
-        return Rows(self._predictions.take(rows if self._drawn is None else self._drawn[rows]))
+        return Rows(self._predictions.take(rows))
 
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
@@ -156,22 +143,13 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(
-        self,
-        rows: tuple[Floats, Floats, Array | None],
-        end: Array,
-        like: Prefix | None = None,
-        times: Array | None = None,
-    ) -> None:
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
         """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends.
 
-        `like` has the same scores, without weights; `times` is how often a row without weight was drawn.
+        `like` has the same scores and weights.
         """
-        self._rows = rows
-        self._like = like
-        self._times = times
-        self._end = end
-        self.end = end if times is None else self._sums(np.ones(1, np.int64))
+        self._rows, self._like = rows, like
+        self.end = end
         """Number of rows up to and including each tie group."""
 
     @cached_property
@@ -180,14 +158,12 @@ class Prefix:
         score = self._rows[0]
         if self._like is not None:
             return self._like.score
-        return score if len(self._end) > len(score) else score[self._end[1:] - 1]
+        return score if len(self.end) > len(score) else score[self.end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
-        if self._times is not None:
-            values = values * self._times
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
         np.cumsum(values, out=path[1:])
-        return path if len(self._end) == len(path) else path[self._end]
+        return path if len(self.end) == len(path) else path[self.end]
 
     @cached_property
     def weight(self) -> Array:
@@ -460,11 +436,6 @@ class View(_Weighted):
         return stable_order(self.raw_score) if self.same_scores is None else self.same_scores.order
 
     @cached_property
-    def order_with_outcome(self) -> Array:
-        """Row indices in increasing order of the score, ties in increasing order of the outcome."""
-        return np.lexsort((self.raw_outcome, self.raw_score))
-
-    @cached_property
     def tied(self) -> tuple[Array, Array]:
         """Positions in increasing order of the score that are tied with a neighbour, and the tie group of each."""
         score, _, _ = self.sorted_rows
@@ -530,11 +501,6 @@ class View(_Weighted):
         """Whether rows have equal scores."""
         return len(self.ends) <= self.n
 
-    @property
-    def has_mixed_ties(self) -> bool:
-        """Whether rows with equal scores may have different outcomes."""
-        return self.has_ties
-
     def rows_up_to(self, scores: Floats) -> Array:
         """Return how many rows have at most each of these scores; a count stands for as many rows.
 
@@ -582,16 +548,13 @@ class View(_Weighted):
         """
         key = "above", threshold
         if key not in self.tables:
-            self.tables[key] = self._above(threshold)
+            kept = self.score > threshold
+            weight = None if self.weight is None else self.weight[kept]
+            part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
+            part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
+            self.tables[key] = part
         found: View = self.tables[key]
         return found
-
-    def _above(self, threshold: float) -> View:
-        kept = self.score > threshold
-        weight = None if self.weight is None else self.weight[kept]
-        part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
-        part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
-        return part
 
     def by_rank(self, feature: int) -> View:
         """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
@@ -609,32 +572,17 @@ class View(_Weighted):
         known = (self if self.same_scores is None else self.same_scores).tables
         key = "ranked", feature
         if key not in known:
-            known[key] = self._ranked(feature)
+            assert self.rows is not None
+            assert self.rows.features is not None
+            distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
+            rank = place.ravel() / max(1, len(distinct) - 1)
+            known[key] = View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
         found: View = known[key]
         return found
 
-    def _ranked(self, feature: int) -> View:
-        assert self.rows is not None
-        assert self.rows.features is not None
-        distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
-        rank = place.ravel() / max(1, len(distinct) - 1)
-        return View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
-
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
-        for name in (
-            "score",
-            "rest",
-            "outcome",
-            "order",
-            "order_with_outcome",
-            "tied",
-            "sorted_rows",
-            "ends",
-            "prefix",
-            "ties",
-            "weights",
-        ):
+        for name in ("score", "rest", "outcome", "order", "tied", "sorted_rows", "ends", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 

@@ -32,7 +32,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
 
     Without that, the order of rows inside a tie would move the value. Rows without weights, and expanded ones, have none.
     """
-    if view.weight is None and not view.has_mixed_ties:
+    if view.weight is None and not view.has_ties:
         score, outcome, _ = view.sorted_rows
         return score, outcome, None
     if view.weight_kind == "importance":
