@@ -80,9 +80,9 @@ reproduce: $(VENV)/.dev
 
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
-	$(BIN)/python -m experiments.calibrators_choice
 	$(BIN)/python -m experiments.claims
 	$(BIN)/python tools/make_references.py simulations
+	$(BIN)/python -m experiments.calibrators_choice
 
 # Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.
 release-check: $(VENV)-release/.ready

@@ -262,7 +262,8 @@ def recalibrate(
 
     .. math:: \sum_i w_i^2 (d_i - \bar d)^2 + \tfrac{K - 1}{2} \sum_k s_k \sum_i w_i^2 (e_{ik} - e_i - \overline{e_k - e})^2 .
 
-    In simulations with 100 to 1000 rows, intervals of 95 % cover the gain on new data in 94 to 99 % of samples.
+    In simulations with 100 to 1000 rows, intervals of 95 % cover the gain on new data in 94 to 100 % of samples, but in 88 and 92 % for strong
+    overconfidence of three classes with 200 and 100 rows, where losses are skewed; the mean gain is off by up to 0.005 with 200 rows.
 
     A calibrator whose fit warns, because a parameter lies at its bound or a class has no rows, is selected only if no
     other is eligible, since cross-validation on similar rows cannot reveal its errors.
