@@ -629,7 +629,7 @@ def test_plain_values_know_numpy_and_the_infinite() -> None:
 def test_rows_that_sum_to_one_but_for_rounding_can_be_recalibrated() -> None:
     probs = np.round(PROBS, 4)
     assert np.abs(probs.sum(axis=1) - 1).max() > 5e-5
-    found = report(cal.Predictions(LABELS, probs, sum_tolerance=3e-4), metrics=FEW, n_resamples=200)
+    found = report(cal.Predictions(LABELS, probs, normalize=3e-4), metrics=FEW, n_resamples=200)
     assert found.recalibration.method != "none"
     assert found.recalibration.after is not None
     assert found.recalibration.before is not None
