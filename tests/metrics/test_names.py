@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant import catalogue
 from calibrant.cli.listing import metric_named
 from calibrant.evaluation.measure import choose_metrics
-from calibrant.metrics.names import plain, words_of
+from calibrant.metrics.names import plain
 from calibrant.metrics.use_cases import related
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
@@ -297,37 +297,6 @@ def test_every_alias_is_its_metric_or_known_to_be_ambiguous() -> None:
     for m in catalogue.values():
         for name in (m.name, *m.info.names):
             assert plain(name) in shared or catalogue[name] is m, name
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("thresholded ACE", "Adaptive calibration error, thresholded"),
-        ("k-nearest neighbors ECE", "ECE of the nearest neighbours"),
-        ("class-wise", "classwise"),
-        ("normalised", "normalized"),
-        ("soft-binning ECE", "soft-binned expected calibration error"),
-        ("Kolmogorov\u2013Smirnoff", "Kolmogorov-Smirnov"),
-        ("Murphy's BS", "Murphy\u2019s Brier score"),
-        ("plugin", "plug-in"),
-    ],
-)
-def test_two_spellings_of_a_name(one: str, other: str) -> None:
-    assert words_of(one) == words_of(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("mean squared calibration error", "root mean squared calibration error"),
-        ("smooth calibration error", "smooth ECE"),
-        ("kernel calibration error", "squared kernel calibration error"),
-        ("maximum calibration error", "maximum mean calibration error"),
-        ("abc_above", "abc_below"),
-    ],
-)
-def test_two_names_that_differ_in_a_word(one: str, other: str) -> None:
-    assert words_of(one) != words_of(other)
 
 
 @pytest.mark.parametrize(
