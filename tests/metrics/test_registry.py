@@ -147,21 +147,21 @@ def test_find_by_facts_and_text() -> None:
     assert catalogue.find("no entry says this") == []
     assert catalogue.find(proper=True) == strictly
     assert catalogue.find(tests=True) == catalogue.find(test=True)
-    with pytest.raises(cal.errors.ArgumentError, match="bins: must be True or False; got 15"):
-        catalogue.find(bins=15)
     with pytest.raises(cal.errors.UnknownArgumentError, match="did you mean 'full_vector'"):
         catalogue.find(full_vectors=True)
-    for criteria, problem in [
-        ({"proper": "yes"}, "proper: must be True, False, 'strictly' or 'no'; got 'yes'"),
-        ({"family": "bins"}, "family: must be 'point', 'bin', 'kernel', 'curve' or 'cumulative'; got 'bins'"),
-        ({"counts": "yes"}, "counts: must be True or False; got 'yes'"),
-        ({"needs": "feature"}, "needs: must be True, False, 'labels', 'groups' or 'features'; got 'feature'"),
-        ({"sketch": 1.5}, r"sketch: must be True or False; got 1\.5"),
-        ({"names": "ECE-WE"}, "names: no metric has the value 'ECE-WE'; did you mean 'ECE-EW'"),
-        ({"id": "zzzzzz"}, "id: no metric has the value 'zzzzzz'"),
-    ]:
-        with pytest.raises(cal.errors.ArgumentError, match=problem):
-            catalogue.find(**criteria)  # type: ignore[arg-type]
+    unknown = {
+        "proper": "yes",
+        "family": "bins",
+        "counts": 2,
+        "needs": "x",
+        "sketch": 1.5,
+        "names": "ECE-WE",
+        "bins": 15,
+    }
+    for name, value in unknown.items():
+        with pytest.raises(cal.errors.ArgumentError) as raised:
+            catalogue.find(**{name: value})  # type: ignore[arg-type]
+        assert raised.value.argument == name
     assert catalogue.find(proper=False, family="bin") == catalogue.find(family="bin")
     assert cal.root_brier in catalogue.find(range=(0, math.sqrt(2)))
     assert cal.brier not in catalogue.find(range=(0, math.sqrt(2)))
@@ -191,7 +191,7 @@ def test_notebook_view_escapes_names() -> None:
     mine = Catalogue()
     mine.add(private_metric(family="<script>alert(1)</script>", subfamily="<img src=x onerror=y>"))
     html = mine._repr_html_()
-    assert set(Tags(html).found) == {"p", "details", "summary", "ul", "li", "code"}
+    assert set(Tags(html).found) == {"pre"}
     assert "Gap &lt;b&gt;of&lt;/b&gt; means" in html
 
 
