@@ -42,26 +42,6 @@ def private_metric(id: str = "gap", **facts: Any) -> Metric:
     return Metric(facts.pop("formula", mean_gap), id, "Gap <b>of</b> means", facts=record, **facts)
 
 
-@pytest.mark.parametrize(
-    ("name", "id"),
-    [
-        ("ece", "ece"),
-        ("ECE", "ece"),
-        ("Expected calibration error", "ece"),
-        ("confidence-ECE", "ece"),
-        ("log loss", "nll"),
-        ("log_loss", "nll"),
-        ("Cross-Entropy", "nll"),
-        ("smCE", "smce"),
-        ("rmse", "root_brier"),
-        ("GECE", "gece"),
-    ],
-)
-def test_names_of_the_literature_find_their_metric(name: str, id: str) -> None:
-    assert catalogue[name].id == id
-    assert name in catalogue
-
-
 def test_an_id_wins_over_an_alias() -> None:
     # "MCE" is an alias of two metrics, "mce" the id of one of them.
     assert catalogue["mce"] is cal.mce
@@ -71,24 +51,6 @@ def test_an_id_wins_over_an_alias() -> None:
     ):
         catalogue["MCE"]
     assert "MCE" not in catalogue
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("calibration intercept", {"cox_intercept", "fixed_slope_intercept"}),
-        ("CITL", {"calibration_in_the_large", "fixed_slope_intercept"}),
-        ("calibration-in-the-large", {"calibration_in_the_large", "fixed_slope_intercept"}),
-        ("CIS", {"cox_intercept", "cox_slope"}),
-        ("ECCE", {"ecce_mad", "ecce_r"}),
-        ("kernel calibration error", {"mmce", "skce_b"}),
-    ],
-)
-def test_a_name_of_two_metrics_lists_both(name: str, meant: set[str]) -> None:
-    with pytest.raises(cal.errors.AmbiguousMetricError) as caught:
-        catalogue[name]
-    assert all(f"{id} (" in caught.value.remedy and catalogue[id].name in caught.value.remedy for id in meant)
-    assert caught.value.problem == f"{name!r} is the name of {len(meant)} metrics"
 
 
 def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
@@ -116,15 +78,6 @@ def test_the_inverse_ratio_is_not_taken_for_the_ratio(name: str) -> None:
 @pytest.mark.parametrize("name", ["intercept at slope 1", "Calibration intercept given slope 1", "logit CITL"])
 def test_other_names_of_the_intercept_at_slope_1(name: str) -> None:
     assert catalogue[name] is cal.fixed_slope_intercept
-
-
-@pytest.mark.parametrize(("name", "near"), [("breir", "'brier'"), ("log los", "'nll'")])
-def test_a_near_miss_is_told(name: str, near: str) -> None:
-    with pytest.raises(cal.errors.UnknownMetricError, match=near):
-        catalogue[name]
-    assert name not in catalogue
-    assert catalogue.get(name) is None
-    assert catalogue.get(name, cal.ece) is cal.ece
 
 
 def test_the_catalogue_is_a_mapping_of_ids() -> None:
