@@ -528,7 +528,7 @@ def test_a_store_without_columns_is_as_before(run: Run, files: Path, store: Path
     code, _, err = run("labels", store, files / "labels.csv")
     assert (code, err) == (2, "error: --id: is required, since none was given to init; name the column of ids\n")
     with pytest.raises(cal.errors.ArgumentError, match="unknown key 'when'"):
-        cal.Monitor.create(files / "x.db", reference=(YES, SCORE), rows=10, columns={"when": "x"})
+        cal.Monitor.create(files / "x.db", reference=(YES, SCORE), every=10, columns={"when": "x"})
 
 
 def test_gates_on_the_newest_tested_window(run: Run, files: Path, store: Path) -> None:

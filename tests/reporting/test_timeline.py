@@ -66,7 +66,7 @@ def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:
     expected = {"class:<b>": "observed rate of &lt;b&gt; ", "auto": "mean confidence "}
     for place, (lens, words) in enumerate(expected.items()):
         monitor = Monitor.create(
-            tmp_path / f"{place}.db", reference=(labels, probs), classes=list(names), lens=lens, **QUICK
+            tmp_path / f"{place}.db", reference=cal.Predictions(labels, probs, classes=list(names)), lens=lens, **QUICK
         )
         monitor.update(labels, probs, ids=range(200))
         assert words in render_timeline(monitor.status()).split("<h2>Latest")[1]
