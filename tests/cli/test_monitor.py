@@ -566,3 +566,18 @@ def test_labels_that_are_not_known_yet(run: Run, tmp_path: Path, monkeypatch: py
         code, out, err = run("labels", "m.db", "l.csv")
         assert told in out + err
         assert code == (0 if "added" in told else 2)
+
+
+def test_a_season_reads_the_times_of_the_reference_data(run: Run, files: Path) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(140)
+    days = np.datetime64("2026-01-05") + np.arange(140) // 5
+    table = pd.DataFrame({"label": (rng.random(140) < score).astype(int), "score": score, "day": days.astype(str)})
+    table.to_csv(files / "weeks.csv", index=False)
+    words = ["init", files / "weekly.db", "--reference", files / "weeks.csv", "--prob", "score"]
+    words += ["--every", "1d", "--season", "week"]
+    code, _, err = run(*words)
+    assert (code, "--time" in err) == (2, True)
+    assert run(*words, "--time", "day")[0] == 0
+    baseline = cal.Monitor.open(files / "weekly.db")._reference_of("null", 20454)
+    assert baseline.scores.n == 20

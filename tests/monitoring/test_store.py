@@ -158,7 +158,7 @@ def test_confidence_in_the_predicted_class() -> None:
     ],
 )
 def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) -> None:
-    rule = WindowRule.of(every=every)
+    rule = WindowRule.of(every)
     place = int(rule.place_of(np.array([read_time(when)]))[0])
     assert rule.name(place) == window
     start, end = rule.span(place)

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.status import MonitorStatus
 from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timeline_charts import LARGEST, SMALLEST, timeline_spec
 
-QUICK: dict[str, Any] = {"rows": 150, "n_resamples": 39, "drift_alpha": 0.3}
+QUICK: dict[str, Any] = {"every": 150, "n_resamples": 39, "drift_alpha": 0.3}
 
 
 @pytest.fixture(scope="module")
