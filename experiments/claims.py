@@ -268,8 +268,8 @@ def safe_temperature(rng: Rng) -> dict[str, float]:
     values = {}
     for rows in (500, 2000):
         logits, fresh = (rng.normal(0, 2.5, (size, 4)) for size in (rows, 20_000))
-        label, later = (_labels(rng, np.exp(z / 2) / np.exp(z / 2).sum(axis=1, keepdims=True)) for z in (logits, fresh))
-        p, new = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (logits, fresh))
+        p, new, true, later = (_softmax(z) for z in (logits, fresh, logits / 2, fresh / 2))
+        label = _labels(rng, true)
         for name, calibrator in (
             ("temperature", cal.TemperatureScaling()),
             ("safe", cal.SafeCalibration(cal.TemperatureScaling())),

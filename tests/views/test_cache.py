@@ -7,7 +7,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.resampling import PredictionSampler
-from calibrant.views.view import View
 
 SCORE = np.random.default_rng(3).random(101)
 
@@ -23,14 +22,6 @@ def test_what_is_kept_for_other_outcomes_depends_on_the_options(name: str) -> No
         labels = rng.integers(0, 2, len(SCORE)).astype(np.uint8)
         expected = metric(cal.Predictions(labels, SCORE, features=features), bins=bins)
         assert sampler.labelled(labels).value(metric, {"bins": bins}) == pytest.approx(expected, rel=1e-13)
-
-
-def test_rows_of_the_same_scores_above_a_threshold_are_sorted_once() -> None:
-    whole = View(SCORE, (SCORE < 0.3).astype(np.uint8))
-    other = View(SCORE, (SCORE < 0.6).astype(np.uint8))
-    other.same_scores = whole
-    assert other.above(0.5).sorted_like is whole.above(0.5)
-    assert other.above(0.5).prefix.outcome.tolist() == View(SCORE, other.raw_outcome).above(0.5).prefix.outcome.tolist()
 
 
 @pytest.mark.parametrize("kind", ["rows", "weights"])

@@ -151,7 +151,7 @@ class RowSampler:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
-        view = View(
+        drawn = View(
             score,
             outcome,
             weight,
@@ -162,9 +162,7 @@ class RowSampler:
             rest=RestOfRows(own, at),
             classes=own.classes,
         )
-        if keep_order:
-            view.same_scores = own
-        return one_view(view)
+        return one_view(drawn)
 
 
 class PredictionSampler:

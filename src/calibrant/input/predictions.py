@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -66,12 +66,11 @@ class Predictions:
         Whether `y_true` holds class probabilities instead of classes.
     multilabel : bool, default False
         Whether each column of `y_prob` is an independent binary problem.
-    normalize : bool, default False
-        Whether to rescale each row of `y_prob` to sum to 1.
+    normalize : bool or float, default False
+        Whether to rescale each row of `y_prob` to sum to 1. A number leaves the rows as they are, and is the largest accepted deviation
+        of a sum from 1; by default this follows the precision of the data, or the decimals of rounded ones.
     clip : bool, default False
         Whether to clip probabilities to [0, 1].
-    sum_tolerance : float, optional
-        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
     missing : {"raise", "drop"}, default "raise"
         What to do about rows in which a label, probability, weight, group or feature is missing: raise an error that counts them, or
         drop them. Missing are None, NaN, NaT, a null of a frame, a masked entry and, except in groups and for names in `classes`, an
@@ -128,9 +127,6 @@ class Predictions:
     (0.25, 0.105)
     """
 
-    same_probs: Predictions | None = None
-    """Predictions with the same probabilities and other labels, whose sorted order is used."""
-
     def __init__(
         self,
         y_true: Any,
@@ -147,13 +143,11 @@ class Predictions:
         input: Literal["prob", "logit", "confidence"] = "prob",
         soft: bool = False,
         multilabel: bool = False,
-        normalize: bool = False,
+        normalize: bool | float = False,
         clip: bool = False,
-        sum_tolerance: float | None = None,
         missing: Literal["raise", "drop"] = "raise",
     ) -> None:
-        flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
-        _check_form(input, flags, sum_tolerance, missing)
+        _check_form(input, {"soft": soft, "multilabel": multilabel, "clip": clip}, normalize, missing)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         arguments = read_arguments(y_true, y_prob, label, prob, beside)
         if missing == "drop":
@@ -166,8 +160,8 @@ class Predictions:
             arguments = arguments._replace(dropped=missing)
         try:
             columns = find_columns(arguments, prob, classes, pos_label, not (soft or multilabel))
-            probabilities = read_probabilities(columns, input, multilabel, normalize, clip, sum_tolerance)
-            labels = read_labels(columns, probabilities, soft, self._check)
+            probabilities = read_probabilities(columns, input, multilabel, normalize, clip)
+            labels = read_labels(columns, probabilities, soft)
             rows = read_rows(arguments.values, len(probabilities.probs))
         except CalibrantError as error:
             if not self.hints:
@@ -217,9 +211,6 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
-    _check: Callable[[Array, Array], bool] | None = None
-    """A check of one score per row and labels, before the usual ones and instead of them if it returns True."""
-
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
         """Construct predictions inside the library: checked, but without warnings of input that looks unintended.
@@ -245,7 +236,7 @@ class Predictions:
         """The same predictions with other attributes, and without what was derived from the previous ones."""
         other = object.__new__(Predictions)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
-        other.views, other.cumulative, other.same_probs = {}, None, None
+        other.views, other.cumulative = {}, None
         for name, value in changes.items():
             setattr(other, name, value)
         return other
@@ -285,7 +276,6 @@ class Predictions:
             Predictions with these labels.
         """
         other = self._copy(labels=frozen(labels), soft=None, cumulative=self.cumulative)
-        other.same_probs = self if self.same_probs is None else self.same_probs
         if self.top_score is not None:
             other.top_correct = frozen((self.predicted == labels).view(np.uint8))
             other.__dict__["predicted"] = self.predicted
@@ -418,7 +408,7 @@ class Predictions:
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights}{positive})"
 
 
-def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missing: Any) -> None:
+def _check_form(input: Any, flags: Mapping[str, Any], normalize: Any, missing: Any) -> None:
     """Raise for invalid values of the keywords that describe the form of the input."""
     if (
         missing != "raise" and missing != "drop" and type(missing).__name__ != "Dropped"
@@ -430,16 +420,6 @@ def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missin
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise ArgumentError(name, f"must be True or False; got {flag!r}")
-    if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
-        raise ArgumentError(
-            "sum_tolerance", f"must be a non-negative number; got {sum_tolerance!r}", "for example 1e-3"
-        )
-
-
-def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
-    """Construct predictions with a `check` that computes something in its pass over the rows."""
-    made = object.__new__(Predictions)
-    made._check = check
-    made.__init__(*args, **keywords)  # type: ignore[misc]
-    made._check = None
-    return made
+    if not isinstance(normalize, (bool, np.bool_)) and not (is_number(normalize) and normalize >= 0):
+        problem = f"must be True, False or a non-negative number; got {normalize!r}"
+        raise ArgumentError("normalize", problem, "for example 1e-3, the accepted deviation of a sum from 1")

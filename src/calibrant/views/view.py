@@ -143,12 +143,9 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
-        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends.
-
-        `like` has the same scores and weights.
-        """
-        self._rows, self._like = rows, like
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array) -> None:
+        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends."""
+        self._rows = rows
         self.end = end
         """Number of rows up to and including each tie group."""
 
@@ -156,8 +153,6 @@ class Prefix:
     def score(self) -> Floats:
         """Score of each tie group; one entry fewer than the sums."""
         score = self._rows[0]
-        if self._like is not None:
-            return self._like.score
         return score if len(self.end) > len(score) else score[self.end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
@@ -181,8 +176,6 @@ class Prefix:
     def total(self) -> Floats:
         """Sum of weight times score."""
         score, _, weight = self._rows
-        if self._like is not None:
-            return self._like.total
         return self._sums(score if weight is None else weight * score)
 
     @cached_property
@@ -359,9 +352,6 @@ class View(_Weighted):
     -0.2
     """
 
-    same_scores: View | None = None
-    """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
-
     def __init__(
         self,
         score: Array,
@@ -433,34 +423,11 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return stable_order(self.raw_score) if self.same_scores is None else self.same_scores.order
-
-    @cached_property
-    def tied(self) -> tuple[Array, Array]:
-        """Positions in increasing order of the score that are tied with a neighbour, and the tie group of each."""
-        score, _, _ = self.sorted_rows
-        same = score[1:] == score[:-1]
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        return tied, np.searchsorted(self.prefix.score, score[tied])
-
-    @cached_property
-    def sorted_like(self) -> View | None:
-        """View with the same scores and few ties, whose order can be used; rows have no weights."""
-        like = self.same_scores
-        if like is None or not (self.weight is like.weight is None) or self.is_soft or like.is_soft:
-            return None
-        return like if 2 * len(like.tied[0]) <= like.n else None
+        return stable_order(self.raw_score)
 
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
         """Scores, outcomes and weights in increasing order of the score."""
-        like = self.sorted_like
-        if like is not None:
-            outcome = self.raw_outcome[like.order].astype(np.float64)
-            place, group = like.tied
-            if len(place):  # tied rows in increasing order of the outcome
-                outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
-            return like.sorted_rows[0], outcome, None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -478,8 +445,6 @@ class View(_Weighted):
     @cached_property
     def ends(self) -> Array:
         """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
-        if self.sorted_like is not None:
-            return np.asarray(self.sorted_like.ends)
         score, _, _ = self.sorted_rows
         is_end = np.ones(len(score) + 1, bool)
         is_end[1:-1] = score[1:] != score[:-1]
@@ -488,8 +453,7 @@ class View(_Weighted):
     @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
-        like = self.sorted_like
-        return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
+        return Prefix(self.sorted_rows, self.ends)
 
     @property
     def needs_no_sort(self) -> bool:
@@ -533,56 +497,9 @@ class View(_Weighted):
         weight = weight.astype(np.float64)
         return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
 
-    def above(self, threshold: float) -> View:
-        """Return the rows with a score above a threshold; the view caches them, since several metrics and resamples have the same.
-
-        Parameters
-        ----------
-        threshold : float
-            Threshold.
-
-        Returns
-        -------
-        View
-            Scores, outcomes and weights of these rows.
-        """
-        key = "above", threshold
-        if key not in self.tables:
-            kept = self.score > threshold
-            weight = None if self.weight is None else self.weight[kept]
-            part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
-            part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
-            self.tables[key] = part
-        found: View = self.tables[key]
-        return found
-
-    def by_rank(self, feature: int) -> View:
-        """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
-
-        Parameters
-        ----------
-        feature : int
-            Column of the features.
-
-        Returns
-        -------
-        View
-            Ranks and weights of the rows; the outcomes are 0.
-        """
-        known = (self if self.same_scores is None else self.same_scores).tables
-        key = "ranked", feature
-        if key not in known:
-            assert self.rows is not None
-            assert self.rows.features is not None
-            distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
-            rank = place.ravel() / max(1, len(distinct) - 1)
-            known[key] = View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
-        found: View = known[key]
-        return found
-
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
-        for name in ("score", "rest", "outcome", "order", "tied", "sorted_rows", "ends", "prefix", "ties", "weights"):
+        for name in ("score", "rest", "outcome", "order", "sorted_rows", "ends", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 

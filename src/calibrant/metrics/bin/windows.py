@@ -129,11 +129,7 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         if found is not None:
             return found
     score, outcome, weight = _sorted_rows(view, "ece_knn")
-    # Other outcomes of the same scores have the same neighbours.
-    known = {} if view.sorted_like is None else view.sorted_like.tables
-    if ("neighbours", k) not in known:
-        known["neighbours", k] = _reached(view, score, k)
-    reached = known["neighbours", k]
+    reached = _reached(view, score, k)
     if weight is not None and weight.max() > WIDE * weight.min():
         error = _over_windows(
             lambda w, gap: np.abs((w * gap).sum(axis=1)) / w.sum(axis=1), k + 1, weight, score - outcome
