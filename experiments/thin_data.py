@@ -171,7 +171,7 @@ def season(rng: Rng, rows: int, season: str | None) -> Runs:
         return rng.random(len(day)) < score, score, day
 
     y, p, when = days("2026-01-05", 56)
-    rule = cal.monitoring.WindowRule.of("1d", season=season)
+    rule = cal.monitoring.window_rule("1d", season=season)
     with TemporaryDirectory() as folder:
         store = Path(folder) / "monitor.db"
         monitor = cal.Monitor.create(store, reference=(y, p), when=when, every=rule, n_resamples=199)

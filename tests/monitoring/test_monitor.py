@@ -777,7 +777,7 @@ def test_windows_are_compared_with_the_same_day_of_the_week(tmp_path: Path, seas
         return rng.random(len(day)) < score, score, day
 
     y, p, when = days("2026-01-05", 56)
-    rule = cal.monitoring.WindowRule.of("1d", season=season)
+    rule = cal.monitoring.window_rule("1d", season=season)
     ood = {"half": p / 2}
     monitor = Monitor.create(tmp_path / "s.db", reference=(y, p), when=when, every=rule, ood=ood, n_resamples=199)
     y, p, when = days("2026-03-02", 14)
@@ -794,7 +794,7 @@ def test_windows_are_compared_with_the_same_day_of_the_week(tmp_path: Path, seas
 
 
 def test_a_season_requires_rows_with_times(tmp_path: Path) -> None:
-    rule = cal.monitoring.WindowRule.of("1d", season="week")
+    rule = cal.monitoring.window_rule("1d", season="week")
     with pytest.raises(ArgumentError) as caught:
         Monitor.create(tmp_path / "s.db", reference=(TRUTH, REFERENCE), every=rule)
     assert caught.value.argument == "when"

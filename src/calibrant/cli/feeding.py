@@ -14,7 +14,7 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
-from ..monitoring.windows import WindowRule
+from ..monitoring.windows import window_rule
 from ..sketches.files.columns import Columns
 from ..util.checks import check_whole
 from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_reference_times, read_rows
@@ -37,7 +37,7 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     every, rows = options.pop("every"), options.pop("rows")
     horizon, holidays = options.pop("horizon"), options.pop("holidays")
     keywords["horizon"] = int(horizon) if rows is not None and str(horizon).isdigit() else horizon
-    rule = WindowRule.of(
+    rule = window_rule(
         every if rows is None else check_whole(rows, "rows"),
         time_zone=options.pop("time_zone"),
         holidays=None if holidays is None else holidays.split(","),

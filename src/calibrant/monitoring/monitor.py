@@ -54,7 +54,7 @@ from .retention import Pruned, plan_retention, prune_rows
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
-from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text
+from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -179,7 +179,7 @@ class Monitor:
             Time of each reference row; required for windows with a season.
         every : str, int or WindowRule
             Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``, in UTC; a number of rows, in order of arrival; or
-            ``calibrant.monitoring.WindowRule.of("1d", time_zone="Europe/Berlin", season="week")`` for days of a time zone, holidays, and scores
+            ``calibrant.monitoring.window_rule("1d", time_zone="Europe/Berlin", season="week")`` for days of a time zone, holidays, and scores
             that change with the day of the week or the hour.
         lens : str, default "auto"
             Which event is monitored: ``"binary"``, ``"top_label"`` or ``"class:NAME"``.
@@ -237,7 +237,7 @@ class Monitor:
             )
         there = [group_key(name) for name in sketches.groups]
         names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
-        rule = every if isinstance(every, WindowRule) else WindowRule.of(every)
+        rule = every if isinstance(every, WindowRule) else window_rule(every)
         kept = check_columns(columns)
         settings = Settings(
             kind=sketches.kind,
