@@ -586,7 +586,6 @@ def demo(out: str, save_data: str | None) -> None:
     is_flag=True,
     help="Evaluate all rows, and start Spark if it is installed; otherwise one of the two stored values of each test and interval.",
 )
-@click.option("--timings", is_flag=True, help="Add time and memory, which differ from run to run.")
 @click.option(
     "--only",
     metavar="ROWS",
@@ -594,7 +593,7 @@ def demo(out: str, save_data: str | None) -> None:
 )
 @options.json_option
 @options.debug_option
-def validate(out: str | None, deep: bool, timings: bool, only: str | None, as_json: bool) -> None:
+def validate(out: str | None, deep: bool, only: str | None, as_json: bool) -> None:
     """Check that this installation computes what it should, without a network, and write the validation dossier.
 
     Every metric, test, interval, calibrator and decision is compared with stored values: definitions, packages of R and of Python, and an
@@ -605,7 +604,7 @@ def validate(out: str | None, deep: bool, timings: bool, only: str | None, as_js
     from ..validation.dossier import validate
     from .screen import print_json, print_lines, say
 
-    found = validate(deep=deep, timing=timings, only=only)
+    found = validate(deep=deep, only=only)
     if out is not None:
         found.save(out)
     if as_json:
