@@ -617,21 +617,4 @@ def validate(out: str | None, deep: bool, only: str | None, as_json: bool) -> No
         raise _GateFailed
 
 
-@cli.command(short_help="Show the configuration.")
-@click.option(
-    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
-)
-@options.json_option
-@click.pass_context
-def config(context: click.Context, file: str | None, as_json: bool) -> None:
-    """Show the settings of the configuration: value, table, and the commands that each applies to.
-
-    Commands read calibrant.toml, or [tool.calibrant] of pyproject.toml, in the working folder or the nearest folder above, up to the root
-    of the git repository. An option on the command line takes precedence.
-    """
-    from .config import show_configuration
-
-    show_configuration(context, file, as_json)
-
-
 cli.add_command(monitor)
