@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -179,6 +180,24 @@ class CellSampler:
         self.score = np.clip(mean, np.where(low > 0, np.nextafter(low, 1), 0.0), high)
         self.count = len(self.rows)
         self.total = int(self.rows.sum())
+        self.chance = self.score
+
+    def with_chance(self, chance: Floats) -> CellSampler:
+        """The same cells with outcomes that are simulated from other probabilities."""
+        other = copy(self)
+        other.chance = chance
+        return other
+
+    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Floats) -> float:
+        """The value of a metric for these probabilities as soft labels."""
+        view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
+        return one_view(view).value(metric, options)
+
+    @cached_property
+    def distinct_view(self) -> View:
+        """Each score once, with the number of its rows; the outcomes are not those of the data."""
+        nothing = np.zeros(self.count, np.uint8)
+        return View(self.score, nothing, self.rows, "counts", lens=self.lens, classes=self.classes)
 
     @cached_property
     def shares(self) -> Floats:
@@ -216,7 +235,7 @@ class CellSampler:
             counts = rng.multinomial(self.total, self.shares)
             return counts[: self.count] + counts[self.count :], counts[self.count :]
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
-        return rows, draw_events(self.score, rng, rows)
+        return rows, draw_events(self.chance, rng, rows)
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         return self._drawn(*self.sums(rng, "outcomes" if fixed_design else "scores"))
@@ -252,6 +271,7 @@ class DistinctSampler(CellSampler):
         self.score = prefix.score
         self.rows, self.positives = _whole(np.diff(prefix.weight)), _whole(np.diff(prefix.outcome))
         self.count, self.total = len(self.rows), int(self.rows.sum())
+        self.chance = self.score
 
 
 def has_few_scores(view: View) -> bool:

@@ -39,13 +39,15 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .significance import read_source
+from .inversion import Inversion, Null
+from .pvalues import compared_with_draws
+from .significance import read_source, simulated_null, test_input
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
-METHODS = ("auto", "bootstrap", "corrected", "percentile", "basic", "bca", *CLOSED_FORM)
+METHODS = ("auto", "inversion", "bootstrap", "corrected", "percentile", "basic", "bca", *CLOSED_FORM)
 # Bootstrap quantiles inherit the bias of the bootstrap; BCa levels remove part of it.
 TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
 RAISED = (
@@ -291,6 +293,9 @@ def interval(
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
+    if method in ("auto", "inversion") and _is_error(chosen) and free and not any(view.is_soft for view in views):
+        low, high = _by_inversion(chosen, options, source, level, n_resamples, exact, seed_of(rng), workers)
+        return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples)
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
     sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
@@ -302,6 +307,25 @@ def interval(
     notes += [_few(views, method), sampler.note]
     note = "; ".join(filter(None, notes))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def _by_inversion(
+    metric: Metric,
+    options: dict[str, Any],
+    source: Any,
+    level: float,
+    n_resamples: int,
+    exact: bool,
+    seed: int,
+    workers: int | None,
+) -> tuple[float, float]:
+    asked = test_input(metric, source, options, 1 - level, None, n_resamples, seed)
+    sample, _ = simulated_null(asked, source, options, "outcomes", exact, workers)
+    accepts = compared_with_draws(asked, sample).pvalue > 1 - level
+    sample = sample[np.isfinite(sample)]
+    null = Null(float(sample.mean()), float(sample.std(ddof=1)), accepts)
+    sampler = choose_sampler([(metric, options)], source, exact)
+    return Inversion(metric, options, sampler, asked.statistic, null, 1 - level, seed, workers).limits()
 
 
 def check_resamples(n_resamples: int, level: float) -> None:

@@ -8,6 +8,7 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from itertools import product
 from typing import Any
 
@@ -83,6 +84,17 @@ class RowSampler:
         weight = view.weights
         self.share = weight / weight.sum()
         self.total = int(weight.sum()) if size is None else size
+        self.chance = view.raw_score
+
+    def with_chance(self, chance: Array) -> RowSampler:
+        """The same rows with outcomes that are simulated from other probabilities."""
+        other = copy(self)
+        other.chance = chance
+        return other
+
+    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for these probabilities as soft labels."""
+        return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -94,11 +106,11 @@ class RowSampler:
         view = self.view
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
-            return rows, np.where(view.raw_outcome > 0, rows, 0) if draws == "rows" else draw_events(
-                view.score, rng, rows
-            )
+            if draws == "rows":
+                return rows, np.where(view.raw_outcome > 0, rows, 0)
+            return rows, draw_events(self.chance.astype(np.float64), rng, rows)
         if draws == "outcomes":
-            return view.weights, draw_events(view.raw_score, rng) * view.weights
+            return view.weights, draw_events(self.chance, rng) * view.weights
         drawn = draw_rows(view.n, rng, size=self.size)
         weight = np.bincount(drawn, minlength=view.n) * view.weights
         if draws == "rows":
@@ -110,8 +122,7 @@ class RowSampler:
         if self.counts:
             return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
         at: Any = slice(None) if fixed_design else draw_rows(view.n, rng, size=self.size)
-        score = view.raw_score[at]
-        return self._drawn(score, draw_events(score, rng), at, keep_order=fixed_design)
+        return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
         if self.counts:
@@ -186,19 +197,33 @@ class PredictionSampler:
             raise ArgumentError("stratify", "requires one class for each row")
         self.strata = rows_by_code(labels) if stratify and labels is not None else None
         self.known: dict[tuple[str, str], list[View] | None] = {}
+        self.chance = predictions.probs
+
+    def with_chance(self, chance: Array) -> PredictionSampler:
+        """The same rows with labels that are simulated from other probabilities."""
+        other = copy(self)
+        other.__dict__.pop("paths", None)
+        other.chance = chance
+        return other
+
+    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for these probabilities as soft labels."""
+        return self._drawn(self.predictions.with_soft_labels(chance)).value(metric, options)
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
         if not fixed_design:
             p = p.take(draw_rows(p.n, rng, size=self.size))
-        return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
+        if not fixed_design:
+            return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
+        return self._drawn(p.with_labels(draw_labels(p, self.chance, rng, self.paths)))
 
     @cached_property
     def paths(self) -> Array | None:
         """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
-        return np.ascontiguousarray(cumulative(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
+        return np.ascontiguousarray(cumulative(self.chance).T) if several and p.probs.size <= MOST_PATHS else None
 
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
@@ -284,11 +309,11 @@ def clusters_of(rows: Predictions | Rows | None) -> list[Array]:
     return parts
 
 
-def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
-    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
-    if p.kind == "multilabel" or p.probs.ndim == 1:
-        return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
-    return draw_events(p.probs[:, 1], rng) if p.k == 2 else draw_classes(p.probs, rng, paths)
+def draw_labels(p: Predictions, chance: Array, rng: Generator, paths: Array | None = None) -> Array:
+    """One label per row, simulated from these probabilities, in the form of the labels of the predictions."""
+    if p.kind == "multilabel" or chance.ndim == 1:
+        return (rng.random(chance.shape) < chance).view(np.uint8)
+    return draw_events(chance[:, 1], rng) if p.k == 2 else draw_classes(chance, rng, paths)
 
 
 def _written_out(p: Predictions) -> Predictions:
@@ -365,7 +390,7 @@ def simulated_labels(sampler: PredictionSampler, seed: int) -> Callable[[int], A
     p = sampler.predictions
 
     def make(number: int) -> Array:
-        labels = draw_labels(p, generator(seed, number), sampler.paths)
+        labels = draw_labels(p, sampler.chance, generator(seed, number), sampler.paths)
         return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
 
     return shared_numbers(("labels", Same(sampler), seed), make, p.n * (1 if p.k <= 256 else 8))
