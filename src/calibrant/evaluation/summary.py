@@ -114,10 +114,8 @@ class EvaluationSummary(Evaluation):
         return [f"{WORST} of {len(self.groups):,} groups are shown"] if len(self.groups) > WORST else []
 
     def _note(self, result: MetricResult) -> str:
-        """The note without a missing p-value, which the line of the test states, and without how the interval was computed."""
-        from ..inference.intervals import CORRECTED
-
-        return result.note.replace(CORRECTED, "").partition("no p-value")[0].strip("; ")
+        """The note without a missing p-value, which the line of the test states."""
+        return result.note.partition("no p-value")[0].strip("; ")
 
 
 def _verdict(result: MetricResult) -> str:

@@ -47,6 +47,8 @@ GLANCE = 2000
 # fit have a share of their own, so that they do not displace small ones.
 SHARED_BYTES, ROW_BYTES = 128 << 20, 64
 LARGE_BYTES = SHARED_BYTES // 200
+# Copies of each row, of which debiased errors have the value of the population.
+MANY_COPIES = 1_000_000
 # Tolerated bias and noise due to cells, in sampling standard deviations; differences below SAME are rounding errors.
 SHIFT, NOISE, SAME = 0.075, 0.2, 1e-9
 
@@ -160,6 +162,11 @@ def one_view(view: AnyView) -> Drawn:
     return Drawn(lambda metric, keywords: [view])
 
 
+def has_limit(metric: Metric) -> bool:
+    """Whether the value has a limit for many rows, as debiased errors do and test statistics do not."""
+    return metric.counts and math.isfinite(metric.range[1])
+
+
 class CellSampler:
     """Counts in cells, each represented by its mean score."""
 
@@ -188,10 +195,13 @@ class CellSampler:
         other.chance = chance
         return other
 
-    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Floats) -> float:
-        """The value of a metric for these probabilities as soft labels."""
-        view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
-        return one_view(view).value(metric, options)
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Floats) -> float:
+        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+        if metric.soft:
+            view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
+            return one_view(view).value(metric, options)
+        rows = self.rows * MANY_COPIES
+        return self._drawn(rows, _whole(rows * chance)).value(metric, options) if has_limit(metric) else math.nan
 
     @cached_property
     def distinct_view(self) -> View:
@@ -242,14 +252,6 @@ class CellSampler:
 
     def bootstrap(self, rng: Generator) -> Drawn:
         return self._drawn(*self.sums(rng, "rows"))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        for outcome, counts in ((0, self.rows - self.positives), (1, self.positives)):
-            for cell in np.flatnonzero(counts):
-                rows, positives = self.rows.copy(), self.positives.copy()
-                rows[cell] -= 1
-                positives[cell] -= outcome
-                yield float(counts[cell]), self._drawn(rows, positives)
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
         return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,18 +17,17 @@ from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
-from ..util.progress import track
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, has_one_event, shared_name, value_options
 from ..views.resolve import resolve
+from ..views.selections import Selection
 from ..views.view import VectorView, View
-from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
+from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .resampling import (
     PredictionSampler,
-    RowSampler,
     Sampler,
     choose_sampler,
     clusters_of,
@@ -39,24 +37,16 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .inversion import Inversion, Null
-from .pvalues import compared_with_draws
 from .significance import read_source, simulated_null, test_input
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
-METHODS = ("auto", "inversion", "bootstrap", "corrected", "percentile", "basic", "bca", *CLOSED_FORM)
-# Bootstrap quantiles inherit the bias of the bootstrap; BCa levels remove part of it.
-TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
+METHODS = ("auto", "inversion", "bootstrap", "percentile", *CLOSED_FORM)
 RAISED = (
-    "bootstrap replicates of an error are biased upwards because rows repeat, so the interval {}; "
-    "method='corrected' corrects for this bias"
-)
-CORRECTED = "bootstrap replicates are biased upwards because rows repeat; the interval is corrected for this bias"
-OUTSIDE = (
-    "the estimate lies outside the interval because the bootstrap is biased; method='corrected' corrects for this bias"
+    "bootstrap replicates of an error are biased upwards because rows repeat, so the interval is too high; "
+    "method='inversion' has no such bias"
 )
 ONE_BIN = (
     "{:.0%} of the rows lie in one bin, which averages errors within it: the true error may lie above the interval"
@@ -72,9 +62,6 @@ HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact"), "accuracy": 
 HOLD_FROM_FIVE = ("wald", "profile")
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
 FEW_FOR = "only {} rows have the rarer outcome; with fewer than {} such rows the {} interval may undercover"
-ONE_SIDE = "nearly all bootstrap replicates lie on one side of the estimate, so the percentile interval is given"
-# With fewer replicates between the corrected levels, the two ends are not distinguishable.
-FEWEST_BETWEEN = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +134,6 @@ def interval(
     level: float = 0.95,
     n_resamples: int = 1000,
     cluster: bool = False,
-    stratify: bool = False,
     exact: bool = False,
     rng: Any = 0,
     workers: int | None = None,
@@ -181,8 +167,6 @@ def interval(
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states.
-    stratify : bool, default False
-        Whether to resample within classes, so that class counts stay fixed.
     exact : bool, default False
         Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
     rng
@@ -279,9 +263,9 @@ def interval(
         method = _for_infinite(method, chosen, own, view)
     n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
-    free = cluster is False and stratify is False
+    free = not cluster
     asked = Asked(chosen, cast(View, view), chosen.arguments(options), value, level)
-    if cluster and not stratify and method in own:
+    if cluster and method in own:
         rows: Any = view.rows
         clusters_of(rows)
         asked, free = asked._replace(clusters=np.asarray(rows.groups)), True
@@ -293,39 +277,41 @@ def interval(
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
-    if method in ("auto", "inversion") and _is_error(chosen) and free and not any(view.is_soft for view in views):
-        low, high = _by_inversion(chosen, options, source, level, n_resamples, exact, seed_of(rng), workers)
-        return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples)
-    sampler = _sampler(chosen, options, source, cluster, stratify, exact)
+    is_error = _is_error(chosen)
+    by_label = isinstance(where, Selection) and where.reads_labels
+    simulates = is_error and free and not by_label and not any(view.is_soft for view in views)
+    if method == "inversion" and not simulates:
+        problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
+        raise ArgumentError("method", problem, "use 'bootstrap'")
+    if method in ("auto", "inversion") and simulates:
+        test = test_input(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
+        sample, _ = simulated_null(test, source, options, "outcomes", exact, workers)
+        sampler = choose_sampler([(chosen, options)], source, exact)
+        low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)], workers).limits()
+        note = "" if value >= low else BELOW_ZERO
+        return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples, note, sample)
+    sampler = _rows_to_resample(chosen, options, source, cluster, exact)
     sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    acceleration = partial(_jackknife, chosen, options, sampler)
-    method, (low, high), notes = _ends(method, chosen, value, sample, level, acceleration)
-    notes += [_biased(chosen, "percentile" if notes else method, value, sample, (low, high))]
-    notes += [_few(views, method), sampler.note]
-    note = "; ".join(filter(None, notes))
+    tail = (1 - level) / 2
+    low, high = quantiles(sample, (tail, 1 - tail))
+    if method != "percentile" and (is_error or not low <= value <= high):
+        method, (low, high) = "bootstrap", corrected_limits(chosen, value, sample, low, high)
+    else:
+        method = "percentile"
+    raised = method == "percentile" and is_error and float(np.median(sample)) - value > (high - low) / 8
+    note = "; ".join(filter(None, [RAISED if raised else "", _few(views, method), sampler.note]))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
 
 
-def _by_inversion(
-    metric: Metric,
-    options: dict[str, Any],
-    source: Any,
-    level: float,
-    n_resamples: int,
-    exact: bool,
-    seed: int,
-    workers: int | None,
-) -> tuple[float, float]:
-    asked = test_input(metric, source, options, 1 - level, None, n_resamples, seed)
-    sample, _ = simulated_null(asked, source, options, "outcomes", exact, workers)
-    accepts = compared_with_draws(asked, sample).pvalue > 1 - level
-    sample = sample[np.isfinite(sample)]
-    null = Null(float(sample.mean()), float(sample.std(ddof=1)), accepts)
-    sampler = choose_sampler([(metric, options)], source, exact)
-    return Inversion(metric, options, sampler, asked.statistic, null, 1 - level, seed, workers).limits()
+def _rows_to_resample(metric: Metric, options: dict[str, Any], source: Any, cluster: bool, exact: bool) -> Sampler:
+    if not cluster:
+        return choose_sampler([(metric, options)], source, exact, "rows")
+    if not isinstance(source, Predictions):
+        raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
+    return PredictionSampler(source, cluster=True)
 
 
 def check_resamples(n_resamples: int, level: float) -> None:
@@ -440,17 +426,6 @@ def _is_error(metric: Metric) -> bool:
     return metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
 
 
-def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tuple[float, float]) -> str:
-    """A note where the bootstrap replicates lie above the estimate."""
-    low, high = ends
-    above = _is_error(metric) and float(np.median(sample)) - value > (high - low) / 8
-    if method == "corrected":
-        return CORRECTED if above else ""
-    if above and method in TOO_HIGH:
-        return RAISED.format(TOO_HIGH[method])
-    return "" if low <= value <= high else OUTSIDE
-
-
 def _l2ce(asked: Asked) -> Ends:
     """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
     return l2ce_bounds(asked.view, _bins_of(asked.view, asked.options), asked.level, asked.options["unbiased"])
@@ -500,63 +475,10 @@ OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
 }
 
 
-def _sampler(
-    metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
-) -> Sampler:
-    if not cluster and not stratify:
-        return choose_sampler([(metric, options)], source, exact, "rows")
-    if cluster and stratify:
-        raise ArgumentError("stratify", "cannot be combined with cluster", "give one of them")
-    if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "cluster and stratified resampling require rows", "pass labels and scores")
-    return PredictionSampler(source, cluster=cluster, stratify=stratify)
-
-
 def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
     """Limits from the standard error of a weighted mean, within the range of the metric."""
     half = two_sided_quantile(level) * math.sqrt(moments_of(view, rows, value).variance)
     return max(value - half, metric.range[0]), min(value + half, metric.range[1])
-
-
-def _number_left_out(sampler: Sampler) -> int:
-    """The number of leave-one-out values, or an upper bound of it."""
-    if isinstance(sampler, CellSampler):
-        return 2 * sampler.count
-    if isinstance(sampler, RowSampler):
-        return sampler.view.n
-    return min(sampler.predictions.n, 1000) if sampler.clusters is None else len(sampler.clusters)
-
-
-def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
-    """Acceleration: skewness of the leave-one-out values."""
-    value = value_of_resample(metric, options)
-    values_of_rest = ((weight, value(drawn)) for weight, drawn in sampler.left_out())
-    weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
-    if not np.isfinite(values).all():
-        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", "use method='percentile'")
-    off = float(weight @ values) / weight.sum() - values
-    spread = float(weight @ off**2)
-    return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0
-
-
-def _ends(
-    method: str, metric: Metric, value: float, sample: Floats, level: float, acceleration: Callable[[], float]
-) -> tuple[str, tuple[float, float], list[str]]:
-    """The method, which ``"auto"`` leaves open, the limits from bootstrap replicates, and notes on them."""
-    alpha = (1 - level) / 2
-    low, high = quantiles(sample, (alpha, 1 - alpha))
-    if method in ("auto", "bootstrap"):
-        method = "corrected" if _is_error(metric) or not low <= value <= high else "percentile"
-    if method == "corrected":
-        low, high = corrected_limits(metric, value, sample, low, high)
-    elif method == "basic":
-        low, high = 2 * value - high, 2 * value - low
-    elif method == "bca":
-        levels = bca_levels(value, sample, level, acceleration())
-        if levels is None or (levels[1] - levels[0]) * len(sample) < FEWEST_BETWEEN:
-            return method, (low, high), [ONE_SIDE]
-        low, high = np.quantile(sample, levels, method="inverted_cdf").tolist()
-    return method, (low, high), []
 
 
 def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
@@ -584,20 +506,3 @@ def quantiles(sample: Floats, levels: tuple[float, float]) -> tuple[float, float
     ranked = np.sort(sample)
     place = [min(max(math.ceil(level * len(sample)) - 1, 0), len(sample) - 1) for level in levels]
     return float(ranked[place[0]]), float(ranked[place[1]])
-
-
-def bca_levels(value: float, sample: Floats, level: float, acceleration: float) -> tuple[float, float] | None:
-    """Quantile levels corrected for bias and acceleration (Efron 1987); None where they do not exist."""
-    from scipy.special import ndtr, ndtri
-
-    below = (np.sum(sample < value) + 0.5 * np.sum(sample == value)) / len(sample)
-    if not 0 < below < 1:
-        return None
-    shift = float(ndtri(below))
-    found = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        step = shift + float(ndtri(tail))
-        if 1 - acceleration * step <= 0:
-            return None
-        found.append(float(ndtr(shift + step / (1 - acceleration * step))))
-    return found[0], found[1]

@@ -10,20 +10,22 @@ upper limit. Each limit is therefore the widest of two shapes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-from ..binning.rules import EqualMass
-from ..errors import UndefinedMetricError
+from ..binning.rules import EqualMass, Rule
+from ..binning.searches import Searched
 from ..metrics.forms import Binned
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import VectorView, View, sigmoid
-from .cells import CellSampler
+from .metric_tests import TestInput
+from .pvalues import compared_with_draws
 from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
 from .simultaneous import resampled_values
 
@@ -38,8 +40,10 @@ STEPS, SETS, PILOT_SETS = 6, 24, 8
 REACH = 3.0
 # Both tails are excluded in full where the mean of the estimates exceeds that of calibrated predictions by so many standard deviations.
 APART = 2.0
-# Errors among which the limits are found.
-GRID = 400
+# Errors among which the limits are found, and the weight of calibrated predictions, for which most labels are simulated, in smoothing.
+GRID, NULL_WEIGHT = 400, 3.0
+# The largest size of a deviation.
+LARGEST = 1e6
 # Groups of equal mass stand for the cells of metrics without bins.
 FEWEST_GROUPS, MOST_GROUPS, ROWS_OF_GROUP = 3, 15, 20
 # Terms of a concentrated deviation.
@@ -85,7 +89,8 @@ class Entries:
         """Sums over the rows of each cell."""
         cell = self.cell if cell is None else cell
         there = cell >= 0
-        return np.bincount(cell[there], np.broadcast_to(values, cell.shape)[there], int(cell.max()) + 1)
+        weight = np.broadcast_to(values, cell.shape)[there]
+        return np.asarray(np.bincount(cell[there], weight, int(cell.max()) + 1), np.float64)
 
     def smooth(self) -> Shape:
         """Offset that is linear in the log-odds, in the direction of a logistic recalibration; a change of temperature for exclusive events."""
@@ -154,8 +159,9 @@ class Entries:
             residual, variance = self.weight * (self.outcome - chance), self.weight**2 * chance * (1 - chance)
             information = variance / self.weight
             score, noise = np.sum(residual * centred), np.sum(variance * centred**2)
-            best = _ratio(np.array([score]), np.array([noise]))[0], centred * score / (
-                np.sum(information * centred**2) + 1
+            best = (
+                _ratio(np.array([score]), np.array([noise]))[0],
+                centred * score / (np.sum(information * centred**2) + 1),
             )
             for cell in partitions:
                 total = self.sums(residual, cell)
@@ -182,9 +188,10 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
     keywords = metric.averaged(metric.arguments(options))[0]
     if not isinstance(sampler, PredictionSampler):
         view = sampler.view if isinstance(sampler, RowSampler) else sampler.distinct_view
-        cell = _cells(view, keywords)
         outcome = view.outcome if isinstance(sampler, RowSampler) else sampler.positives / sampler.rows
-        return Entries(view.score[:, None], outcome[:, None], view.weights[:, None], cell[:, None], False)
+        return Entries(
+            view.score[:, None], outcome[:, None], view.weights[:, None], _cells(view, keywords)[:, None], False
+        )
     p = sampler.predictions
     chance = p.probs if p.kind == "multilabel" or p.k > 2 else (p.probs if p.probs.ndim == 1 else p.probs[:, 1])
     chance = chance.astype(np.float64).reshape(p.n, -1)
@@ -195,35 +202,30 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
         outcome = np.zeros(chance.shape)
         outcome[np.arange(p.n), p.labels] = 1
     weight = np.ones((p.n, 1)) if p.weight is None else p.weight.astype(np.float64)[:, None]
-    cell = _cells_of_classes(sampler, metric, options, keywords, chance.shape)
-    if cell is None:
+    cell: Places | None = _cells_of_vectors(sampler, metric, options, chance.shape)
+    if cell is None:  # those of each class
         columns = [_cells(View(column, np.zeros(p.n, np.uint8)), keywords) for column in chance.T]
         starts = np.append(0, np.cumsum([column.max() + 1 for column in columns]))
         cell = np.column_stack([column + start for column, start in zip(columns, starts, strict=False)])
     return Entries(chance, outcome, weight, cell, exclusive)
 
 
-def _cells(view: View, keywords: dict[str, Any]) -> Places:
+def _cells(view: View, keywords: Mapping[str, Any]) -> Places:
     """The bin of each score, or its group of equal mass."""
     rule = keywords.get("rule")
-    if hasattr(rule, "cells"):
-        cell: Places = rule.cells(view)[0]
-        return cell
+    if isinstance(rule, (Rule, Searched)):
+        return rule.cells(view)[0]
     groups = int(np.clip(view.total / ROWS_OF_GROUP, FEWEST_GROUPS, MOST_GROUPS))
     return EqualMass(groups).cells(view)[0]
 
 
-def _cells_of_classes(
-    sampler: PredictionSampler,
-    metric: Metric,
-    options: dict[str, Any],
-    keywords: dict[str, Any],
-    shape: tuple[int, ...],
+def _cells_of_vectors(
+    sampler: PredictionSampler, metric: Metric, options: dict[str, Any], shape: tuple[int, ...]
 ) -> Places | None:
-    """The bins of a metric of whole vectors; None where it has none, or several for one event."""
+    """The bins of a metric of whole vectors; None where it has none."""
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
     view = views[0]
-    form = metric.form(view, keywords) if len(views) == 1 and isinstance(view, VectorView) else None
+    form = metric.form(view, metric.arguments(options)) if len(views) == 1 and isinstance(view, VectorView) else None
     if not isinstance(form, Binned) or shape[1] == 1 or view.n != shape[0]:
         return None
     cells, tables, bins = form.cells()
@@ -236,17 +238,8 @@ def _cells_of_classes(
     return np.asarray(number.reshape(shape) - (1 if used[0] < 0 else 0), np.intp)
 
 
-class Null(NamedTuple):
-    """Values for labels simulated from the predicted probabilities."""
-
-    mean: float
-    deviation: float
-    accepts: bool
-    """Whether the test of calibration does not reject."""
-
-
 class Limits(NamedTuple):
-    """Errors at which one shape of deviations changes from rejected to accepted, and back."""
+    """The smallest and the largest error that one shape of deviations accepts."""
 
     low: float
     high: float
@@ -256,123 +249,129 @@ class Limits(NamedTuple):
 class Inversion:
     """Limits of the error of a metric from simulated labels."""
 
-    metric: Metric
+    test: TestInput
+    """The test of calibration, at the level of the limits."""
     options: dict[str, Any]
     sampler: Sampler
-    value: float
-    null: Null
-    alpha: float
-    seed: int
+    null: Floats
+    """Values for labels simulated from the predicted probabilities."""
     workers: int | None
 
+    @property
+    def metric(self) -> Metric:
+        return self.test.metric
+
+    @property
+    def value(self) -> float:
+        return self.test.statistic
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the values for calibrated predictions."""
+        return float(self.null[np.isfinite(self.null)].mean())
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the values for calibrated predictions."""
+        return max(float(self.null[np.isfinite(self.null)].std()), 1e-300)
+
     def limits(self) -> tuple[float, float]:
-        """Lower and upper limit, which contain the estimate."""
+        """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
         entries = entries_of(self.sampler, self.metric, self.options)
-        smooth = self._limits(entries, entries.smooth(), 0)
-        high = max(smooth.high, self._limits(entries, entries.spread(), 1).high, self.value)
+        shapes = [entries.smooth(), entries.spread()]
         events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
         if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:
-            for number, sign in enumerate((1.0, -1.0)):
-                shape = entries.added(np.full(entries.chance.shape, sign))
-                high = max(high, self._limits(entries, shape, 3 + number).high)
-        low = 0.0
-        if not self.null.accepts:
-            low = min(smooth.low, self._limits(entries, entries.selected(), 2).low, self.value)
-        least, most = self.metric.range
-        return max(low, least), min(high, max(most, self.value))
+            shapes += [entries.added(np.full(entries.chance.shape, sign)) for sign in (1.0, -1.0)]
+        limits = [self._limits(shape, number) for number, shape in enumerate(shapes)]
+        low, high = 0.0, max([self.value, *(each.high for each in limits if each)])
+        if compared_with_draws(self.test, self.null).pvalue <= self.test.alpha:
+            limits = [limits[0], self._limits(entries.selected(), len(shapes))]
+            low = max(min([self.value, *(each.low for each in limits if each)]), 0.0)
+        return low, min(high, max(self.metric.range[1], self.value))
 
     def error(self, chance: Floats) -> float:
-        """The error of labels with these probabilities."""
-        return self.sampler.soft_value(self.metric, self.options, chance)
+        """The error of labels with these probabilities; where soft labels have none, the mean of estimates above that of calibrated predictions."""
+        value = self.sampler.population_value(self.metric, self.options, chance)
+        return float(self.simulate(chance, SETS, 0).mean()) - self.mean if math.isnan(value) else value
 
     def simulate(self, chance: Floats, sets: int, number: int) -> Floats:
         """Estimates from labels with these probabilities."""
         plans = [(self.metric, self.options)]
         sampler = self.sampler.with_chance(chance)
-        values = resampled_values(plans, sampler, "outcomes", sets, self.seed + 7919 * (number + 1), self.workers)
+        values = resampled_values(plans, sampler, "outcomes", sets, self.test.seed + 7919 * (number + 1), self.workers)
         values = values[:, 0]
         return values[np.isfinite(values)]
 
-    def _limits(self, entries: Entries, shape: Shape, number: int) -> Limits:
-        """The limits for one shape of deviations."""
+    def _limits(self, shape: Shape, number: int) -> Limits | None:
+        """The limits for one shape of deviations; None where it has no error."""
 
         def at(size: float) -> Floats:
             chance = shape(size)
             return chance if chance.shape[1] > 1 else chance[:, 0]
 
         numbers = iter(range(1000 * number, 1000 * (number + 1)))
-        top, power, reach = self._top(at, numbers)
+        largest, power = self._largest(at, numbers)
         errors, values = [], []
         for step in range(1, STEPS + 1):
-            chance = at(reach * (step / STEPS) ** (1 / power))
-            sample = self.simulate(chance, SETS, next(numbers))
-            if len(sample) > 1:
-                errors.append(self.error(chance))
+            chance = at(largest * (step / STEPS) ** (1 / power))
+            error, sample = self.error(chance), self.simulate(chance, SETS, next(numbers))
+            if error > 0 and len(sample) > 1:
+                errors.append(error)
                 values.append(sample)
-        if not errors:
-            raise UndefinedMetricError(self.metric.id, "is undefined for simulated labels")
-        return self._accepted(np.array(errors), values, max(errors))
+        return self._accepted(np.array(errors), values) if errors else None
 
-    def _top(self, at: Shape, numbers: Iterator[int]) -> tuple[float, float, float]:
-        """The largest error at which labels are simulated, the power of the size to which errors are proportional, and its size."""
-        null = self.null
-        target = max(self.value - null.mean, 0.0) + (REACH + 1) * null.deviation
-        target = max(target, 1e-6)
+    def _largest(self, at: Shape, numbers: Iterator[int]) -> tuple[float, float]:
+        """The largest size of a deviation for which labels are simulated, and the power of the size to which errors are proportional."""
+        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
         size, power = 1.0, 1.0
         error = self.error(at(size))
+        if error <= 0:  # of an error of one side
+            size, error = -1.0, self.error(at(-1.0))
         for _ in range(6):
             size, error, power = self._size(at, target, size, error, power)
             sample = self.simulate(at(size), PILOT_SETS, next(numbers))
             if len(sample) < 2 or error < 0.9 * target:
                 break
-            deviation = max(float(sample.std(ddof=1)), null.deviation / 2)
+            deviation = max(float(sample.std(ddof=1)), self.deviation / 2)
             if float(sample.mean()) - REACH * deviation >= self.value:
                 break
             target *= 1.5
-        return error, power, size
+        return size, power
 
     def _size(self, at: Shape, target: float, size: float, error: float, power: float) -> tuple[float, float, float]:
-        """The size of the deviation with approximately this error."""
+        """The size of the deviation with approximately this error, the error, and the power."""
         for _ in range(12):
             if 0.9 <= error / target <= 1.2:
                 break
             ratio = target / error if error > 0 else 16.0
             following = size * float(np.clip(ratio ** (1 / power), 1 / 16, 16))
-            if following > 1e6:
-                break
             changed = self.error(at(following))
-            if error > 0 and changed > 0 and changed != error:
-                power = float(np.clip(math.log(changed / error) / math.log(following / size), 0.5, 4.0))
-            elif changed == error and following > size:  # no larger error is possible
+            if abs(following) > LARGEST or changed == error:  # no larger error is possible
                 break
+            if error > 0 and changed > 0:
+                power = float(np.clip(math.log(changed / error) / math.log(following / size), 0.5, 4.0))
             size, error = following, changed
         return size, error, power
 
-    def _accepted(self, errors: Floats, values: list[Floats], top: float) -> Limits:
-        null, alpha = self.null, self.alpha
+    def _accepted(self, errors: Floats, values: list[Floats]) -> Limits:
+        """The errors for which the observed value is not extreme, by the smoothed bias and standard deviation of the estimates."""
+        top, alpha = float(errors.max()), self.test.alpha
         means, deviations = np.array([[sample.mean(), sample.std(ddof=1)] for sample in values]).T
-        x = np.append(0.0, errors) / top
-        weight = np.append(3.0, np.ones(len(errors)))
-        bias = np.polynomial.Polynomial.fit(x, np.append(null.mean, means - errors), min(3, len(errors)), w=weight)
-        spread = np.polynomial.Polynomial.fit(
-            x, np.append(null.deviation, deviations), min(2, len(errors)), w=weight
-        )
-        floor = 0.3 * min(null.deviation, float(deviations.min()))
+        x, weight = np.append(0.0, errors) / top, np.append(NULL_WEIGHT, np.ones(len(errors)))
+        distinct = len(np.unique(np.round(x, 2))) - 1
+        bias = Polynomial.fit(x, np.append(self.mean, means - errors), min(3, distinct), w=weight)
+        spread = Polynomial.fit(x, np.append(self.deviation, deviations), min(2, distinct), w=weight)
+        least = max(0.3 * min(self.deviation, float(deviations.min())), 1e-300)
 
-        def deviation(x: Floats) -> Floats:
-            return np.maximum(spread(x), max(floor, 1e-300))
+        def standardised(value: Any, error: Any) -> Floats:
+            return np.asarray((value - error - bias(error / top)) / np.maximum(spread(error / top), least))
 
-        residuals = np.sort(
-            np.concatenate(
-                [(sample - e - bias(e / top)) / deviation(np.array(e / top)) for e, sample in zip(errors, values)]
-            )
-        )
+        residuals = np.sort(np.concatenate(list(map(standardised, values, errors))))
         grid = np.linspace(0, top, GRID + 1)[1:]
-        mean = grid + bias(grid / top)
-        place = (self.value - mean) / deviation(grid / top)
+        place = standardised(self.value, grid)
         below = np.searchsorted(residuals, place, side="right") / len(residuals)
         above = 1 - np.searchsorted(residuals, place, side="left") / len(residuals)
-        apart = np.clip((mean - null.mean) / (APART * max(null.deviation, 1e-300)), 0, 1)
-        high = grid[below >= apart * alpha / 2]
-        low = grid[above >= alpha * (1 - apart / 2)]
+        # From the one-sided test of an error of 0 to equal tails.
+        apart = np.clip((grid + bias(grid / top) - self.mean) / (APART * self.deviation), 0, 1)
+        low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]
         return Limits(float(low[0]) if len(low) else top, float(high[-1]) if len(high) else 0.0)

@@ -7,6 +7,7 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from itertools import product
@@ -26,6 +27,7 @@ from ..views.lenses import FLATTENED, AnyView, has_one_event, text_of_lens, valu
 from ..views.resolve import are_kept
 from ..views.view import RestOfRows, Rows, VectorView, View
 from .cells import (
+    MANY_COPIES,
     ROW_BYTES,
     CellSampler,
     DistinctSampler,
@@ -36,6 +38,7 @@ from .cells import (
     accurate_cells,
     first_cells,
     has_few_scores,
+    has_limit,
     one_view,
     shared,
     shared_numbers,
@@ -92,9 +95,13 @@ class RowSampler:
         other.chance = chance
         return other
 
-    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
-        """The value of a metric for these probabilities as soft labels."""
-        return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+        if metric.soft:
+            return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
+        rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
+        positives = np.rint(rows * chance).astype(np.int64)
+        return self._counted(rows, positives).value(metric, options) if has_limit(metric) else math.nan
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -128,16 +135,6 @@ class RowSampler:
         if self.counts:
             return self._counted(*self.sums(rng, "rows"))
         return self._taken(draw_rows(self.view.n, rng, size=self.size))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        everyone = np.arange(self.view.n)
-        for row in everyone:
-            if self.counts:
-                rows = self.view.weights.astype(np.int64)
-                rows[row] -= 1
-                yield float(self.view.weights[row]), self._taken(rows)
-            else:
-                yield 1.0, self._taken(np.delete(everyone, row))
 
     def _taken(self, rows: Array) -> Drawn:
         """These rows with their outcomes; for counts, the multiplicity of each."""
@@ -206,8 +203,10 @@ class PredictionSampler:
         other.chance = chance
         return other
 
-    def soft_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
-        """The value of a metric for these probabilities as soft labels."""
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for labels of these probabilities; NaN where it is not defined for soft labels."""
+        if not metric.soft:
+            return math.nan
         return self._drawn(self.predictions.with_soft_labels(chance)).value(metric, options)
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
@@ -244,15 +243,6 @@ class PredictionSampler:
     def note(self) -> str:
         """A caveat for few clusters, whose variation is underestimated."""
         return few_groups(0 if self.clusters is None else len(self.clusters))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        n = self.predictions.n
-        parts = self.clusters
-        if parts is None:
-            # Beyond a thousand rows, a thousandth of the rows is left out at a time.
-            parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
-        for part in parts:
-            yield 1.0, self._taken(np.delete(np.arange(n), part))
 
     def _taken(self, rows: Array) -> Drawn:
         """These rows with all their data; those of a view where the metric evaluates one score for each of them."""
