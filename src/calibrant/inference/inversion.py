@@ -34,8 +34,8 @@ Places = NDArray[np.intp]
 Shape = Callable[[float], Floats]
 """Probabilities of the labels as a function of the size of the deviation; those predicted for size 0."""
 
-# Errors at which labels are simulated for each shape, sets of labels for each, and for a pilot.
-STEPS, SETS, PILOT_SETS = 6, 24, 8
+# Errors at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test; and for a pilot.
+STEPS, FEWEST_SETS, SHARE_OF_SETS, PILOT_SETS = 6, 24, 20, 8
 # The largest error at which labels are simulated is one whose estimates exceed the observed value by so many standard deviations.
 REACH = 3.0
 # Both tails are excluded in full where the mean of the estimates exceeds that of calibrated predictions by so many standard deviations.
@@ -141,7 +141,8 @@ class Entries:
                 others = np.sum(self.chance, axis=1, where=~active, keepdims=True)
                 scaled = self.chance * np.divide(rest, others, out=np.zeros(rest.shape), where=others > 0)
                 chance = np.where(active, chance, scaled)
-                chance /= np.maximum(chance.sum(axis=1, keepdims=True), SMALLEST)
+                total = chance.sum(axis=1, keepdims=True)
+                chance = np.divide(chance, total, out=self.chance.copy(), where=total > 0)
             return chance
 
         return shape
@@ -258,6 +259,11 @@ class Inversion:
     workers: int | None
 
     @property
+    def sets(self) -> int:
+        """Sets of labels that are simulated for each error."""
+        return max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
+
+    @property
     def metric(self) -> Metric:
         return self.test.metric
 
@@ -292,7 +298,7 @@ class Inversion:
     def error(self, chance: Floats) -> float:
         """The error of labels with these probabilities; where soft labels have none, the mean of estimates above that of calibrated predictions."""
         value = self.sampler.population_value(self.metric, self.options, chance)
-        return float(self.simulate(chance, SETS, 0).mean()) - self.mean if math.isnan(value) else value
+        return float(self.simulate(chance, self.sets, 0).mean()) - self.mean if math.isnan(value) else value
 
     def simulate(self, chance: Floats, sets: int, number: int) -> Floats:
         """Estimates from labels with these probabilities."""
@@ -314,7 +320,7 @@ class Inversion:
         errors, values = [], []
         for step in range(1, STEPS + 1):
             chance = at(largest * (step / STEPS) ** (1 / power))
-            error, sample = self.error(chance), self.simulate(chance, SETS, next(numbers))
+            error, sample = self.error(chance), self.simulate(chance, self.sets, next(numbers))
             if error > 0 and len(sample) > 1:
                 errors.append(error)
                 values.append(sample)
