@@ -80,6 +80,7 @@ reproduce: $(VENV)/.dev
 
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
+	$(BIN)/python -m experiments.simulations_intervals
 	$(BIN)/python tools/make_references.py simulations
 
 # Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.

@@ -1,4 +1,4 @@
-"""`interval`: confidence intervals of a metric, by the bootstrap or in closed form."""
+"""`interval`: confidence intervals of a metric, by inversion of its test, by the bootstrap, or in closed form."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Interval(Record):
     lens : str
         The event that was evaluated.
     n_resamples : int, default 0
-        Number of bootstrap replicates with a defined value; 0 for closed forms.
+        Number of bootstrap replicates with a defined value, or of sets of simulated labels of the test; 0 for closed forms.
     note : str, default ""
         Caveats, such as few events or a biased bootstrap; empty if there are none.
     sample : ndarray, optional
-        Values of the bootstrap replicates.
+        Values of the bootstrap replicates, or for labels simulated from the predicted probabilities.
     """
 
     _hidden = ("sample",)
@@ -155,15 +155,17 @@ def interval(
     metric : str or Metric, default "ece"
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
     method : str, default "auto"
-        ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` are bootstrap intervals; ``"gamma"`` and ``"normal"`` are for
+        ``"inversion"`` is the interval of calibration errors that inverts their test; ``"percentile"`` and ``"bootstrap"`` resample rows,
+        the latter with a correction for the bias of resampled errors; ``"gamma"`` and ``"normal"`` are for
         metrics that are means over rows (`brier`, `nll`, `ecd`). Coefficients of logistic recalibration (`cox_intercept`, `cox_slope`,
         `fixed_slope_intercept`, `calibration_in_the_large` with ``form="logit"``) have ``"wald"``, ``"profile"`` (profile likelihood)
         and ``"sandwich"``; `expected_observed_ratio` has ``"wald"`` (on the logarithmic scale), ``"exact"`` (Poisson) and
         ``"sandwich"``; `accuracy` has ``"exact"`` (binomial). ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
-        `t_cal`), and ``"bootstrap"`` the bootstrap interval that ``"auto"`` would take. ``"auto"`` is described in the Notes.
+        `t_cal`). ``"auto"`` is described in the Notes.
     level
     n_resamples : int, default 1000
-        Number of bootstrap replicates.
+        Number of bootstrap replicates, or of sets of simulated labels of the test; ``"inversion"`` simulates a twentieth of them, at
+        least 24, at each of six errors for up to five shapes of miscalibration.
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states.
@@ -181,7 +183,8 @@ def interval(
     Returns
     -------
     Interval
-        Result with the attributes ``value``, ``low``, ``high``, ``level``, ``method``, ``note`` and ``sample`` (bootstrap replicates).
+        Result with the attributes ``value``, ``low``, ``high``, ``level``, ``method``, ``note`` and ``sample`` (bootstrap replicates, or
+        values for labels simulated from the predicted probabilities).
 
     Raises
     ------
@@ -199,16 +202,28 @@ def interval(
     -----
     ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row, which is ``"wald"`` for
     coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`, and ``"exact"`` for `accuracy`; else ``"gamma"`` for means over rows; else
-    ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else ``"percentile"``.
-    Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
+    ``"inversion"`` for errors that are 0 for calibrated predictions, where labels can be simulated (not with ``cluster=True``, soft labels,
+    or rows selected by their labels); else ``"bootstrap"`` for these errors, and where the percentile interval does not contain the
+    estimate; else ``"percentile"``. Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
 
-    Plug-in estimates of a calibration error are biased upwards, and the bootstrap adds the same bias once more. ``"corrected"`` removes
-    it: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean :math:`\bar t` and estimate :math:`t`, the interval of a
-    non-negative error is
+    Estimates of a calibration error are biased upwards, by an amount that depends on how the miscalibration is spread over the cells of the
+    metric. ``"inversion"`` consists of the errors that a test with simulated labels does not reject. An error of 0 is rejected exactly where
+    `assess` with ``method="consistency"`` and the same `n_resamples` and `rng` has a p-value of at most 1 - `level`: the lower limit is 0
+    if and only if it does not reject. For a larger error, labels are simulated from probabilities :math:`q` that have this error
+    (the value of the metric with :math:`q` as soft labels): the predicted ones changed by a logistic recalibration, by a few terms selected by
+    their significance (lower limit), or by equally many standard errors in every cell (upper limit); with fewer than 10 events
+    or non-events also by the same difference everywhere (upper limit). Each limit is the wider one of its shapes. The
+    interval is extended to an estimate above it, which occurs where cells have few rows: the data then hardly bound the error. Errors
+    within bins cancel, so that a binned error can be smaller than the mean of :math:`|P(Y = 1 \mid \hat p) - \hat p|`, which no interval of a
+    binned error bounds. Test statistics without a value for soft labels (`hosmer_lemeshow`) have an interval of their expected excess over that of
+    calibrated predictions.
 
-    .. math:: \left[\sqrt{\max(2 t^2 - q_u^2, 0)},\; t + (\bar t - q_l)\right],
+    ``"bootstrap"`` corrects for the bias that repeated rows add: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean
+    :math:`\bar t` and estimate :math:`t`, the interval of a non-negative error is
 
-    and it always contains the estimate. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
+    .. math:: \left[\sqrt{\max(2 t^2 - q_u^2, 0)},\; t + (\bar t - q_l)\right].
+
+    It is too short where cells have few rows. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
     remains accurate for few events; ``"normal"`` uses the standard error alone.
 
     Intervals of logistic recalibration, with log-likelihood :math:`\ell` and the coefficient of interest :math:`\beta`:
@@ -230,7 +245,7 @@ def interval(
 
     References
     ----------
-    .. [1] Efron, B. (1987). Better bootstrap confidence intervals. JASA 82.
+    .. [1] Efron, B. and Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman and Hall.
     .. [2] Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based on the gamma
        distribution. Statistics in Medicine 16.
     .. [3] Venzon, D. J. and Moolgavkar, S. H. (1988). A method for computing profile-likelihood-based confidence intervals. Applied
