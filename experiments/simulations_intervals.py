@@ -61,7 +61,10 @@ def settings() -> list[Setting]:
     """All settings, the quick ones first, in a random order."""
     two = product(BINARY, (2,), (False, True), MISCALIBRATION, ROWS)
     several = product(SEVERAL, (10, 100), (False,), MISCALIBRATION, ROWS)
-    return sorted((Setting(*each) for each in (*two, *several)), key=lambda setting: (setting.cost, zlib.crc32(setting.key.encode())))
+    return sorted(
+        (Setting(*each) for each in (*two, *several)),
+        key=lambda setting: (setting.cost, zlib.crc32(setting.key.encode())),
+    )
 
 
 def sample(setting: Setting, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -134,10 +137,9 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         error = math.sqrt(share * (1 - share) / result["runs"])
         where = Setting(**result["setting"])
         events = "2%" if where.rare else ""
-        lines.append(
-            [f"`{where.metric}`", where.classes, events, where.miscalibration, where.rows, result["true"]]
-            + [result["runs"], f"{share:.3f}{' **low**' if fails(result) else ''}", f"{error:.3f}", result["width"]]
-        )
+        row = [f"`{where.metric}`", where.classes, events, where.miscalibration, where.rows, result["true"]]
+        row += [result["runs"], f"{share:.3f}{' **low**' if fails(result) else ''}", f"{error:.3f}", result["width"]]
+        lines.append(row)
     columns = ["metric", "classes", "events", "miscalibration", "rows", "true value", "runs", "coverage"]
     table = markdown_table([*columns, "Monte Carlo error", "median width"], sorted(lines, key=lambda row: row[:5]), 6)
     shares = [result["covered"] / result["runs"] for result in results.values()]
@@ -159,6 +161,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Simulate what is missing, write the results and the page, and return 1 if the coverage is too low."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--jobs", type=int, default=2)
