@@ -81,6 +81,8 @@ reproduce: $(VENV)/.dev
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
 	$(BIN)/python -m experiments.simulations_intervals
+	$(BIN)/python -m experiments.thin_data
+	$(BIN)/python -m experiments.claims
 	$(BIN)/python tools/make_references.py simulations
 
 # Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.

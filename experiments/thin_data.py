@@ -1,32 +1,40 @@
-"""How often intervals cover and guarantees hold where rows, events or cells are few.
+"""How often intervals cover, guarantees hold and alarms are false where rows, events or cells are few.
 
-``python -m experiments.thin_data net_benefit --jobs 2 --runs 1000`` prints a line for each setting: the share of runs in which the statement holds, with
-its Monte Carlo error, and the least share that it must have. Settings below it are marked, and the command exits with 1. Run number i of a setting has its own
-generator, so that the number of processes changes nothing.
+``make simulate`` runs all studies; ``python -m experiments.thin_data summary --runs 1000`` runs one of them. thin_data.json beside this file has
+a row for each setting and statement: the share of runs in which it holds with its Monte Carlo error, the band in which the share must lie, and the mean of the
+estimate. docs/thin-data.md shows them; ``--page`` writes it again. The command exits with 1 where a share lies outside of its band by more than three standard errors.
+Run number i of a setting has its own generator, so that the number of processes changes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import calibrant as cal
+from calibrant.clinical.performance import one_event, statistics
+from calibrant.clinical.summary_intervals import limits_of
+from experiments.rendering import ROOT, markdown_table, render
 
 Rng = np.random.Generator
 Case = dict[str, Any]
+Runs = dict[str, tuple[bool, float]]
+RESULTS, PAGE = Path(__file__).with_suffix(".json"), ROOT / "docs" / "thin-data.md"
 
 
-def net_benefit(rng: Rng, shape: tuple[float, float], n: int, t: float) -> dict[str, bool]:
+def net_benefit(rng: Rng, shape: tuple[float, float], n: int, t: float) -> Runs:
     """Intervals of `decision_curve` for one model, and for its difference from a second one with noisier risks."""
     p = rng.beta(*shape, n)
     noisy = np.clip(p * rng.choice([0.6, 1.4], n), 0, 1)
@@ -35,8 +43,8 @@ def net_benefit(rng: Rng, shape: tuple[float, float], n: int, t: float) -> dict[
     alone, apart = _true_benefits(shape, t)
     model = curve["model"]
     return {
-        "net benefit": bool(model.low[0] <= alone <= model.high[0]),
-        "difference": bool(between.low[0] <= apart <= between.high[0]),
+        "net benefit": (bool(model.low[0] <= alone <= model.high[0]), float(model.net_benefit[0])),
+        "difference": (bool(between.low[0] <= apart <= between.high[0]), float(between.difference[0])),
     }
 
 
@@ -51,17 +59,17 @@ def _true_benefits(shape: tuple[float, float], t: float) -> tuple[float, float]:
     return benefit(t), benefit(t) - (benefit(t / 0.6) + benefit(t / 1.4)) / 2
 
 
-def threshold(rng: Rng, confidences: str, n: int, method: str) -> dict[str, bool]:
+def threshold(rng: Rng, confidences: str, n: int, method: str) -> Runs:
     """The accuracy that `choose_threshold` guarantees with probability 0.9, on new rows of the same distribution."""
     sample, rate, accuracy = CONFIDENCES[confidences]
     confidence = sample(rng, n)
     right = (rng.random(n) < rate(confidence)).astype(int)
     predictions = cal.Predictions(right, confidence, input="confidence")
-    found = cal.choose_threshold(predictions, accuracy=accuracy, guarantee=0.9, method=method)
+    chosen = cal.choose_threshold(predictions, accuracy=accuracy, guarantee=0.9, method=method)
     kept = np.sort(_many(confidences))
     true = np.cumsum(rate(kept)[::-1]) / np.arange(1, len(kept) + 1)
-    accepted = 0 if found.threshold is None else len(kept) - int(np.searchsorted(kept, found.threshold))
-    return {"guarantee": accepted == 0 or bool(true[accepted - 1] >= accuracy)}
+    accepted = 0 if chosen.threshold is None else len(kept) - int(np.searchsorted(kept, chosen.threshold))
+    return {"guarantee": (accepted == 0 or bool(true[accepted - 1] >= accuracy), accepted / len(kept))}
 
 
 @lru_cache
@@ -69,18 +77,88 @@ def _many(confidences: str) -> Any:
     return CONFIDENCES[confidences][0](np.random.default_rng(0), 200_000)
 
 
-def centres(rng: Rng, count: int, rows: int, spread: float, method: str) -> dict[str, bool]:
-    """Pooled intercept, slope and O/E of `validate_by_group` in centres with few events; log-odds vary by `spread` between centres."""
+def centres(rng: Rng, count: int, rows: int, spread: float) -> Runs:
+    """Pooled intercept, slope, O/E and C of `validate_by_group` in centres with few events; log-odds vary by `spread` between centres."""
     centre = np.repeat(np.arange(count), rows)
-    p = rng.beta(1, 12, len(centre))
+    p = rng.beta(*CENTRES, len(centre))
     shift = rng.normal(0, spread, count)[centre]
     y = (rng.random(len(centre)) < 1 / (1 + (1 - p) / p * np.exp(-shift))).astype(int)
-    measures = (
-        ["intercept", "slope"] if spread else ["intercept", "slope", "oe"]
-    )  # O/E has no simple true value otherwise
-    found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), metrics=measures, method=method)
-    truth = {"intercept": 0.0, "slope": 1.0, "oe": 1.0}
-    return {name: bool(found[name].low <= truth[name] <= found[name].high) for name in measures}
+    truth = {"intercept": 0.0, "slope": 1.0}
+    truth |= {} if spread else {"oe": 1.0, "c": _truth(CENTRES, 1.0)["c"]}  # which have no simple true value otherwise
+    pooled = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), metrics=list(truth))
+    return {id: (bool(pooled[id].low <= value <= pooled[id].high), pooled[id].estimate) for id, value in truth.items()}
+
+
+def summary(rng: Rng, shape: tuple[float, float], n: int, slope: float) -> Runs:
+    """Intervals of `clinical.summary` with 5 to 25 events; log-odds of the event are `slope` times those of the risks."""
+    risk = np.clip(rng.beta(*shape, n), 1e-9, 1 - 1e-9)
+    y = (rng.random(n) < 1 / (1 + (1 / risk - 1) ** slope)).astype(int)
+    if not 2 <= y.sum() <= n - 2:
+        return {}
+    view = one_event(cal.Predictions(y, risk))
+    values, _ = statistics(view, "loess", ("n", *_truth(shape, slope)))
+    limits = limits_of(view, values, 0.95, None)
+    return {
+        id: (bool(limits[id][1][0] <= value <= limits[id][1][1]), values[id])
+        for id, value in _truth(shape, slope).items()
+        if id in limits
+    }
+
+
+@lru_cache
+def _truth(shape: tuple[float, float], slope: float) -> dict[str, float]:
+    """The statistics in the population."""
+    risk = np.clip(np.random.default_rng(0).beta(*shape, 1_000_000), 1e-9, 1 - 1e-9)
+    chance = 1 / (1 + (1 / risk - 1) ** slope)
+    rate, brier = chance.mean(), np.mean(chance * (1 - risk) ** 2 + (1 - chance) * risk**2)
+    null, own, best = (
+        float(np.mean(chance * np.log(q) + (1 - chance) * np.log1p(-q))) for q in (np.full(1, rate), risk, chance)
+    )
+    order = np.argsort(risk)
+    below = np.cumsum(1 - chance[order]) - (1 - chance[order]) / 2
+    return {
+        "c": float(chance[order] @ below / chance.sum() / (1 - chance).sum()),
+        "brier": float(brier),
+        "scaled_brier": float(1 - brier / (rate * (1 - rate))),
+        "r2": math.expm1(2 * (null - own)) / math.expm1(2 * null),
+        "d": 2 * (own - null),
+        "u": 2 * (best - own),
+        "q": 2 * (2 * own - null - best),
+        "slope": slope,
+        "oe": float(rate / risk.mean()),
+    }
+
+
+def distances(rng: Rng, shape: tuple[float, float], n: int) -> Runs:
+    """Distances of the calibration curve of a calibrated model, whose true value is 0."""
+    risk = rng.beta(*shape, n)
+    y = (rng.random(n) < risk).astype(int)
+    if not 2 <= y.sum() <= n - 2:
+        return {}
+    found = cal.clinical.summary(y, risk, n_resamples=200)
+    rows = [found[id] for id in ("ici", "e50", "e90", "emax")]
+    return {row.id: (row.low <= 0, row.value) for row in rows if row.low is not None and row.value is not None}
+
+
+def censoring(rng: Rng, n: int, dependence: float) -> Runs:
+    """Intervals of `survival_summary` of calibrated risks, where the log hazard of censoring rises by `dependence` over the range of the risk."""
+    risk = rng.beta(2, 3, n)
+    event_time = rng.exponential(-5 / np.log1p(-risk))
+    censored = rng.exponential(1 / (0.06 * np.exp(dependence * (risk - 0.4))))
+    time, event = np.minimum(event_time, censored), (event_time <= censored).astype(int)
+    found = cal.clinical.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
+    known = _truth((2.0, 3.0), 1.0)
+    truth = {
+        "observed_risk": 0.4,
+        "observed_expected_ratio": 1.0,
+        "calibration_intercept": 0.0,
+        "calibration_slope": 1.0,
+        "brier": known["brier"],
+        "scaled_brier": known["scaled_brier"],
+        "auroc": known["c"],
+    }
+    rows = {row.measure: row for row in found.horizons[0].measures}
+    return {id: (bool(rows[id].low <= value <= rows[id].high), rows[id].value) for id, value in truth.items()}
 
 
 # Confidences of n rows, the probability of being right given the confidence, and the accuracy wanted, which rows at the border just miss.
@@ -92,67 +170,130 @@ CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], fl
     "waves": (lambda rng, n: rng.random(n), lambda c: 0.9 + 0.09 * np.sin(40 * c), 0.91),
 }
 SHAPES = ((0.5, 99.5), (0.5, 24.5), (2.0, 18.0), (1.0, 1.0))
-STUDIES: dict[str, tuple[Callable[..., dict[str, bool]], float, list[Case]]] = {
-    "net_benefit": (
+CENTRES = (1.0, 12.0)
+FEW_EVENTS = (((1.0, 12.0), 80), ((1.0, 12.0), 300), ((0.5, 9.5), 120), ((0.5, 9.5), 300), ((2.0, 18.0), 60))
+FEW_EVENTS += (((2.0, 18.0), 200), ((0.2, 2.0), 150), ((0.1, 0.9), 80), ((1.0, 1.0), 40))
+
+
+class Study(NamedTuple):
+    """Function of one run, its settings, the band of the share of runs in which its statements hold, and the number of runs."""
+
+    run: Callable[..., Runs]
+    cases: list[Case]
+    band: tuple[float, float]
+    runs: int
+
+
+STUDIES = {
+    "net_benefit": Study(
         net_benefit,
-        0.93,
         [
             {"shape": shape, "n": n, "t": t}
             for shape, n, t in product(SHAPES, (50, 300, 5000), (0.02, 0.1, 0.2, 0.5))
             if _true_benefits(shape, t)[0] > 1e-6
         ],
+        (0.93, 1),
+        400,
     ),
-    "threshold": (
+    "threshold": Study(
         threshold,
-        0.9,
         [
             {"confidences": name, "n": n, "method": method}
             for name, n, method in product(CONFIDENCES, (100, 1000, 10_000), ("sequence", "bonferroni"))
         ],
+        (0.9, 1),
+        200,
     ),
-    "centres": (
+    "centres": Study(
         centres,
-        0.93,
         [
-            {"count": count, "rows": rows, "spread": spread, "method": "one_stage"}
+            {"count": count, "rows": rows, "spread": spread}
             for count, rows, spread in product((10, 40), (30, 60, 200), (0.0, 0.3))
         ],
+        (0.93, 1),
+        200,
+    ),
+    "summary": Study(
+        summary,
+        [{"shape": shape, "n": n, "slope": slope} for (shape, n), slope in product(FEW_EVENTS, (1.0, 0.7))],
+        (0.93, 1),
+        1000,
+    ),
+    "distances": Study(distances, [{"shape": shape, "n": n} for shape, n in FEW_EVENTS], (0.93, 1), 100),
+    "censoring": Study(
+        censoring,
+        [{"n": n, "dependence": strength} for n, strength in product((400, 1500), (0.0, 2.0, 4.0, -4.0))],
+        (0.92, 1),
+        400,
     ),
 }
-"""Function of one run, the least share of runs in which its statements must hold, and the settings."""
 
 
-def one_run(study: str, case: Case, run: int) -> dict[str, bool]:
+def one_run(study: str, case: Case, run: int) -> Runs:
     """One simulated data set."""
     rng = np.random.default_rng([zlib.crc32(repr((study, case)).encode()), run])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return STUDIES[study][0](rng, **case)
+        return STUDIES[study].run(rng, **case)
+
+
+def run_study(name: str, runs: int, pool: ProcessPoolExecutor) -> list[dict[str, Any]]:
+    """One row for each setting and statement; prints them."""
+    study, rows = STUDIES[name], []
+    for case in study.cases:
+        results = list(pool.map(partial(one_run, name, case), range(runs), chunksize=max(1, runs // 16)))
+        for statement in dict.fromkeys(key for result in results for key in result):
+            held, values = np.array([result[statement] for result in results if statement in result]).T
+            share = float(held.mean())
+            error = math.sqrt(max(share * (1 - share), 1 / len(held)) / len(held))
+            low, high = study.band
+            inside = low - 3 * error <= share <= high + 3 * error
+            row = {"study": name, "setting": case, "statement": statement, "share": round(share, 4)}
+            row |= {"error": round(error, 4), "runs": len(held), "band": [low, high], "inside": inside}
+            rows.append(row | {"mean": float(f"{values.mean():.4g}")})
+            print(f"{name} {case}: {statement} {share:.3f} ± {error:.3f}{'' if inside else '  OUTSIDE'}", flush=True)
+    return rows
+
+
+def page(rows: Sequence[dict[str, Any]]) -> str:
+    """The page of the results: for each study one table with a column for each statement."""
+    tables = {}
+    for name, study in STUDIES.items():
+        own = [row for row in rows if row["study"] == name]
+        statements = list(dict.fromkeys(row["statement"] for row in own))
+        lines = []
+        for case in study.cases:
+            found = {row["statement"]: row for row in own if row["setting"] == json.loads(json.dumps(case))}
+            cells = [f"{found[key]['share']:.3f}" if key in found else None for key in statements]
+            runs = min((row["runs"] for row in found.values()), default=0)
+            lines.append([", ".join(f"{key} {value}" for key, value in case.items()), runs, *cells])
+        error = max((row["error"] for row in own), default=0.0)
+        table = markdown_table(["setting", "runs", *statements], lines, 1 + len(statements))
+        tables[name] = f"{table}\n\nMonte Carlo error at most {error:.3f}."
+    return render("thin_data", {**tables, "outside": sum(not row["inside"] for row in rows), "rows": len(rows)})
 
 
 def main() -> int:
-    """Print the table of one study."""
+    """Run studies, store their results, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--runs", type=int, default=400, help="simulated data sets of each setting")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("study", nargs="*", help=f"all by default: {', '.join(STUDIES)}")
+    parser.add_argument("--runs", type=int, help="simulated data sets of each setting")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
     chosen = parser.parse_args()
-    _, least, cases = STUDIES[chosen.study]
-    below = 0
-    with ProcessPoolExecutor(chosen.jobs) as pool:
-        for case in cases:
-            each = partial(one_run, chosen.study, case)
-            results = list(pool.map(each, range(chosen.runs), chunksize=math.ceil(chosen.runs / chosen.jobs / 4)))
-            for name in dict.fromkeys(name for result in results for name in result):
-                held = np.array([result[name] for result in results if name in result])
-                error = math.sqrt(max(held.mean() * (1 - held.mean()), 1 / len(held)) / len(held))
-                is_below = held.mean() < least - 3 * error
-                below += is_below
-                setting = ", ".join(f"{key} {value}" for key, value in case.items())
-                mark = "  BELOW" if is_below else ""
-                print(f"{setting}: {name} {held.mean():.3f} ± {error:.3f} ({len(held)} runs, at least {least:g}){mark}")
-    print(f"{below} settings below")
-    return int(below > 0)
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    if not chosen.page:
+        with ProcessPoolExecutor(chosen.jobs) as pool:
+            for name in chosen.study or STUDIES:
+                fresh = run_study(name, chosen.runs or STUDIES[name].runs, pool)
+                rows = [row for row in rows if row["study"] != name] + fresh
+                ordered = sorted(rows, key=lambda row: list(STUDIES).index(row["study"]))
+                RESULTS.write_text("[\n" + ",\n".join(json.dumps(row) for row in ordered) + "\n]\n")
+                rows = ordered
+    PAGE.write_text(page(rows))
+    outside = sum(not row["inside"] for row in rows)
+    print(f"{outside} of {len(rows)} shares lie outside of their band")
+    return int(outside > 0)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Before and after recalibration",
             "The same rows, before and after temperature scaling: the points move to the diagonal, and the strip shows that the "
             "confidence has decreased.",
-            'axes = cal.figures.before_after(y, p, q, bins=10, metrics=("ece",)).plot()',
+            'axes = cal.figures.reliability_panels(y, {"before": p, "after": q}, bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "overlay",
@@ -183,7 +183,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "histogram",
             "Histogram of scores by outcome",
             "Many wrong predictions have high confidence: the hatched bars increase to the right, too.",
-            "ax = cal.figures.score_histogram(y, p, bins=15).plot(log=True)",
+            'ax = cal.figures.score_histogram(y, p, bins=15).plot()\nax.set_yscale("log")',
         ),
         Entry(
             "entropy",
@@ -206,12 +206,6 @@ SECTIONS: dict[str, list[Entry]] = {
             "Cumulative sums of scores minus outcomes, in order of the score. An increasing segment is overconfident, and its slope is the gap. "
             "Under calibration the path stays inside the grey band; the grey triangle has a half-height of two standard deviations.",
             "ax = cal.figures.cumulative_diagram(y, p).plot()",
-        ),
-        Entry(
-            "cumulative_rare",
-            "Cumulative differences of a rare event",
-            "Plotted against the score. Almost all scores are close to 0, and the path leaves the band before 0.05: even small ones are too high.",
-            'ax = cal.figures.cumulative_diagram(rare.y_true, rare.y_prob).plot(against="score")',
         ),
     ],
     "Whole distributions": [
@@ -297,23 +291,23 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "risk_coverage",
             "Risk and coverage",
-            "Accept only confident predictions: the error rate of the accepted rows decreases with the coverage. The circle is the threshold with "
-            "an accuracy of 95%; the dotted line is the oracle, the dashed one random acceptance.",
-            "ax = cal.figures.risk_coverage_diagram(y, p, accuracy=0.95).plot()",
+            "Accept only confident predictions: the error rate of the accepted rows decreases with the coverage. The circle is a threshold that "
+            "guarantees an accuracy of 95%; the dotted line is the oracle, the dashed one random acceptance.",
+            "ax = cal.figures.risk_coverage_diagram(y, p, threshold=cal.choose_threshold(y, p, accuracy=0.95).threshold).plot()",
         ),
         Entry(
             "murphy",
             "Murphy diagram",
             "The cost of decisions at each threshold. A model with a lower curve everywhere is better under every proper score; where curves "
             "cross, the better model depends on the threshold.",
-            'two = cal.figures.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\nax = two.plot()',
+            "ax = cal.figures.murphy_diagram(y, models).plot()",
         ),
         Entry(
             "murphy_difference",
             "Difference of two Murphy curves",
             "Above 0 the first model has the larger cost. Where the band excludes 0, the difference is significant at that threshold.",
-            'two = cal.figures.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\n'
-            "ax = two.plot_difference()",
+            "two = cal.figures.murphy_diagram(y, models)\n"
+            'ax = two.difference("as trained", "with temperature", n_resamples=300).plot()',
         ),
     ],
     "Risk models": [

@@ -19,6 +19,7 @@ import numpy as np
 
 import calibrant as cal
 import metric_pictures
+from calibrant.figures.canvas import figure_style
 from calibrant.metrics import documentation
 from calibrant.metrics.properties import PROPERTIES
 from calibrant.metrics.references import references
@@ -323,7 +324,7 @@ def main() -> None:
     for name, text in pages.items():
         (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
     for picture in metric_pictures.PICTURES.values():
-        with plain_settings():
+        with plain_settings(), figure_style():
             figure = picture.draw()
         (FOLDER / "pictures" / f"{picture.name}.png").write_bytes(png_of(figure))
     print(f"{len(cal.catalogue)} metric pages and {len(metric_pictures.PICTURES)} figures in docs/metrics")

@@ -132,7 +132,7 @@ def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
     assert drawn.table.left[0] == 0.25
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
     assert cal.decompose(y, p, lens="top_label", **words).reliability >= 0
-    found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], **words)
+    found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], bins=10, options={"binning": "equal_width:1/K"})
     assert found["ece"] == value
     reason = {result.metric: result.reason for result in found.results}
     assert "the range (0.25, 1) for 4 classes excludes" in (reason["cwce"] or "")
@@ -413,7 +413,7 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     for function in (
         lambda **words: cal.calibration_curve(y, p, **words),
         lambda **words: cal.figures.reliability(y, p, **words),
-        lambda **words: cal.evaluate(y, p, metrics=["ece"], **words),
+        lambda bins=None, **words: cal.evaluate(y, p, metrics=["ece"], bins=bins, options=words),
         lambda **words: cal.decompose(y, p, **words),
         lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),

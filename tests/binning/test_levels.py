@@ -155,7 +155,7 @@ def test_what_is_not_possible_is_an_error(stated: Any) -> None:
     with pytest.raises(ArgumentError, match="most"):
         cal.Levels(0)
     with pytest.raises(ArgumentError, match="cannot be combined"):
-        cal.evaluate(y, p, bins="levels", binning="equal_mass")
+        cal.evaluate(y, p, bins="levels", options={"binning": "equal_mass"})
 
 
 def test_histogram_binning_by_level(stated: Any) -> None:

@@ -35,8 +35,8 @@ def four(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["--gamma", "0.05"], {"gamma": 0.05}),
-        (["--distance", "l1", "--gamma", "0.3"], {"distance": "l1", "gamma": 0.3}),
+        (["--option", "gamma=0.05"], {"gamma": 0.05}),
+        (["--option", "distance=l1", "--option", "gamma=0.3"], {"distance": "l1", "gamma": 0.3}),
         (["--class-groups", "animal=cat,dog; vehicle=car, bus"], {"lens": GROUPS}),
         (["--select", "label:cat,dog"], {"where": cal.select.label("cat", "dog")}),
         (["--select", "predicted:bus"], {"where": cal.select.predicted("bus")}),
@@ -54,7 +54,8 @@ def test_evaluate_gives_the_numbers_of_the_library(
     found = {entry["metric"]: entry["value"] for entry in json.loads(out)["metrics"]}
     for name, value in found.items():
         assert value == pytest.approx(cal.catalogue[name](ROWS, **words), abs=1e-12)
-    evaluated = cal.evaluate(ROWS, metrics=["gece", "gece_db"], **words)
+    arguments = {name: words.pop(name) for name in ("lens", "where") if name in words}
+    evaluated = cal.evaluate(ROWS, metrics=["gece", "gece_db"], options=words, **arguments)
     assert found == pytest.approx({r.metric: r.value for r in evaluated.results})
 
 
@@ -62,8 +63,8 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
     typed = [
         "--metric",
         "gece",
-        "--gamma",
-        "0.3",
+        "--option",
+        "gamma=0.3",
         "--class-groups",
         "a=cat,car; b=dog,bus",
         "--resamples",
@@ -79,7 +80,7 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
     for name in NAMES:
         frame[f"q_{name}"] = 0.5 * frame[f"p_{name}"] + 0.125
     frame.to_parquet(both)
-    words = ["--metric", "gece", "--distance", "l2", "--resamples", "200", "--json", "--select", "label:cat,dog"]
+    words = ["--metric", "gece", "--option", "distance=l2", "--resamples", "200", "--json", "--select", "label:cat,dog"]
     code, out, err = run("compare", both, "--models", "p_*,q_*", *words)
     assert (code, err) == (0, "")
     values = json.loads(out)["values"]
@@ -90,7 +91,7 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["--metrics", "gece", "--gamma", "2"], "--gamma: must be in (0, 1]; got 2.0; for example 0.1"),
+        (["--metrics", "gece", "--option", "gamma=2"], "must be in (0, 1]; got 2; for example 0.1"),
         (["--class-groups", "animal=cat,dog"], "--class-groups: must have two or more groups; got 1"),
         (["--class-groups", "a=cat; b=dog"], "--class-groups: class 'car' is not in any group; assign every class to one group"),
         (["--class-groups", "a=cat; a=dog"], "--class-groups: the group 'a' was given twice; give all its classes at once"),
@@ -114,11 +115,12 @@ def test_what_is_refused(four: Path, run: Run, typed: list[str], message: str) -
     assert message in err.replace("\n", " ")
 
 
-def test_a_distance_that_one_of_the_metrics_lacks_is_a_reason() -> None:
-    found = cal.evaluate(ROWS, metrics=["gece", "gece_db", "skce_uq", "multiclass_ce"], distance="l2")
+def test_options_of_evaluate_are_those_of_every_metric_that_has_them_or_of_one() -> None:
+    metrics = ["gece", "skce_uq", "multiclass_ce"]
+    found = cal.evaluate(ROWS, metrics=metrics, options={"distance": "l2", "multiclass_ce.distance": "l1"})
     assert found["gece"] == pytest.approx(cal.gece(ROWS, distance="l2"))
-    assert found["multiclass_ce"] == pytest.approx(cal.multiclass_ce(ROWS, distance="l2"))
-    assert found["skce_uq"] == cal.skce_uq(ROWS)  # its own distance
-    assert found.results[1].reason == "distance: must be one of 'tv', 'l1'; got 'l2'"
-    with pytest.raises(ArgumentError, match=r"^distance: "):
-        cal.evaluate(ROWS, metrics=["gece"], distance="kl")
+    assert found["skce_uq"] == cal.skce_uq(ROWS, distance="l2")
+    assert found["multiclass_ce"] == pytest.approx(cal.multiclass_ce(ROWS, distance="l1"))
+    with pytest.raises(ArgumentError) as raised:
+        cal.evaluate(ROWS, metrics=metrics, options={"distance": "kl"})
+    assert raised.value.argument == "distance"

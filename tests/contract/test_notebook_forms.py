@@ -109,7 +109,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "reliability, corp": lambda: cal.figures.reliability(Y, P, kind="corp", metrics=("ece",)),
     "panels": lambda: cal.figures.reliability_panels(Y, PAIR, metrics=("ece",)),
     "classes": lambda: cal.figures.classwise_panels(KY, KP, metrics=("ece",)),
-    "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR, difference=("old", "new"), n_resamples=20, rng=0),
+    "murphy": lambda: cal.figures.murphy_diagram(Y, PAIR),
     "risk diagram": lambda: cal.figures.risk_coverage_diagram(Y, PAIR),
     "cumulative": lambda: cal.figures.cumulative_diagram(Y, P),
     "histogram": lambda: cal.figures.score_histogram(Y, P),

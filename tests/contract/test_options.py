@@ -47,7 +47,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "degree": (1,),
     "depth": (1, 2),
     "eps": (0.02, 0.3),
-    "exact": (True,),
     "feature": (1,),
     "floor": (1e-3, 0.05),
     "interval": ((0.4, 0.6), (0.2, 0.9)),
@@ -112,10 +111,9 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     ("knn_chi2", "neighbours"): {"min_expected": 0.5},
     ("pws", "lags"): {"covariance": "HAC"},
     ("fece", "eps"): {"relative": True},
-    **{(id, "exact"): {"surface": "direct"} for id in SMOOTHED},
     **{(id, "degree"): {"smoother": "loess"} for id in (*SMOOTHED, "eci")},
     **{(id, "knots"): {"smoother": "rcs"} for id in (*SMOOTHED, "eci")},
-    **{(id, "delta"): {"smoother": "lowess"} for id in (*SMOOTHED, "eci")},
+    **{(id, "delta"): {"smoother": "lowess"} for id in SMOOTHED},
 }
 # Values that other tests show to raise for these rows.
 UNDEFINED = {("ce2_db", "raise"), ("drmsce", "raise"), ("drmsce_bcs", "raise")}

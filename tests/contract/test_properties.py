@@ -21,7 +21,7 @@ import calibrant as cal
 from calibrant.metrics import Metric
 from calibrant.metrics.documentation import build_doc
 from calibrant.metrics.properties import PROPERTIES, SLOW
-from calibrant.metrics.use_cases import USE_CASES
+from calibrant.metrics.use_cases import use_cases
 
 from .problems import Problem, enumerated, every_metric, every_metric_in_turn, metrics_that, problem_of, value
 from .test_facts import truths
@@ -340,7 +340,7 @@ def test_what_is_uncertain_says_so_and_is_not_recommended(metric: Metric) -> Non
     assert metric.certain == metric.properties["certain"] == bool(re.match("certain(;|$)", metric.info.certainty))
     if not metric.certain:
         assert not metric.info.recommended
-        assert not any(metric.id in use_case.metrics for use_case in USE_CASES.values())
+        assert not any(metric.id in use_case.metrics for use_case in use_cases().values())
         words = " ".join(build_doc(metric, cal.catalogue).split())
         assert "The definition is less than certain" in words
         assert metric.info.certainty.split("``")[0].split(":")[0] in words

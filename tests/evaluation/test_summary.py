@@ -49,9 +49,27 @@ def test_several_classes_have_accuracy_and_no_slope() -> None:
     assert list(lines_of(result)) == ["ece", "Direction", "brier", "Accuracy", "Test of calibration"]
     assert "600 rows, 4 classes\nevaluated on: top label\n" in repr(result)
     assert lines_of(result)["brier"][1] == "of all classes"
-    one = cal.evaluate(LABELS, PROBS, lens="class:2")
+
+
+@pytest.mark.parametrize("lens", ["class:2", cal.class_(2)])
+@pytest.mark.parametrize("sketched", [False, True])
+def test_the_summary_of_a_class_is_that_of_an_event(lens: Any, sketched: bool) -> None:
+    rows = cal.Predictions(LABELS, PROBS, groups=np.arange(600) % 2)
+    data = cal.Sketches.of(rows, lenses=["class:2", "top_label"]) if sketched else rows
+    one = cal.evaluate(data, lens="class:2" if sketched else lens)
     assert "evaluated on: P(2)" in repr(one)
-    assert one["cox_slope"] == cal.cox_slope(LABELS, PROBS, lens="class:2")
+    assert one["cox_slope"] == pytest.approx(cal.cox_slope(rows, lens="class:2"), rel=1e-3)
+    shown = ["ece", "Direction", "cox_slope", *([] if sketched else ["brier"]), "AUROC", "Test of calibration"]
+    assert [name for name in lines_of(one) if name != "brier"] == [name for name in shown if name != "brier"]
+    assert lines_of(one)["Direction"][1].startswith(f"P(2): mean predicted probability {PROBS[:, 2].mean():.1%}")
+    assert (one.header.event_rate, one.header.auroc) == pytest.approx(
+        (np.mean(LABELS == 2), cal.evaluation.auroc(LABELS == 2, PROBS[:, 2])), abs=1e-4
+    )
+    part = one.groups[0].header
+    assert part.event_rate == pytest.approx(np.mean(LABELS[::2] == 2))
+    assert one.group_tables()[0][1][-4:] == ["predicted", "observed", "AUROC", "p-value"]
+    other = cal.evaluate(EVENT, SCORE, lens="class:0").header
+    assert (other.events, other.event_rate) == (2000 - EVENT.sum(), pytest.approx(1 - EVENT.mean()))
 
 
 def test_level_and_further_metrics() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2
 
 import calibrant as cal
+from calibrant.clinical.censoring import log_rank_pvalue, read_follow_up
 from calibrant.clinical.survival import _brier, _point_measures, read_survival
 from calibrant.errors import (
     ArgumentError,
@@ -490,3 +492,41 @@ def test_missing_values_are_dropped_and_counted() -> None:
         cal.clinical.survival_summary(risk, time=time, event=event, **options)
     with pytest.raises(CalibrantError, match="must be 'raise' or 'drop'"):
         cal.clinical.survival_summary(risk, time=time, event=event, missing="omit", **options)
+
+
+def test_weights_are_those_given_the_risk_where_censoring_depends_on_it() -> None:
+    rng = np.random.default_rng(5)
+    risk = rng.beta(2, 3, 3000)
+    death = rng.exponential(-5 / np.log1p(-risk))
+    for dependence, text in ((0.0, "no significant dependence"), (6.0, "within 5 groups of risk")):
+        lost = rng.exponential(1 / (0.06 * np.exp(dependence * (risk - 0.4))))
+        keywords = {"time": np.minimum(death, lost), "event": (death <= lost).astype(int), "horizon": 5}
+        found = cal.clinical.survival_summary(risk, **keywords, n_resamples=0)
+        assert text in found.censoring
+        covered = {
+            "observed_risk": risk.mean(),
+            "calibration_slope": 1,
+            "calibration_intercept": 0,
+            "brier": np.mean(risk * (1 - risk)),
+        }
+        for measure in found.horizons[0].measures:
+            if measure.measure in covered:
+                error = measure.value - covered[measure.measure]
+                assert abs(error) < 2.5 * measure.standard_error, (dependence, measure)
+    plain = cal.clinical.survival_summary(risk, **keywords, groups=np.zeros(3000), n_resamples=0)
+    assert plain.censoring == "Kaplan-Meier"
+    assert abs(plain["brier"] - np.mean(risk * (1 - risk))) > 0.005
+
+
+def test_log_rank_test_by_its_definition() -> None:
+    time, event = np.array([1, 2, 2, 3, 4, 4, 5, 6.0]), np.array([0, 1, 0, 0, 0, 1, 0, 1])
+    groups = np.array([0, 0, 1, 0, 1, 1, 0, 1])
+    follow_up = read_follow_up(time, event, 1, groups, None)
+    difference = variance = 0.0
+    for at in (1, 2, 3, 4, 5):
+        here = (time > at) | ((time == at) & (event == 0))
+        lost = (time == at) & (event == 0)
+        n, d, share = here.sum(), lost.sum(), groups[here].mean()
+        difference += groups[lost].sum() - d * share
+        variance += d * (n - d) / max(n - 1, 1) * share * (1 - share)
+    assert log_rank_pvalue(follow_up, 6.0) == pytest.approx(chi2.sf(difference**2 / variance, 1))

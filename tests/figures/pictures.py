@@ -32,7 +32,7 @@ def texts_of(ax: Any) -> list[Any]:
     for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
         low, high = sorted(limits)
         slack = 1e-9 * (high - low)
-        ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
         found += [label for at, label in ticks if low - slack <= at <= high + slack]
         found.append(axis.label)
     if ax.get_legend() is not None:

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, LensError, ShapeError, UndefinedMetricError
-from tests.calling import call
+from calibrant.errors import ArgumentError, LensError
 
 from .pictures import assert_readable
 
@@ -144,22 +143,6 @@ def test_one_outcome_only(outcome: int) -> None:
         assert_readable(curve.plot())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"thresholds": [0, 0.5]}, ArgumentError, "thresholds"),
-        ({"level": 95}, ArgumentError, "level"),
-        ({"y_prob": {"treat all": P}}, ArgumentError, "rename"),
-        ({"y_prob": {"a": P, "b": P[:-1]}}, ShapeError, "399"),
-        ({"y_prob": {}}, ArgumentError, "y_prob"),
-        ({"y_true": Y * 0.5, "soft": True}, UndefinedMetricError, "soft"),
-    ],
-)
-def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        call(cal.figures.decision_curve, **{"y_true": Y, "y_prob": P, **arguments})
-
-
 def test_several_classes_need_one_event() -> None:
     probs = np.full((30, 3), 1 / 3)
     labels = np.arange(30) % 3
@@ -181,7 +164,6 @@ def test_the_plots() -> None:
     assert len(lines) == 2
     assert lines[0].get_ydata() == pytest.approx(curve["a"].net_benefit)
     assert ax.get_ylim()[0] > -0.5
-    assert_readable(curve.plot(standardised=True))
     assert_readable(curve.plot_avoided())
     assert_readable(curve.difference("a", "b").plot())
     assert_readable(cal.figures.decision_curve(Y, P, thresholds=0.2).plot())

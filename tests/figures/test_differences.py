@@ -91,15 +91,13 @@ def test_certain_scores_leave_nothing_to_chance() -> None:
     assert len(png_of(wrong.plot(new_ax()))) > 1000
 
 
-@pytest.mark.parametrize("against", ["share", "score"])
 @pytest.mark.parametrize("flip", [False, True])
-def test_the_path_is_drawn_as_it_is(against: Any, flip: bool) -> None:
+def test_the_path_is_drawn_as_it_is(flip: bool) -> None:
     diagram = cumulative_diagram(1 - Y, 1 - P) if flip else cumulative_diagram(Y, P)
     ax = new_ax()
-    assert diagram.plot(ax, against=against) is ax
+    assert diagram.plot(ax) is ax
     (line,) = drawn(ax, "path")
-    x = diagram.share if against == "share" else np.append(0, diagram.score[1:])
-    assert np.array_equal(line.get_xydata(), np.column_stack([x, diagram.path]))
+    assert np.array_equal(line.get_xydata(), np.column_stack([diagram.share, diagram.path]))
     (band,) = drawn(ax, "band")
     assert band.get_y() == -diagram.reach
     assert band.get_height() == pytest.approx(2 * diagram.reach)
@@ -246,11 +244,10 @@ def test_a_histogram_counts_scores_by_outcome() -> None:
 
 
 @pytest.mark.parametrize("show", ["counts", "shares"])
-@pytest.mark.parametrize("log", [False, True])
-def test_histograms_are_drawn_as_they_are(show: Any, log: bool) -> None:
+def test_histograms_are_drawn_as_they_are(show: Any) -> None:
     histogram = score_histogram(MANY.y_true, MANY.y_prob, bins=6)
     ax = new_ax()
-    assert histogram.plot(ax, show=show, log=log) is ax
+    assert histogram.plot(ax, show=show) is ax
     first, second = drawn(ax, "outline")
     wanted = (
         (histogram.positive_share, histogram.negative_share)
@@ -260,7 +257,6 @@ def test_histograms_are_drawn_as_they_are(show: Any, log: bool) -> None:
     assert np.array_equal(first.get_data().values, wanted[0])
     assert np.array_equal(second.get_data().values, wanted[1])
     assert np.array_equal(first.get_data().edges, np.append(histogram.table.left, 1))
-    assert ax.get_yscale() == ("log" if log else "linear")
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert words == [f"correct ({histogram.positive.sum():,.0f})", f"wrong ({histogram.negative.sum():,.0f})"]
     assert ax.get_xlabel() == "confidence"
@@ -288,44 +284,3 @@ def test_results_are_plain_and_readable() -> None:
         assert column in list(result.to_frame().columns)
         assert column in json.loads(json.dumps(result.to_dict()))
         assert "<table>" in result._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: cumulative_diagram(Y, P, level=2), cal.errors.ArgumentError, "level: must lie between 0 and 1"),
-        (
-            lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
-            cal.errors.LensError,
-            "lens: 'canonical' has more than one event per row; use 'top_label' or 'class:NAME'",
-        ),
-        (
-            lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"),
-            cal.errors.ArgumentError,
-            "against: must be 'share' or 'score'; got 'x'",
-        ),
-        (
-            lambda: variation_diagram(Y, P, variation="mood"),
-            cal.errors.ArgumentError,
-            "variation: must be one of 'entropy', ",
-        ),
-        (lambda: uce_diagram(Y, P, level=0), cal.errors.ArgumentError, "level: must lie"),
-        (lambda: uce_diagram(Y, P, bins=0), cal.errors.ArgumentError, "bins"),
-        (
-            lambda: score_histogram(Y, P).plot(new_ax(), show="all"),
-            cal.errors.ArgumentError,
-            "show: must be 'counts' or 'shares'; got 'all'",
-        ),
-    ],
-)
-def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_the_band_is_told_as_the_chance_of_a_whole_path() -> None:
-    diagram = cumulative_diagram(Y, P, level=0.9)
-    words = [text.get_text() for text in diagram.plot(new_ax()).get_legend().get_texts()]
-    assert words[1].replace("\n", " ") == "90% band under calibration"
-    assert "under calibration the path stays within 0." in repr(diagram)
-    assert "with probability 0.9" in repr(diagram)

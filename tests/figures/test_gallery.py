@@ -58,7 +58,7 @@ def assert_picture(data: bytes) -> None:
 
 def test_every_figure_is_in_the_gallery() -> None:
     wanted = public_figures()
-    assert wanted >= {"reliability", "before_after", "score_histogram", "stability_diagram", "topk_diagram"}
+    assert wanted >= {"reliability", "reliability_panels", "score_histogram", "stability_diagram", "topk_diagram"}
     assert len(wanted) >= 25
     code = "\n".join(entry.code for entry in gallery.ENTRIES)
     shown = {getattr(figures, name) for name in wanted if f"cal.figures.{name}(" in code}
@@ -120,20 +120,10 @@ def test_all_code_runs() -> None:
         assert_picture(gallery.png_of(gallery.drawn(entry, start())))
 
 
-def test_markers_at_the_edge_are_whole_and_a_zoomed_line_is_cut() -> None:
-    ax = cal.figures.reliability([0, 0, 1, 1], [0.0, 0.1, 0.9, 1.0], bins=2, binning="equal_mass").plot()
-    line = next(one for one in ax.lines if one.get_gid() == "curve")
-    ax.figure.draw_without_rendering()
-    inner, outer = ax.bbox, line.get_clip_box()
-    radius = line.get_markersize() / 2 / 72 * ax.figure.dpi
-    assert line.get_clip_on()
-    assert inner.y0 - outer.y0 >= radius
-    assert outer.x1 - inner.x1 >= radius
-    assert outer.width < 1.05 * inner.width
-
-
 def test_panels_on_logit_axes_hold_the_points_of_every_panel() -> None:
-    axes = run('axes = cal.figures.before_after(y, p, q, bins=10).plot(scale="logit")')["axes"]
+    axes = run('axes = cal.figures.reliability_panels(y, {"before": p, "after": q}, bins=10).plot(scale="logit")')[
+        "axes"
+    ]
     assert axes[0].get_xlim() == axes[1].get_xlim()
     for ax in axes:
         x, y = next(one for one in ax.lines if one.get_gid() == "curve").get_data()

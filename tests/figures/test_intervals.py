@@ -10,10 +10,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.decision.likert import likert_error
-from calibrant.errors import ArgumentError, LensError, UnknownMetricError
 from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.intervals import interval_error_diagram
-from tests.calling import call
 
 from .pictures import assert_readable, assert_same, heights, new_axes
 
@@ -87,44 +85,6 @@ def test_interval_pictures() -> None:
     assert "<table>" in shown._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("keywords", "error", "text"),
-    [
-        ({"intervals": [(0.5, 0.5)]}, ArgumentError, "interval"),
-        (
-            {"intervals": [(0, 0.2), (0.6, 0.4)]},
-            ArgumentError,
-            r"intervals: must be increasing pairs of numbers in \[0, 1\]; got",
-        ),
-        (
-            {"intervals": [(0, 2)]},
-            ArgumentError,
-            r"intervals: must be increasing pairs of numbers in \[0, 1\]; got \[\(0, 2\)\]; for example \[\(0, 0\.8\), \(0\.9, 1\)\]",
-        ),
-        ({"intervals": "seven"}, ArgumentError, "'three', 'five' or numbers"),
-        (
-            {"intervals": [0, 0.5]},
-            ArgumentError,
-            r"edges: must increase from 0 to 1; got \[0, 0\.5\]; for example \[0, 0\.5, 1\]",
-        ),
-        ({"names": ["a"]}, ArgumentError, "names: expected 3 names, one for each band; got 1"),
-        (
-            {"metric": "nonsense"},
-            UnknownMetricError,
-            r"metric: unknown metric 'nonsense'; `calibrant metrics` lists all metrics",
-        ),
-        (
-            {"lens": "classwise"},
-            LensError,
-            "lens: 'classwise' has more than one event per row; use 'top_label' or 'class:NAME'",
-        ),
-    ],
-)
-def test_what_interval_pictures_refuse(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call(interval_error_diagram, Y, P, **keywords)
-
-
 # Entropy
 
 
@@ -178,9 +138,7 @@ def test_entropy_pictures() -> None:
     assert_same(drawn.lines[0].get_ydata(), parts["model"].confidence)
     assert_same(drawn.lines[1].get_ydata(), parts["model"].accuracy)
     assert_same(drawn.lines[1].get_xdata(), parts["model"].entropy)
-    assert {text.get_text() for text in drawn.texts} <= set(names)
-    assert len(drawn.texts) >= 3
-    assert_readable(drawn)
+    assert [text.get_text() for text in drawn.texts] == names
     several = entropy_diagram(Y, MODELS, by="interval", intervals=10)
     assert not several.plot().texts
     assert_readable(several.plot())
@@ -188,14 +146,3 @@ def test_entropy_pictures() -> None:
     assert len(several.to_frame()) == 20
     assert "tempered" in repr(several)
     assert "<table>" in several._repr_html_()
-
-
-def test_what_entropy_refuses() -> None:
-    with pytest.raises(ArgumentError, match="by: must be 'interval', 'class', 'predicted' or None; got 'label'"):
-        entropy_diagram(Y, P, by="label")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="unit: must be 'nats', 'bits' or 'share'; got 'bytes'"):
-        entropy_diagram(Y, P, unit="bytes")  # type: ignore[arg-type]
-    with pytest.raises(LensError, match="by: 'class' is not defined for soft labels; use 'predicted'"):
-        entropy_diagram(cal.Predictions(np.full((2, 6), 1 / 6), P[:2], soft=True), by="class")
-    with pytest.raises(ArgumentError, match=r"name: unknown model 'x'; choose one of \['model'\]"):
-        entropy_diagram(Y, P)["x"]

@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from calibrant.figures.murphy import murphy_diagram
-from tests.calling import call
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -116,14 +114,12 @@ def test_a_better_model_dominates() -> None:
 
 def test_the_difference_and_its_band() -> None:
     models = {"before": P, "after": Q}
-    shown = murphy_diagram(Y, models, difference=("before", "after"), points=30, n_resamples=80, rng=4)
-    found = shown.difference
-    assert found is not None
-    assert_same(found.value, shown["before"].score - shown["after"].score)
-    assert ((found.low <= found.value + 0.01) & (found.value <= found.high + 0.01)).all()
-    again = murphy_diagram(Y, models, difference=("before", "after"), points=30, n_resamples=80, rng=4).difference
-    assert again is not None
-    assert_same(again.high, found.high)
+    draws: dict[str, Any] = {"n_resamples": 80, "rng": 4}
+    shown = murphy_diagram(Y, models, points=30)
+    found = shown.difference("before", "after", **draws)
+    assert_same(found.difference, shown["before"].score - shown["after"].score)
+    assert ((found.low <= found.difference + 0.01) & (found.difference <= found.high + 0.01)).all()
+    assert_same(shown.difference("before", "after", **draws).high, found.high)
     # The width is that of a mean of row differences.
     middle = 15
     rows = np.array([elementary(0.5, p, y) - elementary(0.5, q, y) for p, q, y in zip(P, Q, Y, strict=True)])
@@ -131,45 +127,31 @@ def test_the_difference_and_its_band() -> None:
     assert wide == pytest.approx(2 * 1.96 * rows.std() / np.sqrt(len(Y)), rel=0.35, abs=1e-6)
     counted = murphy_diagram(
         {name: cal.Predictions(Y, each, counts=np.full(len(Y), 3)) for name, each in models.items()},
-        difference=("before", "after"),
         points=30,
-        n_resamples=80,
-        rng=4,
-    ).difference
-    assert counted is not None
+    ).difference("before", "after", **draws)
     assert (counted.high - counted.low)[10] < (found.high - found.low)[10]
-
-
-def test_the_band_honours_importance() -> None:
-    weight = np.where(P > 0.5, 1.0, 1e-6)
-    words: dict[str, Any] = {"difference": ("before", "after"), "points": 10, "n_resamples": 60, "rng": 0}
-    found = call(murphy_diagram, Y, {"before": P, "after": Q}, sample_weight=weight, **words).difference
-    half = call(murphy_diagram, Y[P > 0.5], {"before": P[P > 0.5], "after": Q[P > 0.5]}, **words).difference
-    assert found is not None
-    assert half is not None
-    np.testing.assert_allclose(found.value, half.value, atol=1e-5)
-    np.testing.assert_allclose(found.high - found.low, half.high - half.low, rtol=0.6, atol=2e-3)
-    assert ((found.low <= found.value + 1e-9) & (found.value <= found.high + 1e-9)).all()
+    weight, high = np.where(P > 0.5, 1.0, 1e-6), P > 0.5
+    weighted = murphy_diagram(Y, models, points=10, sample_weight=weight).difference("before", "after", **draws)
+    half = murphy_diagram(Y[high], {"before": P[high], "after": Q[high]}, points=10).difference("before", "after")
+    np.testing.assert_allclose(weighted.difference, half.difference, atol=1e-5)
+    np.testing.assert_allclose(weighted.high - weighted.low, half.high - half.low, rtol=0.6, atol=2e-3)
 
 
 def test_the_pictures_show_the_data() -> None:
     first, second = new_axes(2)
-    shown = murphy_diagram(Y, {"before": P, "after": Q}, difference=("before", "after"), n_resamples=40, rng=0)
+    shown = murphy_diagram(Y, {"before": P, "after": Q})
+    difference = shown.difference("before", "after", n_resamples=40)
     assert shown.plot(first) is first
     for curve, line in zip(shown.curves, first.lines, strict=True):
         assert_same(line.get_xdata(), shown.theta)
         assert_same(line.get_ydata(), curve.score)
-    assert shown.plot_difference(second) is second
-    assert shown.difference is not None
-    assert_same(second.lines[0].get_ydata(), shown.difference.value)
+    assert difference.plot(second) is second
+    assert_same(second.lines[-1].get_ydata(), difference.difference)
     edge = second.collections[0].get_paths()[0].vertices[:, 1]
-    assert edge.min() == pytest.approx(shown.difference.low.min())
-    assert edge.max() == pytest.approx(shown.difference.high.max())
+    assert edge.min() == pytest.approx(difference.low.min())
+    assert edge.max() == pytest.approx(difference.high.max())
     assert_readable([first, second])
-    assert_readable(shown.plot())
-    assert_readable(shown.plot_difference())
-    assert len(shown.to_frame()) == 3 * len(shown.theta)
-    assert shown.to_dict()["low"][0] is None
+    assert len(shown.to_frame()) == 2 * len(shown.theta)
     assert "before" in repr(shown)
     assert "<table>" in shown._repr_html_()
 
@@ -182,31 +164,6 @@ def test_real_forecasts(data_folder: Path) -> None:
     for name, p in models.items():
         assert shown[name].brier == pytest.approx(cal.brier(rain["label"], p), abs=1e-14)
     assert_readable(shown.plot())
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="difference: must be two of the models"):
-        murphy_diagram(Y, {"a": P, "b": Q}, difference=("a", "c"))
-    with pytest.raises(ArgumentError, match="difference: must be two of the models"):
-        murphy_diagram(Y, {"a": P, "b": Q}, difference=("a", "a"))
-    with pytest.raises(
-        ArgumentError,
-        match=r"difference: was not computed; call murphy_diagram\(\.\.\., difference=\(first, second\)\)",
-    ):
-        murphy_diagram(Y, P).plot_difference()
-    with pytest.raises(
-        InputTypeError,
-        match="difference: requires rows, which are resampled for both models alike; pass labels and probabilities instead of a view",
-    ):
-        murphy_diagram({"a": cal.Sketch.of(Y, P), "b": cal.Sketch.of(Y, Q)}, difference=("a", "b"))
-    with pytest.raises(ShapeError, match="use the same rows for all models"):
-        murphy_diagram({"a": cal.Predictions(Y, P), "b": cal.Predictions(Y[1:], Q[1:])}, difference=("a", "b"))
-    with pytest.raises(LensError, match="has more than one event per row"):
-        murphy_diagram([0, 1, 2], np.eye(3), lens="canonical")
-    with pytest.raises(UndefinedMetricError, match="is not defined for soft labels"):
-        murphy_diagram(cal.Predictions([0.5, 0.2], [0.4, 0.3], soft=True))
-    with pytest.raises(ArgumentError, match="level"):
-        murphy_diagram(Y, P, level=2)
 
 
 def test_the_score_of_one_question_is_not_called_the_score_of_whole_rows() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.figures.panels import ReliabilityPanels, before_after, classwise_panels, reliability_panels
+from calibrant.figures.panels import classwise_panels, reliability_panels
 from calibrant.figures.reliability_diagrams import reliability
 
 pytest.importorskip("matplotlib")
@@ -57,7 +57,6 @@ def test_panels_are_drawn_side_by_side() -> None:
     assert len(png_of(figure)) > 5000
     bare = panels.plot(Figure(), counts=None)
     assert [ax.get_title().splitlines()[0] for ax in bare] == list(MODELS)
-    assert [ax.get_subplotspec().get_geometry()[:2] for ax in panels.plot(Figure(), columns=2)] == [(2, 2)] * 3
 
 
 def test_values_stand_below_the_name_of_the_panel() -> None:
@@ -98,15 +97,6 @@ def test_curves_can_be_overlaid(kind: Any) -> None:
     for line, diagram in zip((x for x in ax.lines if x.get_gid() == "curve"), panels.diagrams.values(), strict=True):
         assert diagram.curve is not None
         assert np.array_equal(line.get_ydata(), diagram.curve.y)
-
-
-def test_before_and_after() -> None:
-    half = np.arange(300) < 150
-    scaled = cal.TemperatureScaling().fit(SIM.y_prob[half], SIM.y_true[half]).predict_proba(SIM.y_prob[~half])[:, 1]
-    panels = before_after(SIM.y_true[~half], SIM.y_prob[~half], scaled, metrics=("nll",))
-    assert list(panels.diagrams) == ["before", "after"]
-    assert panels["after"].metrics["nll"] < panels["before"].metrics["nll"]
-    assert panels["before"].metrics["nll"] == cal.nll(SIM.y_true[~half], SIM.y_prob[~half])
 
 
 def test_classes_are_shown_by_how_often_they_occur() -> None:
@@ -164,49 +154,3 @@ def test_results_are_plain_and_readable() -> None:
     assert lines[0] == "Reliability diagrams (3, line)"
     assert lines[1].split() == ["name", "rows", "ece"]
     assert "<table>" in panels._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.errors.InputTypeError, "models: must be a mapping"),
-        (lambda: reliability_panels(SIM.y_true), cal.errors.InputTypeError, "y_true: must be a mapping"),
-        (lambda: reliability_panels(SIM.y_true, {}), cal.errors.InputTypeError, "models: must be a mapping"),
-        (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"),
-            cal.errors.ArgumentError,
-            "show: must be a number",
-        ),
-        (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]),
-            cal.errors.ArgumentError,
-            "show: unknown class 9; the classes are 0 to 3",
-        ),
-        (
-            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0),
-            cal.errors.ArgumentError,
-            "show: must be an integer of at least 1; got 0",
-        ),
-        (
-            lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
-            cal.errors.InputTypeError,
-            r"y_true: views and sketches have one event per row; pass labels and probabilities, or a mapping such as \{'cat': sketches\['class:cat'\]\} to reliability_panels",
-        ),
-        (
-            lambda: classwise_panels(cal.Predictions([0, 1], [0.6, 0.7], input="confidence")),
-            cal.errors.LensError,
-            "y_prob: contains confidences only; pass one column per class",
-        ),
-    ],
-)
-def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_bad_figures_are_refused() -> None:
-    panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
-    with pytest.raises(cal.errors.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
-        panels.plot(3)  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
-        panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

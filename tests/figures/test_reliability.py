@@ -300,12 +300,6 @@ def test_metrics_use_the_bins_of_the_diagram() -> None:
     assert diagram.metrics["ece"] == cal.ece(Y, P, bins=7, binning="equal_mass")
     assert diagram.metrics["smece"] == cal.smece(Y, P)
     assert diagram.metrics["hosmer_lemeshow"] == cal.hosmer_lemeshow(Y, P)
-    assert diagram.value_of("brier") == cal.brier(Y, P)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match=r"brier: cannot be computed from bins alone; make the diagram with reliability_diagram\(\)",
-    ):
-        ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).value_of("brier")
 
 
 @settings(max_examples=25, deadline=None)
@@ -334,67 +328,6 @@ def test_results_are_plain_and_readable() -> None:
         assert repr(diagram).startswith(f"Reliability diagram ({kind}, binary, 95% ")
         assert len(repr(diagram).splitlines()) == 6
         assert "<table>" in diagram._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("words", "error", "message"),
-    [
-        (
-            {"kind": "pie"},
-            cal.errors.ArgumentError,
-            "kind: must be 'line', 'bars', 'roof', 'smooth' or 'corp'; got 'pie'",
-        ),
-        (
-            {"uncertainty": "magic"},
-            cal.errors.ArgumentError,
-            "uncertainty: must be 'auto', 'clopper_pearson', 'jeffreys', 'wilson', 'standard_error', 'bootstrap', 'consistency', 'band' or None; got 'magic'",
-        ),
-        ({"level": 95}, cal.errors.ArgumentError, "level: must lie between 0 and 1; got 95"),
-        (
-            {"lens": "classwise"},
-            cal.errors.LensError,
-            "lens: 'classwise' has more than one event per row; use 'top_label' or 'class:NAME'",
-        ),
-        (
-            {"kind": "corp", "uncertainty": "wilson"},
-            cal.errors.UndefinedMetricError,
-            "uncertainty: 'wilson' requires fixed bins, and the blocks of 'corp' depend on the outcomes; use 'band', 'consistency' or 'bootstrap'",
-        ),
-        (
-            {"uncertainty": "bootstrap", "n_resamples": 3},
-            cal.errors.ArgumentError,
-            "n_resamples: must be an integer of at least 20; got 3",
-        ),
-        ({"uncertainty": "bootstrap", "rng": "x"}, cal.errors.ArgumentError, "rng: must be None"),
-        ({"kind": "smooth", "bandwidth": 0}, cal.errors.ArgumentError, r"bandwidth: must lie from 0\.001 to 1; got 0"),
-        (
-            {"kind": "smooth", "bandwidth": "wide"},
-            cal.errors.ArgumentError,
-            r"bandwidth: must lie from 0\.001 to 1; got 'wide'",
-        ),
-        ({"metrics": ("eze",)}, cal.errors.UnknownMetricError, "eze"),
-        ({"uncertainty": "band", "sample_weight": P + 1}, cal.errors.WeightsNotSupportedError, "calibration_band"),
-    ],
-)
-def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call(reliability, Y, P, **words)
-
-
-def test_a_view_is_passed_alone() -> None:
-    held = cal.Predictions(Y, P)
-    view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
-    with pytest.raises(
-        cal.errors.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
-    ):
-        reliability(view, where=np.ones(len(Y), bool))
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone",
-    ):
-        reliability(cal.Sketch.of(Y, P), P)
-    with pytest.raises(cal.errors.LensError, match="lens: is determined by the view; drop lens"):
-        reliability(view, lens="top_label")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -483,7 +416,7 @@ def test_consistency_bars_stand_on_the_diagonal() -> None:
 
 
 def test_words_values_and_names_stand_on_the_picture() -> None:
-    ax = reliability(Y, P, bins=10).plot(new_ax(), legend=("ece", "brier"), label="mine")
+    ax = reliability(Y, P, bins=10, metrics=("ece", "brier")).plot(new_ax(), label="mine")
     first, second = (text.get_text() for text in ax.get_legend().get_texts())
     assert first == f"mine\nece {cal.ece(Y, P, bins=10):.3f}\nbrier {cal.brier(Y, P):.3f}"
     assert second == "95% intervals"
@@ -494,8 +427,8 @@ def test_words_values_and_names_stand_on_the_picture() -> None:
     assert (top.get_xlabel(), top.get_ylabel()) == ("confidence", "accuracy")
     assert {"overconfident", "underconfident"} <= {text.get_text() for text in top.texts}
     assert top.get_legend().get_texts()[0].get_text().startswith("ece 0.")
-    bare = reliability(Y, P, uncertainty=None).plot(new_ax(), sides=False, counts=None)
-    assert (len(bare.texts), bare.get_legend(), len(bare.child_axes)) == (0, None, 0)
+    bare = reliability(Y, P, uncertainty=None).plot(new_ax(), counts=None)
+    assert (bare.get_legend(), len(bare.child_axes)) == (None, 0)
     parts = reliability(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
     assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
 
@@ -560,18 +493,6 @@ def test_rare_events_on_logit_axes() -> None:
             reliability(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
     for kind in ("smooth", "corp"):
         assert len(png_of(reliability(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
-
-
-def test_bad_drawing_options_are_refused() -> None:
-    diagram = reliability(Y, P)
-    with pytest.raises(cal.errors.ArgumentError, match=r"counts: must be 'strip', 'area' or None; got 'bars'"):
-        diagram.plot(new_ax(), counts="bars")  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match="scale: must be 'probability' or 'logit'; got 'log'"):
-        diagram.plot(new_ax(), scale="log")  # type: ignore[arg-type]
-    with pytest.raises(
-        cal.errors.InputTypeError, match=r"ax: must be a matplotlib Axes; got str; for example plt\.subplots\(\)\[1\]"
-    ):
-        diagram.plot("here")  # type: ignore[arg-type]
 
 
 def test_pyplot_is_left_as_it_was() -> None:

@@ -52,7 +52,7 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
         cal.figures.cumulative_diagram,
         cal.figures.score_histogram,
         cal.figures.interval_error_diagram,
-        lambda s: cal.figures.murphy_diagram(s, n_resamples=20, rng=0),
+        cal.figures.murphy_diagram,
         lambda s: cal.figures.decision_curve(s),
         cal.figures.flexible_calibration_curve,
         lambda s: cal.figures.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
@@ -67,7 +67,7 @@ def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[n
 def test_models_may_be_sketches() -> None:
     found = cal.figures.reliability_panels({"one": cal.Sketches.of(LABEL, SCORE), "two": cal.Sketch.of(LABEL, SCORE)})
     assert found.diagrams["one"].to_dict() == found.diagrams["two"].to_dict()
-    shown = cal.figures.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)}, n_resamples=20, rng=0)
+    shown = cal.figures.murphy_diagram({"one": cal.Sketches.of(LABEL, SCORE)})
     assert shown["one"].brier == pytest.approx(np.mean((SCORE - LABEL) ** 2))
 
 
@@ -86,11 +86,6 @@ def test_a_sketch_of_no_rows_is_refused(make) -> None:  # type: ignore[no-untype
         cal.errors.ShapeError, match="y_true: the sketch is empty; at least one row is required; update it first"
     ):
         make(cal.Sketch.empty("binary"))
-
-
-def test_sketches_are_given_alone() -> None:
-    with pytest.raises(cal.errors.InputTypeError, match="pass the sketch alone"):
-        cal.figures.score_histogram(cal.Sketches.of(LABEL, SCORE), SCORE)
 
 
 def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:

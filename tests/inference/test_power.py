@@ -29,10 +29,10 @@ SCORES = (2, 2)
     ],
 )
 def test_rows_for_means(test: str, warp: Any, rows: int) -> None:
-    found = sample_size(test, warp=warp, scores=SCORES, alternative="two-sided")
+    found = sample_size(test, deviation=warp, scores=SCORES, alternative="two-sided")
     assert found.n == rows
     assert found.power == pytest.approx(0.8, abs=0.001)
-    assert power(test, rows - 1, warp=warp, scores=SCORES, alternative="two-sided").power < 0.8 + 1e-6
+    assert power(test, rows - 1, deviation=warp, scores=SCORES, alternative="two-sided").power < 0.8 + 1e-6
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_rows_for_means(test: str, warp: Any, rows: int) -> None:
     [("ecce_mad", SHIFT, 1191), ("ecce_r", SHIFT, 1398), ("ecce_mad", FLAT, 7310), ("ecce_r", FLAT, 8680)],
 )
 def test_rows_for_paths(test: str, warp: Any, rows: int) -> None:
-    found = sample_size(test, warp=warp, scores=SCORES)
+    found = sample_size(test, deviation=warp, scores=SCORES)
     assert found.n == rows
     assert (found.low, found.high) == (found.power, 1.0)
 
@@ -100,9 +100,9 @@ def test_certain_scores_are_contradicted_by_one_outcome() -> None:
 
 def test_few_events_are_simulated() -> None:
     """The formula supposes a normal number of events."""
-    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), warp=bias(1.0), repeats=100)
+    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), deviation=bias(1.0), repeats=100)
     assert few.method == "simulated"
-    assert power("calibration_in_the_large", 10_000, scores=(0.5, 99.5), warp=bias(1.0)).method == "analytic"
+    assert power("calibration_in_the_large", 10_000, scores=(0.5, 99.5), deviation=bias(1.0)).method == "analytic"
 
 
 def test_a_mean_is_blind_to_overconfidence() -> None:
@@ -110,15 +110,15 @@ def test_a_mean_is_blind_to_overconfidence() -> None:
         cal.errors.UndefinedMetricError,
         match=r"calibration_in_the_large: has no power against this deviation \(two-sided\); use ecce_mad",
     ):
-        sample_size("calibration_in_the_large", warp=FLAT, scores=SCORES)
-    assert power("calibration_in_the_large", 10**6, warp=FLAT, scores=SCORES).power < 0.06
+        sample_size("calibration_in_the_large", deviation=FLAT, scores=SCORES)
+    assert power("calibration_in_the_large", 10**6, deviation=FLAT, scores=SCORES).power < 0.06
 
 
 def test_sides_are_those_of_the_metric() -> None:
-    one_sided = sample_size("ecd", warp=FLAT, scores=SCORES)
-    assert one_sided.n == sample_size("ecd", warp=FLAT, scores=SCORES, alternative="greater").n == 857
+    one_sided = sample_size("ecd", deviation=FLAT, scores=SCORES)
+    assert one_sided.n == sample_size("ecd", deviation=FLAT, scores=SCORES, alternative="greater").n == 857
     with pytest.raises(cal.errors.UndefinedMetricError, match="less"):
-        sample_size("ecd", warp=FLAT, scores=SCORES, alternative="less")
+        sample_size("ecd", deviation=FLAT, scores=SCORES, alternative="less")
     # Events more frequent than the scores say make the mean score too low.
     low = power("calibration_in_the_large", 500, deviation=0.05, alternative="less").power
     high = power("calibration_in_the_large", 500, deviation=0.05, alternative="greater").power
@@ -129,9 +129,9 @@ def test_sides_are_those_of_the_metric() -> None:
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 @pytest.mark.parametrize("test", ["calibration_in_the_large", "spiegelhalter_z", "ecd"])
 def test_one_sided_formulas_agree_with_simulation(test: str, alternative: Any) -> None:
-    words: dict[str, Any] = {"warp": temperature(1.5), "alternative": alternative}
+    words: dict[str, Any] = {"deviation": temperature(1.5), "alternative": alternative}
     if test == "calibration_in_the_large":
-        words["warp"] = bias(-0.3)
+        words["deviation"] = bias(-0.3)
     formula = power(test, 200, **words).power
     drawn = power(test, 200, **words, method="simulated", repeats=300)
     assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 300)
@@ -148,37 +148,33 @@ def test_the_logit_shift_has_the_sign_of_the_metric() -> None:
         assert down < 0.02
 
 
+@pytest.mark.deep
 def test_the_test_that_is_simulated_is_the_one_that_assess_takes() -> None:
     """Bounds that reject seldom, and tests that reject too often, stand beside the default and not for it."""
-    found = power("skce_b", 40, warp="bias", strength=3.0, repeats=40)
+    found = power("skce_b", 40, deviation=bias(3.0), repeats=40)
     assert found.power > 0.9
-    assert "simulated under the null hypothesis" in found.note
-    calm = power("t_cal", 100, mu=lambda s: s, method="simulated", repeats=200)
-    assert "simulated under the null hypothesis" in calm.note
+    calm = power("t_cal", 100, deviation=lambda s: s, method="simulated", repeats=200)
     assert calm.low < 0.05
-    slope = power("cox_slope", 300, warp="bias", strength=0.7, repeats=100)
+    slope = power("cox_slope", 300, deviation=bias(0.7), repeats=100)
     assert slope.low < 0.05 < 0.2 > slope.power  # a shift leaves the slope as it is
 
 
 def test_simulated_power_asks_for_the_side() -> None:
-    words: dict[str, Any] = {"warp": temperature(2.0), "method": "simulated", "repeats": 60}
+    words: dict[str, Any] = {"deviation": temperature(2.0), "method": "simulated", "repeats": 60}
     assert power("ecce_mad", 300, alternative="greater", **words).power > 0.5
-    found = power("ecce_mad", 300, alternative="less", **words)
-    assert found.power < 0.05
-    assert "simulated under the null hypothesis" in found.note
+    assert power("ecce_mad", 300, alternative="less", **words).power < 0.05
 
 
 @pytest.mark.deep
 def test_small_groups_are_simulated() -> None:
-    words: dict[str, Any] = {"scores": (1, 11), "warp": bias(0.5)}
+    words: dict[str, Any] = {"scores": (1, 11), "deviation": bias(0.5)}
     small = power("hosmer_lemeshow", 100, repeats=100, **words)
     assert small.method == "simulated"
-    assert "simulated under the null hypothesis" in small.note
     assert power("hosmer_lemeshow", 100, method="analytic", **words).method == "analytic"
     assert power("hosmer_lemeshow", 20_000, **words).method == "analytic"
-    calm = power("hosmer_lemeshow", 100, scores=(1, 11), mu=lambda s: s, repeats=300)
+    calm = power("hosmer_lemeshow", 100, scores=(1, 11), deviation=lambda s: s, repeats=300)
     assert calm.low < 0.05 < calm.high
-    assert sample_size("hosmer_lemeshow", scores=(1, 11), warp=bias(2.0), repeats=60).method == "simulated"
+    assert sample_size("hosmer_lemeshow", scores=(1, 11), deviation=bias(2.0), repeats=60).method == "simulated"
 
 
 @pytest.mark.parametrize(
@@ -191,23 +187,23 @@ def test_small_groups_are_simulated() -> None:
     ],
 )
 def test_formulas_agree_with_simulation(test: str, n: int, warp: Any) -> None:
-    formula = power(test, n, warp=warp, scores=SCORES).power
-    drawn = power(test, n, warp=warp, scores=SCORES, method="simulated", repeats=400)
+    formula = power(test, n, deviation=warp, scores=SCORES).power
+    drawn = power(test, n, deviation=warp, scores=SCORES, method="simulated", repeats=400)
     assert abs(formula - drawn.power) <= 3 * math.sqrt(formula * (1 - formula) / 400)
     assert drawn.low <= drawn.power <= drawn.high
 
 
 @pytest.mark.parametrize("test", ["ecce_mad", "ecce_r"])
 def test_bounds_of_paths_lie_below_simulation(test: str) -> None:
-    formula = power(test, 1000, warp=SHIFT, scores=SCORES).power
-    assert formula <= power(test, 1000, warp=SHIFT, scores=SCORES, method="simulated", repeats=300).high
+    formula = power(test, 1000, deviation=SHIFT, scores=SCORES).power
+    assert formula <= power(test, 1000, deviation=SHIFT, scores=SCORES, method="simulated", repeats=300).high
 
 
 def test_scores_that_stray_add_their_variance() -> None:
     def curve(s: Any) -> Any:
         return np.where(s < 0.5, s + 0.2, s)
 
-    words: dict[str, Any] = {"scores": [0.2, 0.8], "mu": curve, "n": 60}
+    words: dict[str, Any] = {"scores": [0.2, 0.8], "deviation": curve, "n": 60}
     v0, v1, shift = 0.16, (0.4 * 0.6 + 0.8 * 0.2) / 2, 0.1
     for random_scores, more in ((False, 0.0), (True, 0.01)):  # the gaps are 0.2 and 0
         spread = math.sqrt(v1 + more)
@@ -231,24 +227,24 @@ def test_bins_against_the_noncentral_law() -> None:
 def test_recorded_scores_stand_for_their_law() -> None:
     grid = stats.beta(2, 2).ppf((np.arange(20_000) + 0.5) / 20_000)
     for test in ("calibration_in_the_large", "ecce_mad", "hosmer_lemeshow"):
-        distribution = sample_size(test, warp=SHIFT, scores=SCORES).n
-        assert sample_size(test, warp=SHIFT, scores=grid).n == pytest.approx(distribution, rel=0.005)
+        distribution = sample_size(test, deviation=SHIFT, scores=SCORES).n
+        assert sample_size(test, deviation=SHIFT, scores=grid).n == pytest.approx(distribution, rel=0.005)
     y = np.zeros(len(grid), int)
     sketch = cal.Sketch.of(y, grid)
-    assert sample_size("ecce_mad", warp=SHIFT, scores=sketch).n == pytest.approx(1191, rel=0.005)
-    assert sample_size("ecce_mad", warp=SHIFT, scores=cal.views.View(grid, y)).n == pytest.approx(1191, rel=0.005)
+    assert sample_size("ecce_mad", deviation=SHIFT, scores=sketch).n == pytest.approx(1191, rel=0.005)
+    assert sample_size("ecce_mad", deviation=SHIFT, scores=cal.views.View(grid, y)).n == pytest.approx(1191, rel=0.005)
     half = power("calibration_in_the_large", 100, scores=[0.5], deviation=0.1).power
     assert half == pytest.approx(power("calibration_in_the_large", 100, scores=[0.5] * 7, deviation=0.1).power)
 
 
 def test_ways_to_name_a_deviation_agree() -> None:
-    one = power("ecce_mad", 500, warp="bias", strength=0.2).power
-    assert one == power("ecce_mad", 500, warp=SHIFT).power
-    curve = power("ecce_mad", 500, mu=lambda s: s * math.exp(0.2) / (1 - s + s * math.exp(0.2))).power
+    one = power("ecce_mad", 500, deviation=bias(0.2)).power
+    assert one == power("ecce_mad", 500, deviation=SHIFT).power
+    curve = power("ecce_mad", 500, deviation=lambda s: s * math.exp(0.2) / (1 - s + s * math.exp(0.2))).power
     assert curve == pytest.approx(one, abs=1e-9)
     plain = power("ecce_r", 800, deviation=0.03, scores=SCORES).power
     assert plain == pytest.approx(
-        power("ecce_r", 800, mu=lambda s: np.minimum(s + 0.03, 1), scores=SCORES).power, abs=1e-4
+        power("ecce_r", 800, deviation=lambda s: np.minimum(s + 0.03, 1), scores=SCORES).power, abs=1e-4
     )
     down = power("calibration_in_the_large", 800, deviation=-0.03, scores=SCORES).power
     assert down == pytest.approx(power("calibration_in_the_large", 800, deviation=0.03, scores=SCORES).power, abs=1e-9)
@@ -258,15 +254,15 @@ def test_ways_to_name_a_deviation_agree() -> None:
     "test", ["calibration_in_the_large", "spiegelhalter_z", "ecce_mad", "ecce_r", "hosmer_lemeshow"]
 )
 def test_right_scores_are_rejected_as_often_as_the_level_says(test: str) -> None:
-    assert power(test, 500, mu=lambda s: s, alpha=0.07).power == pytest.approx(0.07, abs=1e-9)
+    assert power(test, 500, deviation=lambda s: s, alpha=0.07).power == pytest.approx(0.07, abs=1e-9)
     assert power(test, 500, deviation=0.0).power == pytest.approx(0.05, abs=1e-9)
     with pytest.raises(cal.errors.UndefinedMetricError):
-        sample_size(test, mu=lambda s: s)
+        sample_size(test, deviation=lambda s: s)
 
 
 def test_simulated_size() -> None:
     for test in ("ece", "ecce_mad"):
-        found = power(test, 200, mu=lambda s: s, method="simulated", repeats=300)
+        found = power(test, 200, deviation=lambda s: s, method="simulated", repeats=300)
         assert found.power <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
 
@@ -276,7 +272,8 @@ def test_metrics_without_a_formula_are_simulated() -> None:
     assert found.power > 0.9
     assert found == power("ece", 400, deviation=0.15, repeats=200, workers=3)
     want = stats.binomtest(round(found.power * 200), 200).proportion_ci(method="exact")
-    assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-9)
+    assert found.low <= want.low + 1e-9  # scores that several data sets share can only widen it
+    assert found.high >= want.high - 1e-9
     assert power("brier", 400, deviation=0.3, scores=(5, 1), repeats=100).power > 0.2
 
 
@@ -309,7 +306,7 @@ def test_sure_scores() -> None:
         power("ecce_mad", 100, scores=[0.0, 1.0], deviation=0.1)
     with pytest.raises(cal.errors.UndefinedMetricError, match="infinite"):
         power("ecd", 100, scores=[0.0, 0.3], deviation=0.1)
-    assert power("ecd", 1000, scores=[0.0, 0.3], mu=lambda s: s).power == pytest.approx(0.05)
+    assert power("ecd", 1000, scores=[0.0, 0.3], deviation=lambda s: s).power == pytest.approx(0.05)
     assert power("hosmer_lemeshow", 100, scores=[0.0, 0.3], deviation=0.1).power == 1
     assert power("ecce_mad", 1000, scores=[0.5], deviation=0.5).power == 1
     with pytest.raises(cal.errors.UndefinedMetricError):
@@ -334,12 +331,9 @@ def test_results_speak() -> None:
 
 def test_bad_arguments_are_named() -> None:
     wrong: list[dict[str, Any]] = [
-        {},
-        {"deviation": 0.1, "warp": SHIFT},
         {"deviation": 2},
-        {"deviation": 0.1, "strength": 2},
-        {"warp": "bias"},
-        {"warp": "twist", "strength": 1},
+        {"deviation": "bias"},
+        {"deviation": bias},
         {"deviation": 0.1, "alpha": 0},
         {"deviation": 0.1, "alternative": "both"},
         {"deviation": 0.1, "alternative": "less"},
@@ -388,3 +382,26 @@ def test_simulated_power_of_two_sides_is_that_of_the_test_that_assess_makes(devi
     found = power("calibration_in_the_large", n, scores=(0.5, 99.5), deviation=deviation, repeats=2000)
     assert found.method == "simulated"
     assert found.power == pytest.approx(wanted, abs=0.045)
+
+
+def test_critical_values_are_those_at_the_scores_of_the_data() -> None:
+    """The Brier score varies with the scores: a critical value for all samples of scores would give a power of 0.30, not 0.41."""
+    rng, n, rejected = np.random.default_rng(0), 200, []
+    for _ in range(1000):
+        score = rng.beta(0.3, 0.3, n)
+        null = np.square((rng.random((400, n)) < score) - score).mean(axis=1)
+        own = np.square((rng.random(n) < temperature(1.3).curve(score)) - score).mean()
+        tails = (1 + (null >= own).sum(), 1 + (null <= own).sum())
+        rejected.append(2 * min(tails) / 401 <= 0.05)
+    found = power("brier", n, scores=(0.3, 0.3), deviation=temperature(1.3), repeats=1000)
+    assert found.power == pytest.approx(np.mean(rejected), abs=0.06)
+    assert found.low > 0.33
+
+
+@pytest.mark.deep
+def test_limits_include_the_error_of_the_critical_values() -> None:
+    """Estimates with other seeds lie within the limits of each as often as they should, or nearly."""
+    words: dict[str, Any] = {"scores": (0.3, 0.3), "deviation": temperature(1.3), "repeats": 200}
+    found = [power("brier", 100, **words, rng=seed) for seed in range(20)]
+    mean = np.mean([each.power for each in found])
+    assert sum(each.low <= mean <= each.high for each in found) >= 17

@@ -202,7 +202,6 @@ def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
             drawn = resamples(sampler, "outcomes", 3)(number)
             for name in names if sampler is samplers[0] else names[:5]:
                 views = drawn.views(catalogue[name], {})
-                assert all(view.same_scores is not None for view in views)  # type: ignore[union-attr]
                 alone = [
                     View(v.raw_score.copy(), v.raw_outcome.copy(), v.weight, v.weight_kind)  # type: ignore[union-attr]
                     for v in views

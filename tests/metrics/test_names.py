@@ -11,7 +11,8 @@ import calibrant as cal
 from calibrant import catalogue
 from calibrant.cli.listing import metric_named
 from calibrant.evaluation.measure import choose_metrics
-from calibrant.metrics.names import FUNCTIONS, plain, words_of
+from calibrant.metrics.names import plain, words_of
+from calibrant.metrics.use_cases import related
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
 SURVEY = {
@@ -360,9 +361,9 @@ def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
         catalogue[text]
 
 
-@pytest.mark.parametrize("name", [name for names in FUNCTIONS.values() for name in names])
+@pytest.mark.parametrize("name", [name for names in related()["functions"].values() for name in names])
 def test_what_a_function_computes_is_answered_with_the_function(name: str) -> None:
-    (function,) = [function for function, names in FUNCTIONS.items() if name in names]
+    (function,) = [function for function, names in related()["functions"].items() if name in names]
     assert callable(attrgetter(function)(cal))
     with pytest.raises(
         cal.errors.UnknownMetricError, match=rf"{name!r} is not a metric; the function {function} computes it"

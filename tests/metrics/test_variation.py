@@ -86,14 +86,10 @@ def test_the_ratios_of_freeman_and_wilcox_have_their_names() -> None:
     freeman = cal.vce(y, p, variation="freeman_variation_ratio", bins=1)
     assert freeman == pytest.approx(0.75 - 0.5)
     assert cal.vce(y, p, variation="wilcox_variation_ratio", bins=1) == pytest.approx(1.5 * freeman)
-    with pytest.raises(
-        cal.errors.ArgumentError, match=r"'freeman_variation_ratio' .the value that this name had before"
-    ):
-        cal.vce(y, p, variation="variation_ratio")  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match="'freeman_variation_ratio'"):
-        cal.figures.variation_diagram(y, p, variation="variation_ratio")  # type: ignore[arg-type]
-    with pytest.raises(cal.errors.ArgumentError, match="use 'wilcox_variation_ratio'"):
-        cal.vce(y, p, variation="ModVR")  # type: ignore[arg-type]
+    for function in (cal.vce, cal.figures.variation_diagram):
+        with pytest.raises(cal.errors.ArgumentError) as raised:
+            function(y, p, variation="variation_ratio")  # type: ignore[operator]
+        assert raised.value.argument == "variation"
 
 
 def largest_missing(p: np.ndarray) -> float:

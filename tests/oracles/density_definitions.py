@@ -71,7 +71,7 @@ def left_out_means(rows, bandwidth, importance):
         yield [sum(v for v, row in zip(left, rows, strict=True) if row[0] == c) / sum(left) for c in range(classes)]
 
 
-def bkde(labels, probs, *, bandwidth="likelihood", norm=1, scale=1.0, debiased=None, exact=False, **rest):
+def bkde(labels, probs, *, bandwidth="likelihood", norm=1, scale=1.0, debiased=None, **rest):
     def of_question(question, importance):
         rows = [(y, [1 - p, p], w) for p, y, w in question]
         with mp.workdps(DIGITS):

@@ -120,15 +120,15 @@ def kernel_error(labels, probs, bandwidth, norm, adaptive, **rest):
     return each_question(of_question, labels, probs, **rest)
 
 
-def msce(labels, probs, *, bandwidth="default", adaptive=False, exact=False, **rest):
+def msce(labels, probs, *, bandwidth="default", adaptive=False, **rest):
     return kernel_error(labels, probs, bandwidth, 2, adaptive, **rest)
 
 
-def sece(labels, probs, *, bandwidth=0.05, adaptive=False, exact=False, **rest):
+def sece(labels, probs, *, bandwidth=0.05, adaptive=False, **rest):
     return kernel_error(labels, probs, bandwidth, 1, adaptive, **rest)
 
 
-def ls_ece(labels, probs, *, bandwidth=1.0, exact=False, **rest):
+def ls_ece(labels, probs, *, bandwidth=1.0, **rest):
     return each_question(lambda q, _: smoothed(q, bandwidth), labels, probs, **rest)
 
 
@@ -175,14 +175,12 @@ def _regression(number, rng):
         options["style"] = ("smooth", "ties", "dyadic", "certain")[number % 4]
     if number % 4 == 3:
         options["adaptive"] = True
-    if number % 5 == 2:
-        options["exact"] = True
     return options
 
 
 def _logit(number, rng):
     lens = {} if "classwise" in str(LENSES[number % 12]) and number % 3 else LENSES[number % 12]
-    return {**lens, "bandwidth": (1.0, 0.3, 2.0, 0.05, 1)[number % 5], "exact": bool(number % 2)}
+    return {**lens, "bandwidth": (1.0, 0.3, 2.0, 0.05, 1)[number % 5]}
 
 
 OPTIONS = {"msce": _regression, "sece": _regression, "ls_ece": _logit}

@@ -255,7 +255,7 @@ e90 = indexed(lambda v, w, importance, q: quantile(v, w, importance, 0.9))
 emax = indexed(lambda v, w, importance, q: max(v))
 
 
-def eci(labels, probs, *, smoother="auto", scale=100, relative=False, penalty=1.0, **options):
+def eci(labels, probs, *, smoother="auto", relative=False, penalty=1.0, **options):
     weights = {word: options.pop(word) for word in ("counts", "sample_weight")}
     rows = rows_of(labels, probs, **weights)
     importance = weights["sample_weight"] is not None
@@ -277,7 +277,7 @@ def eci(labels, probs, *, smoother="auto", scale=100, relative=False, penalty=1.
         error += float(weight) / total * math.fsum((float(p) - m) ** 2 for p, m in zip(row, mu, strict=True))
         reference += float(weight) / total * math.fsum((s - m) ** 2 for s, m in zip(shares, mu, strict=True))
     if not relative:
-        return scale / 2 * error
+        return 50 * error
     if reference <= 1e-12:
         raise Undefined("flat")
     return error / reference
@@ -344,8 +344,8 @@ def eci_options(number, rng):
         {"smoother": "loess"},
         {"relative": True},
         {"smoother": "spline", "penalty": 3.0, "knots": 3},
-        {"smoother": "lowess", "scale": 1},
-        {"smoother": "loess", "relative": True, "bounded": True},
+        {"smoother": "lowess"},
+        {"smoother": "loess", "relative": True},
     )[number % 6]
     return {**choice, "style": ("smooth", "ties", "dyadic", "inner")[number % 4]}
 

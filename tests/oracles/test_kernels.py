@@ -15,7 +15,6 @@ from calibrant.binning.parse import bin_table, binning_rule
 from calibrant.sketches import grid
 from calibrant.util import kernels
 from calibrant.views.resolve import views_of
-from tests.calling import call
 
 BINS = (1, 2, 3, 7, 10, 15, 49, 100, 128, 997, 4096)
 FIELDS = ("left", "right", "rows", "weight", "positives", "score_sum", "excess", "square")
@@ -205,61 +204,6 @@ def test_many_blocks_and_threads_are_the_same(dtype: Any) -> None:
     assert found == expected
     loop = "fill_single_bins" if dtype is np.float32 else "fill_bins"
     assert {loop, "fill_class_bins", "scan_pairs", "top_rows"} <= asked
-
-
-def invalid_rows(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Valid labels and float32 scores, and the same with one entry that is not, or is minus zero, at both ends and between."""
-    rng = np.random.default_rng(n)
-    scores = rng.random(n).astype(np.float32)
-    labels = (rng.random(n) < scores).astype(np.int64)
-    found = [(labels, scores), (labels == 1, scores), (labels.astype(np.uint8), scores), (2 * labels - 1, scores)]
-    for place in (0, n // 2, n - 1):
-        for score in (-0.0, -1e-45, -1.0, 1 + 2.0**-23, 7.5, 1e30, np.inf, -np.inf, np.nan):
-            found.append((labels, scores.copy()))
-            found[-1][1][place] = score
-        for label in (2, -1, 255, 1 << 31, 1 << 32, -(1 << 62)):
-            found.append((labels.copy(), scores))
-            found[-1][0][place] = label
-    return found
-
-
-@pytest.mark.parametrize("form", ["python", "machine"])
-@pytest.mark.parametrize("n", [1, 37, 2100])
-def test_a_check_that_adds_up_raises_what_the_others_raise(n: int, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = kernels.fill_single_bins if form == "python" else machine_code(kernels.fill_single_bins)
-
-    def outcome(labels: Any, scores: Any) -> str:
-        try:
-            return repr((cal.ece(labels, scores), cal.ece(labels, scores, bins=128)))
-        except cal.CalibrantError as error:
-            return f"{type(error).__name__}: {error}"
-
-    rows = invalid_rows(n)
-    rows = rows[: 4 if form == "python" and n > 100 else None]
-    monkeypatch.setattr(kernels, "loaded", {})
-    expected = [outcome(*pair) for pair in rows]
-    monkeypatch.setattr(kernels, "loaded", {"fill_single_bins": loop})
-    with np.errstate(all="ignore"):  # of plain Python
-        assert [outcome(*pair) for pair in rows] == expected
-    assert sum("Error" in text for text in expected) > len(rows) / 2 or len(rows) == 4
-
-
-def test_a_check_that_adds_up_reads_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the usual check nor another pass over the rows follows; weights and selected rows need other sums."""
-    labels, scores = invalid_rows(300)[0]
-    weight = np.arange(300.0)
-    calls: tuple[dict[str, Any], ...] = ({}, {"bins": 7}, {"sample_weight": weight}, {"where": scores > 0.5})
-    expected = [call(cal.ece, labels, scores, **keywords) for keywords in calls]
-    asked: list[int] = []
-
-    def loop(score: Any, *rest: Any) -> Any:
-        asked.append(len(score))
-        return kernels.fill_single_bins(score, *rest)
-
-    monkeypatch.setattr(kernels, "loaded", {"fill_single_bins": loop})
-    with np.errstate(over="ignore"):
-        assert [call(cal.ece, labels, scores, **keywords) for keywords in calls] == expected
-    assert asked == [300, 300, int((scores > 0.5).sum())]
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.curves import local_regression
 from calibrant.curves.local_regression import (
     Groups,
     local_fits,
@@ -69,7 +70,7 @@ def test_checked_values(metric: Any, options: dict[str, Any], printed: str) -> N
 def test_checked_curve() -> None:
     wanted = [0.26931957, 0.31822208, 0.33584917, 0.23203214, 0.45859168]
     wanted += [0.54140832, 0.69062382, 0.94601789, 1.03807914, 0.99247027]
-    found = loess(groups_of(P, Y), 0.75, 2, "direct", False)
+    found = loess(groups_of(P, Y), 0.75, 2, "direct")
     assert np.abs(found - wanted).max() <= 0.5e-8
 
 
@@ -94,7 +95,7 @@ def test_order_of_the_indices(smoother: str, n: int) -> None:
     assert mean <= largest
     assert cal.ep(y, p, q=1.0, smoother=smoother) == largest
     assert cal.ep(y, p, q=0.5, smoother=smoother) == median
-    assert mean**2 <= cal.eci(y, p, smoother=smoother, surface="interpolate", scale=1) <= largest**2 * (1 + 1e-12)
+    assert mean**2 <= cal.eci(y, p, smoother=smoother, surface="interpolate") / 100 <= largest**2 * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("smoother", SMOOTHERS)
@@ -116,7 +117,7 @@ def test_a_span_above_one_stretches_the_bandwidth() -> None:
     wide = cal.ici(Y, P, span=1e8)
     line = np.polynomial.Polynomial.fit(P, Y, 2)
     assert wide == pytest.approx(np.abs(line(P) - P).mean(), abs=1e-9)
-    found = loess(groups_of(P, Y), 2.25, 2, "direct", False)
+    found = loess(groups_of(P, Y), 2.25, 2, "direct")
     rows = [(x, y, 1.0) for x, y in zip(P.tolist(), Y.tolist(), strict=True)]
     assert found == pytest.approx([slow.local_polynomial(rows, x, 2.25, 2)[0] for x in P], abs=1e-12)
 
@@ -126,7 +127,7 @@ def test_a_span_above_one_stretches_the_bandwidth() -> None:
 def test_nodes_move_the_curve_by_little(kind: str, n: int) -> None:
     y, p = drawn(n, kind)
     groups = groups_of(p, y)
-    fast = loess(groups, 0.75, 2, "direct", False)
+    fast = loess(groups, 0.75, 2, "direct")
     some = np.unique(np.linspace(0, len(groups.score) - 1, 300).astype(int))
     at = groups.score[some]
     exact, _ = local_fits(groups, at, reach(groups, at, math.floor(0.75 * n + 1e-5)), 2)
@@ -136,22 +137,11 @@ def test_nodes_move_the_curve_by_little(kind: str, n: int) -> None:
 def test_a_short_span_gets_more_nodes() -> None:
     y, p = drawn(20000, "uniform")
     groups = groups_of(p, y)
-    fast = loess(groups, 0.02, 1, "direct", False)
+    fast = loess(groups, 0.02, 1, "direct")
     at = groups.score[::97]
     exact, _ = local_fits(groups, at, reach(groups, at, 400), 1)
     assert np.abs(fast[::97] - exact).max() < 5e-3  # of a curve that jumps with every row
     assert np.abs(fast[::97] - exact).mean() < 3e-4
-
-
-def test_exact_is_a_fit_at_every_score() -> None:
-    y, p = drawn(2600, "rare")
-    at_nodes, at_scores = (cal.ici(y, p, surface="direct", exact=exact) for exact in (False, True))
-    assert at_scores != at_nodes
-    assert at_scores == pytest.approx(at_nodes, abs=1e-6)
-    few = y[:2000], p[:2000]
-    assert cal.ici(*few, surface="direct", exact=True) == cal.ici(*few, surface="direct")
-    with pytest.raises(cal.errors.ArgumentError, match="surface='direct'"):
-        cal.ici(y, p, exact=True)
 
 
 def test_interpolation_is_the_default_as_in_r() -> None:
@@ -166,25 +156,27 @@ def test_a_score_that_fills_its_neighbourhood_keeps_its_mean() -> None:
     y, p = drawn(20000, "uniform", 3)
     p = np.where(np.arange(20000) < 17000, 1.0, p)
     groups = groups_of(p, y)
-    fast = loess(groups, 0.75, 2, "direct", False)
+    fast = loess(groups, 0.75, 2, "direct")
     assert fast[-1] == pytest.approx(y[:17000].mean(), abs=1e-12)
-    slow_fit = loess(groups, 0.75, 2, "direct", True)
+    slow_fit, _ = local_fits(groups, groups.score, reach(groups, groups.score, 15000), 2)
     assert np.abs(fast - slow_fit).max() < 2e-3
     assert np.abs(fast - slow_fit).mean() < 1e-5
 
 
 @pytest.mark.parametrize("kind", ["uniform", "rare", "confident"])
-def test_lowess_of_many_rows(kind: str) -> None:
+def test_lowess_of_many_rows(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = drawn(20000, kind)
     groups = groups_of(p, y)
     delta = 0.01 * float(np.ptp(p))
-    exact = lowess(groups, 2 / 3, delta, True)
-    assert np.abs(lowess(groups, 2 / 3, delta, False) - exact).max() < 3e-6
+    fast = lowess(groups, 2 / 3, delta)
+    with monkeypatch.context() as changed:
+        changed.setattr(local_regression, "CELLS", len(p))
+        assert np.abs(fast - lowess(groups, 2 / 3, delta)).max() < 3e-6
     few = groups_of(p[:400], y[:400])
     rows = [(x, r, 1.0) for x, r in zip(few.score.tolist(), few.rate.tolist(), strict=True)]
     for share in (0.01, 0.0):
         curve = slow.lowess_curve(rows, 2 / 3, share)
-        found = lowess(few, 2 / 3, share * (rows[-1][0] - rows[0][0]), False)
+        found = lowess(few, 2 / 3, share * (rows[-1][0] - rows[0][0]))
         assert found == pytest.approx([curve[x] for x, _, _ in rows], abs=1e-10)
 
 
@@ -195,7 +187,7 @@ def test_the_tree_of_many_rows(places: int) -> None:
     groups = groups_of(p, y)
     rows = slow.plain_rows([(x, label, 1) for x, label in zip(p.tolist(), y.tolist(), strict=True)], False)
     curve = slow.loess_curve(rows, 0.5, 2, "interpolate")
-    found = loess(groups, 0.5, 2, "interpolate", False)
+    found = loess(groups, 0.5, 2, "interpolate")
     assert found == pytest.approx([curve[x] for x in groups.score.tolist()], abs=1e-9)
 
 
@@ -225,8 +217,8 @@ def test_quantiles_are_those_of_repeated_rows() -> None:
 def test_importance_multiplies_the_kernel() -> None:
     """Weights on one side pull the curve there, and scaling them does nothing."""
     weight = np.where(Y == 1, 3.0, 1.0)
-    up = loess(groups_of(P, Y, weight=weight, weight_kind="importance"), 0.75, 2, "direct", False)
-    assert (up >= loess(groups_of(P, Y), 0.75, 2, "direct", False) - 1e-12).mean() > 0.7
+    up = loess(groups_of(P, Y, weight=weight, weight_kind="importance"), 0.75, 2, "direct")
+    assert (up >= loess(groups_of(P, Y), 0.75, 2, "direct") - 1e-12).mean() > 0.7
     assert cal.ici(Y, P, sample_weight=weight) == pytest.approx(cal.ici(Y, P, sample_weight=weight * 1e-200), abs=1e-13)
 
 
@@ -257,7 +249,6 @@ def test_eci_of_several_classes() -> None:
     assert cal.eci(true, p) < 0.3
     for smoother in ("auto", "loess"):
         assert cal.eci(true, bold, smoother=smoother) == pytest.approx(off, rel=0.25)
-    assert cal.eci(true, bold, scale=1) == pytest.approx(cal.eci(true, bold) / 100, rel=1e-12)
     assert cal.eci(true, p, relative=True) < 0.05 < cal.eci(true, bold, relative=True) < 1
     assert cal.eci(true, p, penalty=1e12) < 1e-9  # the forecast itself
     ten = rng.dirichlet(np.ones(10), 200)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.clinical import ClinicalSummary, performance
+from calibrant.clinical import ClinicalSummary
+from calibrant.clinical.performance import one_event
+from calibrant.evaluation.discrimination import auroc_with_error
+from calibrant.inference.means import two_sided_quantile
 from tests.r.common import SETS, data, values
 
 LISTED = (
@@ -25,12 +27,7 @@ LIMITS = {"ci.auc": "c", "confint.default": "intercept", "prop.test": "prevalenc
 @lru_cache
 def summary(name: str, column: str, smoother: str, level: float = 0.5) -> ClinicalSummary:
     d = data(name)
-    return cal.clinical.summary(d.y, getattr(d, column), smoother=smoother, level=level, n_resamples=200)
-
-
-@pytest.fixture(autouse=True)
-def nothing_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "BOOTSTRAPPED", ())
+    return cal.clinical.summary(d.y, getattr(d, column), smoother=smoother, level=level, n_resamples=0)
 
 
 def entries(*parts: str) -> list[Any]:
@@ -63,14 +60,12 @@ def test_limits_in_closed_form() -> None:
     assert len(found) == len(LIMITS) * len(SETS)
     for entry in found:
         id = next(id for part, id in LIMITS.items() if part in entry["call"])
-        ours = summary(entry["data"], "risk", "loess", 0.95)[id]
-        expected = on_the_logit_scale(*entry["value"]) if id == "c" else entry["value"]
-        limits = np.array([ours.low, ours.high], dtype=float)
-        np.testing.assert_allclose(limits, np.array(expected, dtype=float), rtol=1e-6, err_msg=entry["data"])
-
-
-def on_the_logit_scale(low: float, high: float) -> list[float]:
-    """Limits with the same standard error as those of pROC, which are symmetric about the estimate."""
-    middle = (low + high) / 2
-    half = (high - low) / 2 / (middle * (1 - middle))
-    return [float(expit(logit(middle) + side * half)) for side in (-1, 1)]
+        low, high = entry["value"]
+        if id == "c":
+            d = data(entry["data"])
+            value, error = auroc_with_error(one_event(cal.Predictions(d.y, d.risk)))
+            limits = [value - two_sided_quantile(0.95) * error, value + two_sided_quantile(0.95) * error]
+        else:
+            ours = summary(entry["data"], "risk", "loess", 0.95)[id]
+            limits = [ours.low, ours.high]
+        np.testing.assert_allclose(np.array(limits, dtype=float), (low, high), rtol=1e-6, err_msg=entry["data"])

@@ -16,6 +16,8 @@ REGRESSION = 3e-5
 
 
 def measures(d: Any, at: float, event: Any = None, **options: Any) -> dict[str, Any]:
+    # R has one distribution of censoring for all rows.
+    options |= {} if "censoring_weight" in options else {"groups": np.zeros(len(d.risk))}
     found = cal.clinical.survival_summary(
         d.risk, time=d.time, event=d.event if event is None else event, horizon=at, n_resamples=0, **options
     )

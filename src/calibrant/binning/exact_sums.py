@@ -163,7 +163,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
         kind = np.min_scalar_type(2 * count + 1)  # fewer bytes for the operations before the sums
         return slot_sums(score, outcome, uniform_slots(edges, closed, single, kind), count)
     if loop is fill_single_bins:
-        return _single_sums(kernel, score, outcome, count)[0]
+        return _single_sums(kernel, score, outcome, count)
     cells = 2 * (count + 1)
     totals = Totals(cells)
     padded = 1 << (cells - 1).bit_length()  # the loop masks a cell
@@ -177,52 +177,18 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     return totals.bins_of_pairs()
 
 
-def _single_sums(kernel: Callable[..., Any], score: Array, outcome: Array, count: int) -> tuple[BinSums, bool]:
-    """Compute sums of float32 scores, and whether all scores are in [0, 1] and all outcomes 0 or 1; the sums have no meaning if not."""
+def _single_sums(kernel: Callable[..., Any], score: Array, outcome: Array, count: int) -> BinSums:
+    """Compute sums of float32 scores."""
     totals = Totals(2 * (count + 1))
     bits = score.view(np.uint32)
 
-    def work(start: int, stop: int) -> bool:
+    def work(start: int, stop: int) -> None:
         sums = np.zeros((totals.size, 3), np.int64)
-        worst, union = kernel(score[start:stop], bits[start:stop], outcome[start:stop], count, sums)
+        kernel(score[start:stop], bits[start:stop], outcome[start:stop], count, sums)
         totals.add(*sums.T)
-        return bool(worst <= ONE and 0 <= union <= 1)
 
-    valid = all(map_blocks(work, len(score), COMPILED_ROWS))
-    return totals.bins_of_pairs(), valid
-
-
-class CheckedSums:
-    """A check of scores and outcomes that computes their sums over `count` bins of equal width in the same pass."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.sums: BinSums | None = None
-
-    @classmethod
-    def is_possible(cls, count: int) -> bool:
-        """Whether the compiled loop has been loaded and takes so many bins."""
-        return 0 < count <= MAX_SINGLE_BINS and kernels.loaded.get(fill_single_bins.__name__) is not None
-
-    def __call__(self, score: Array, outcome: Array) -> bool:
-        """Whether all scores are in [0, 1] and all outcomes 0 or 1; False if further checks are needed. The arrays are read-only."""
-        fits = score.dtype == np.float32 and outcome.dtype in (np.uint8, np.int64)
-        if not (fits and score.flags.c_contiguous and outcome.flags.c_contiguous):
-            return False
-        sums, valid = _single_sums(kernels.loaded[fill_single_bins.__name__], score, outcome, self.count)
-        self.sums = sums if valid else None
-        return valid
-
-    def keep(self, tables: dict[Any, Any]) -> None:
-        """Keep the sums among the tables of the view of these scores and outcomes."""
-        if self.sums is not None:
-            tables["sums", self.count] = self.sums
-
-    @staticmethod
-    def kept(tables: dict[Any, Any], count: int, closed: Closed) -> BinSums | None:
-        """Return the sums over these bins that were kept; those of the check are closed on the right."""
-        found: BinSums | None = tables.get(("sums", count)) if closed == "right" else None
-        return found
+    map_blocks(work, len(score), COMPILED_ROWS)
+    return totals.bins_of_pairs()
 
 
 def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..views.view import View
-from .exact_sums import CheckedSums
 from .rules import (
     EDGES,
     LEAST_CONFIDENCE,
@@ -267,12 +266,6 @@ def several_bins(bins: Any) -> list[int] | None:
     if (values <= 0.25).all():
         return [max(1, round(1 / value)) for value in values.tolist()]
     return None
-
-
-def check_with_sums(rule: Any) -> CheckedSums | None:
-    """Return a check of scores and outcomes that computes the sums over these bins in the same pass; None if there is none."""
-    usual = isinstance(rule, EqualWidth) and rule.bins is not None and rule.is_usual
-    return CheckedSums(int(rule.bins)) if usual and CheckedSums.is_possible(rule.bins) else None
 
 
 def bin_table(view: View, rule: BinningRule) -> BinTable:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +15,6 @@ from ..errors import ArgumentError, InputTypeError, LensError, ReversedClassesWa
 from ..input.convert import is_number
 from ..input.frames import ColumnNames, column_names
 from ..input.frames import class_names as frame_classes
-from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
 from ..views.lenses import Lens
@@ -28,7 +26,6 @@ from .rules import BinningRule, Edges, EqualMass, check_bins, edge_values
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Node = tuple[int, float, int, int]
-Waiting = tuple[float, int, Array, Floats, tuple[int, int] | None]
 
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
@@ -49,16 +46,6 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
     rank = place.ravel() / max(1, len(distinct) - 1)
     scalar = View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
     return EqualMass(check_bins(bins, edges=False)).cells(scalar)[0]
-
-
-def bin_of_feature(view: View, feature: int, bins: Any) -> NDArray[np.intp]:
-    """Return the equal-mass bin of each row by a feature, with ties in one bin; other outcomes of the same rows have the same."""
-    ranked = view.by_rank(feature)
-    key = "bin of feature", check_bins(bins, edges=False)
-    if key not in ranked.tables:
-        ranked.tables[key] = EqualMass(key[1]).cells(ranked)[0]
-    found: NDArray[np.intp] = ranked.tables[key]
-    return found
 
 
 @dataclass(frozen=True)
@@ -245,71 +232,12 @@ class KDTree:
         >>> import calibrant as cal
         >>> data = cal.inference.make_calibrated(200, distribution=(1, 1, 1), rng=0)
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
-        ((0, 0.5781667687390013, -2, -1),)
+        ((0, 0.5781667687390013, -1, -2),)
         """
         view = _unlabelled(y_prob, lens, sample_weight, input)
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values that JSON can represent; `from_dict` restores the tree.
-
-        Returns
-        -------
-        dict
-            ``gamma`` and ``min_size``, and if fitted ``lens``, ``columns``, ``nodes`` and, if the classes have names, ``classes``.
-
-        Examples
-        --------
-        >>> import calibrant as cal
-        >>> cal.KDTree(gamma=0.5).to_dict()
-        {'gamma': 0.5, 'min_size': 10}
-        """
-        rule = {"gamma": float(self.gamma), "min_size": int(self.min_size)}
-        if self.nodes_ is None:
-            return rule
-        fitted = {"lens": self.lens_, "columns": self.columns_, "nodes": [list(node) for node in self.nodes_]}
-        return {**rule, **fitted, **({} if self.classes_ is None else {"classes": list(self.classes_)})}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> KDTree:
-        """Restore a tree from the values of `to_dict`.
-
-        Parameters
-        ----------
-        values : mapping
-            The plain values.
-
-        Returns
-        -------
-        KDTree
-            The tree; it is fitted if the original was.
-
-        Raises
-        ------
-        ArgumentError
-            If the values do not describe a tree.
-
-        Examples
-        --------
-        >>> import calibrant as cal
-        >>> tree = cal.KDTree(gamma=0.5, min_size=1).fit([0.1, 0.2, 0.7, 0.9])
-        >>> cal.KDTree.from_dict(tree.to_dict()) == tree
-        True
-        """
-        try:
-            tree = cls(values["gamma"], values["min_size"])
-            if "nodes" in values:
-                tree.lens_, tree.columns_ = str(values["lens"]), int(values["columns"])
-                tree.nodes_ = tuple((int(a), float(t), int(b), int(c)) for a, t, b, c in values["nodes"])
-                _check_nodes(tree.nodes_, tree.columns_)
-                tree.classes_ = class_names(values.get("classes"), tree.columns_)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ArgumentError) and error.argument not in ("nodes", "classes"):
-                raise
-            raise ArgumentError("values", "do not describe a k-d tree", "pass the result of to_dict()") from None
-        return tree
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
         """Return the cell of each row.
@@ -365,34 +293,27 @@ class KDTree:
         cell = np.zeros(view.n, np.intp)
         nodes: list[list[Any]] = []
         leaves = 0
-        root = np.arange(view.n)
-        # Entries: (minus variance, age, rows, variances, place in the parent); the oldest comes first among equals.
-        spread = self._spread(view, root)
-        waiting: list[Waiting] = [(-float(spread.max()), 0, root, spread, None)]
-        age = 1
+        waiting: list[tuple[Array, tuple[int, int] | None]] = [(np.arange(view.n), None)]
         while waiting:
-            rows, spread, place = _pop(waiting)
-            found = self._split(view, rows, spread)
+            rows, place = waiting.pop(0)
+            split = self._split(view, rows)
             if place is not None:
-                nodes[place[0]][place[1]] = -leaves - 1 if found is None else len(nodes)
-            if found is None:
+                nodes[place[0]][place[1]] = -leaves - 1 if split is None else len(nodes)
+            if split is None:
                 cell[rows] = leaves
                 leaves += 1
                 continue
-            axis, threshold, *parts = found
-            for side, part in enumerate(parts):
-                spread = self._spread(view, part)
-                heapq.heappush(waiting, (-float(spread.max()), age, part, spread, (len(nodes), 2 + side)))
-                age += 1
+            axis, threshold, *parts = split
+            waiting += [(part, (len(nodes), 2 + side)) for side, part in enumerate(parts)]
             nodes.append([axis, threshold, 0, 0])
         return tuple((a, t, b, c) for a, t, b, c in nodes), cell
 
-    def _split(self, view: VectorView, rows: Array, spread: Floats) -> tuple[int, float, Array, Array] | None:
+    def _split(self, view: VectorView, rows: Array) -> tuple[int, float, Array, Array] | None:
         """Return the coordinate, the threshold and both parts of the first split that leaves enough rows; None if there is none."""
         weight = view.weights[rows]
         if float(weight.sum()) <= self.gamma * view.total * (1 + SAME) or self._size(view, rows) < 2 * self.min_size:
             return None
-        for axis in _widest_first(spread):
+        for axis in _widest_first(self._spread(view, rows)):
             values = _coordinate(view, rows, axis)
             middle = _upper_middle(values, weight)
             for threshold in (middle, float(np.min(values, initial=math.inf, where=values > middle))):
@@ -528,30 +449,6 @@ def _named_columns(y_prob: Any) -> ColumnNames | None:
     return ColumnNames(names if told is None else told)
 
 
-def _check_nodes(nodes: Sequence[Node], columns: int) -> None:
-    """Raise unless every node but the first is the child of one earlier node, and every cell that of one node."""
-    children = [child for node in nodes for child in node[2:]]
-    wanted = [*range(-len(nodes) - 1, 0), *range(1, len(nodes))]
-    later = all(child < 0 or child > place for place, node in enumerate(nodes) for child in node[2:])
-    if nodes and not (sorted(children) == sorted(wanted) and later):
-        raise ArgumentError("nodes", "are not a tree")
-    if not all(0 <= axis < columns and math.isfinite(threshold) for axis, threshold, *_ in nodes):
-        raise ArgumentError("nodes", "have a coordinate or threshold out of range")
-
-
-def _pop(waiting: list[Waiting]) -> tuple[Array, Floats, tuple[int, int] | None]:
-    """Remove and return the cell with the largest variance, the oldest among those equal up to rounding."""
-    first = heapq.heappop(waiting)
-    ties = []
-    while waiting and waiting[0][0] <= first[0] * (1 - SAME):
-        ties.append(heapq.heappop(waiting))
-    chosen = min([first, *ties], key=lambda entry: entry[1])
-    for entry in [first, *ties]:
-        if entry is not chosen:
-            heapq.heappush(waiting, entry)
-    return chosen[2:]
-
-
 def _widest_first(spread: Floats) -> Iterator[int]:
     """Yield the coordinates from the largest variance down, the lowest first among those equal up to rounding."""
     left = spread.copy()
@@ -564,8 +461,7 @@ def _widest_first(spread: Floats) -> Iterator[int]:
 def _classes_of(view: VectorView) -> tuple[Any, ...] | None:
     """Names of the classes if the coordinates are the classes themselves and their names are known."""
     names = view.rows.names if view.rows is not None and view.lens in ("canonical", "binary") else None
-    plain = names is not None and all(isinstance(name, (str, int, float)) for name in names)  # others are not JSON
-    return names if plain and names is not None and len(names) == view.tree_columns else None
+    return names if names is not None and len(names) == view.tree_columns else None
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -24,7 +24,6 @@ from ..views.view import Prefix, View
 from .exact_sums import (
     MAX_FAST_BINS,
     BinSums,
-    CheckedSums,
     class_sums,
     slot_sums,
     slots_among,
@@ -40,8 +39,6 @@ Floats = NDArray[np.float64]
 LEAST_CONFIDENCE = "1/K"
 # Scores that exceed the outermost edges by less belong to the outermost bins.
 ROUNDING = 1e-9
-# The slots of at most this many scores are kept for views with other outcomes.
-MOST_SLOTS = 1 << 20
 # The name of one bin per distinct score, as bins= and as binning=.
 LEVELS = "levels"
 # Ways to compute the edges of equal-width bins.
@@ -323,11 +320,7 @@ class EqualWidth(Rule):
         edges, uniform = self._edges(view)
         if not uniform or view.weight is not None or view.is_soft:
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
-        if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
-            sums = self._relabelled(view, view.same_scores, edges)
-        elif view.tables and (found := CheckedSums.kept(view.tables, len(edges) - 1, self.closed)) is not None:
-            sums = found
-        elif view.column is None:
+        if view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
         else:
             classes, index = view.column
@@ -347,21 +340,11 @@ class EqualWidth(Rule):
         """
         edges, uniform = self._edges(views[0])
         if uniform:
-            tables = _tables_by_slots(views, edges, self._slots(views[0], edges, uniform), self.closed)
+            score = np.concatenate([view.score for view in views])
+            cell = cells_by_slots(score, self._slots(views[0], edges, uniform))
+            tables = _tables_of_cells(views, edges, cell, self.closed)
             for view, table in zip(views, tables, strict=True):
                 view.tables[self] = self.merge(table)
-
-    def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
-        """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
-        key = ("slots", self)
-        if key not in other.tables:
-            score = other.raw_score
-            slots = uniform_slots(edges, self.closed, score.dtype == np.float32)
-            slot = np.maximum(slots(other.score), 1)
-            other.tables[key] = slot, uniform_sums(score, other.raw_outcome, edges, self.closed)
-        slot, sums = other.tables[key]
-        positives = np.bincount(slot, view.raw_outcome, len(edges))[1:].astype(np.int64)
-        return BinSums(sums.rows, positives, sums.high, sums.low)
 
     def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
         return (
@@ -485,7 +468,10 @@ class EqualMass(Rule):
     def _table(self, view: View) -> BinTable:
         if self.keeps_ties:
             return table_by_groups(view, equal_mass_cuts(view.prefix, check_bins(self.bins)))
-        return _table_by_starts(view, self._split_starts(view))
+        starts = self._split_starts(view)
+        last = np.append(starts[1:], view.n) - 1
+        edges = np.concatenate([[0.0], view.score[view.order][last[:-1]], [1.0]])
+        return _tables_of_cells([view], edges, cells_by_starts(view, starts)[0], "right")[0]
 
     def _cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         if not self.keeps_ties:
@@ -840,19 +826,16 @@ def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], 
         edges = np.clip(edges, 0, 1)
     if view.weight is None and not view.is_soft:
         return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, len(edges) - 1), closed)
-    return _tables_by_slots([view], edges, slots, closed)[0]
+    return _tables_of_cells([view], edges, cells_by_slots(view.score, slots), closed)[0]
 
 
-def _tables_by_slots(
-    views: Sequence[View], edges: Floats, slots: Callable[[Array], Array], closed: Closed
-) -> list[BinTable]:
-    """Build the tables of several views with weights, over the same bins, in one pass over the rows of all."""
+def _tables_of_cells(views: Sequence[View], edges: Floats, cell: Array, closed: Closed) -> list[BinTable]:
+    """Build the tables of several views over the same bins, in one pass over the rows of all, of which `cell` is the bin."""
     score, outcome, w = (
         np.concatenate([getattr(view, name) for view in views]) for name in ("score", "outcome", "weights")
     )
     count = len(edges) - 1
-    place = cells_by_slots(score, slots)
-    place += np.repeat(np.arange(len(views)) * count, [view.n for view in views])
+    place = cell + np.repeat(np.arange(len(views)) * count, [view.n for view in views])
 
     def add(values: Floats | None) -> Array:
         return np.bincount(place, values, count * len(views)).reshape(-1, count)
@@ -897,32 +880,6 @@ def table_by_groups(view: View, cuts: Array) -> BinTable:
         add(prefix.total),
         add(prefix.excess),
         add(prefix.square),
-        view.total,
-        view.weight_kind,
-        is_soft=view.is_soft,
-    )
-
-
-def _table_by_starts(view: View, starts: Array) -> BinTable:
-    """Build the table of bins that are runs of sorted rows; a bin ends at its largest score."""
-    order = view.order
-    score, outcome, w = view.score[order], view.outcome[order], view.weights[order]
-
-    def add(values: Floats) -> Floats:
-        return np.add.reduceat(values, starts)
-
-    last = np.append(starts[1:], view.n) - 1
-    high = score[last]
-    high[-1] = 1.0
-    return BinTable(
-        np.append(0.0, high[:-1]),
-        high,
-        np.diff(np.append(starts, view.n)),
-        add(w),
-        add(w * outcome),
-        add(w * score),
-        add(w * (score - outcome)),
-        add(w * w),
         view.total,
         view.weight_kind,
         is_soft=view.is_soft,

@@ -319,16 +319,8 @@ class EqualArea(Rule):
         return cells_by_starts(view, view.prefix.end[cuts])
 
     def _cuts(self, view: View) -> tuple[Array, Floats]:
-        """Return the first tie group of each bin, and the edges; other outcomes of the same scores have the same."""
-        known = {} if view.sorted_like is None else view.sorted_like.tables
-        if ("cuts", self) not in known:
-            known["cuts", self] = self._found_cuts(view.prefix)
-        found: tuple[Array, Floats] = known["cuts", self]
-        return found
-
-    def _found_cuts(self, prefix: Prefix) -> tuple[Array, Floats]:
         """Return the first tie group of each bin, and the edges, midway between neighbouring scores."""
-        most = check_bins(self.bins)
+        most, prefix = check_bins(self.bins), view.prefix
         edges = np.append((prefix.score[:-1] + prefix.score[1:]) / 2, 1.0)
         # Of lists, single numbers are read faster.
         between, share = edges.tolist(), (prefix.weight / prefix.weight[-1]).tolist()

@@ -65,17 +65,10 @@ def run(
     elif calibrator is not None or pool:
         option = "--pool" if calibrator is None else "--calibrator"
         raise ArgumentError(option, "requires the rows", "use --no-stream")
-    further = asked.further
-    if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
-        further = {name: value for name, value in further.items() if name != "edge"}  # that of the pooled estimates
-    keywords: dict[str, Any] = {
-        "metrics": names,
-        "level": level,
-        "assess": assess,
-        "outcome": outcome,
-        "options": further,
-    }
+    keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
+    if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
+        keywords["options"].pop("edge", None)  # that of the pooled estimates
     result = _evaluate(data, asked, keywords, file)
     pooled = _pool(data, asked, level, trend) if pool and isinstance(data, Predictions) else None
     plain = result.to_dict()
@@ -112,7 +105,8 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
         if len(data.classes) <= 2 or asked.lens not in (None, "auto", "top_label"):
             problem = "'1/K' requires the confidence in one of several classes"
             raise ArgumentError("--binning", problem, "give the number, such as equal_width:0.5")
-        keywords = {**keywords, "binning": binning.replace("1/K", f"1/{len(data.classes)}")}
+        options = {**keywords["options"], "binning": binning.replace("1/K", f"1/{len(data.classes)}")}
+        keywords = {**keywords, "options": options}
     return _describe_reasons(evaluate(data, **keywords), file)
 
 

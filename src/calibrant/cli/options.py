@@ -355,17 +355,6 @@ metric_options = with_options(
         "equal_width:torch those of torchmetrics.",
     ),
     click.option(
-        "--gamma",
-        type=float,
-        metavar="SHARE",
-        help="Largest share of the rows in a cell of gece and gece_db, whose cells are those of a k-d tree; 0.1 by default.",
-    ),
-    click.option(
-        "--distance",
-        type=click.Choice(["tv", "l1", "l2"]),
-        help="Distance between mean forecast and mean label of a cell of gece, gece_db and multiclass_ce; total variation (tv) by default. gece_db has tv and l1 only.",
-    ),
-    click.option(
         "--class-groups",
         metavar="GROUPS",
         help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
@@ -376,7 +365,7 @@ metric_options = with_options(
         metavar="KEY=VALUE",
         multiple=True,
         callback=_further,
-        help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
+        help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
     select_option,

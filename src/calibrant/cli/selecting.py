@@ -23,8 +23,6 @@ class MetricOptions(NamedTuple):
     lens: str | None
     bins: int | str | list[float] | None
     binning: str | None
-    gamma: float | None
-    distance: str | None
     class_groups: str | None
     further: dict[str, Any]
     selections: tuple[str, ...]
@@ -46,20 +44,26 @@ class MetricOptions(NamedTuple):
         return {name: value for name, value in {**own, **self.further}.items() if value is not None}
 
     def keywords(self) -> dict[str, Any]:
-        """Keywords of `evaluate`, without the selection of rows and the further options."""
-        names = ("lens", "bins", "binning", "gamma", "distance")
-        found = {name: value for name in names if (value := getattr(self, name)) is not None}
+        """Keywords of `evaluate`, without the selection of rows."""
+        stated = {"lens": self.chosen_lens, "bins": self.bins}
+        binning = {} if self.binning is None else {"binning": self.binning}
+        return {**{name: v for name, v in stated.items() if v is not None}, "options": {**binning, **self.further}}
+
+    @property
+    def chosen_lens(self) -> str | Lens | None:
+        """The lens of ``--lens`` or ``--class-groups``."""
         if self.class_groups is None:
-            return found
+            return self.lens
         if self.lens is not None:
             raise ArgumentError("--class-groups", "cannot be combined with --lens", "give one of them")
-        return {**found, "lens": read_class_groups(self.class_groups)}
+        return read_class_groups(self.class_groups)
 
     def keywords_of(self, metrics: Sequence[Metric]) -> dict[str, Any]:
         """Keywords of `assess` and `compare`, with the further options of one metric."""
         if self.further and len(metrics) > 1:
             raise ArgumentError("--option", "applies to one metric", "use --metric")
-        found = self.keywords() | ({} if self.where is None else {"where": self.where})
+        stated = {"lens": self.chosen_lens, "bins": self.bins, "binning": self.binning, "where": self.where}
+        found = {name: value for name, value in stated.items() if value is not None}
         for key, value in self.further.items():
             name, dot, option = key.rpartition(".")
             if dot and metric_named(name, "--option").id != metrics[0].id:

@@ -368,6 +368,33 @@ def known_outcomes(follow_up: FollowUp, horizon: float, given: Floats | None = N
     return Known(follow_up, horizon, outcome, weight, known, tuple(strata))
 
 
+def log_rank_pvalue(follow_up: FollowUp, horizon: float) -> float:
+    """P-value of the log-rank test that censoring before the horizon is the same in all strata."""
+    from scipy.special import chdtrc
+
+    count = len(follow_up.strata)
+    distinct, place = np.unique(follow_up.time, return_inverse=True)
+
+    def tally(rows: NDArray[np.bool_]) -> Floats:
+        cells = np.bincount((place * count + follow_up.stratum)[rows], minlength=len(distinct) * count)
+        return cells.reshape(len(distinct), count).astype(np.float64)
+
+    in_study = follow_up.weight > 0
+    is_censored = in_study & (follow_up.event == 0)
+    leaving = tally(is_censored & (follow_up.time < horizon))
+    every = tally(in_study)
+    at_risk = every[::-1].cumsum(axis=0)[::-1] - every + tally(is_censored)
+    some = leaving.any(axis=1)
+    leaving, at_risk = leaving[some], at_risk[some]
+    total, n = leaving.sum(axis=1, keepdims=True), at_risk.sum(axis=1, keepdims=True)
+    share = at_risk / n
+    spread = share * total * (n - total) / np.maximum(n - 1, 1)
+    covariance = np.diag(spread.sum(axis=0)) - spread.T @ share
+    difference = (leaving - total * share).sum(axis=0)
+    statistic = difference @ np.linalg.pinv(covariance, hermitian=True) @ difference
+    return float(chdtrc(count - 1, statistic))
+
+
 def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any, name: str) -> tuple[Floats, _Stratum]:
     """The probability of each row not to be censored before its time or the horizon, and the risk sets."""
     time, event, own = follow_up.time[rows], follow_up.event[rows], follow_up.weight[rows]

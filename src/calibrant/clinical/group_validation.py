@@ -42,6 +42,7 @@ from ..views.selections import parse_selection
 from ..views.view import View
 from .mixed_models import RandomIntercept
 from .performance import one_event
+from .summary_intervals import hanley_variance
 
 Floats = NDArray[np.float64]
 
@@ -357,7 +358,7 @@ def validate_by_group(
     intercept      as is             inverse Fisher information of the regression with the log-odds as offset
     slope          as is             inverse Fisher information of the logistic recalibration
     O/E            log               delta method: standard deviation of :math:`y_i / \bar y - p_i / \bar p`, over :math:`\sqrt n`
-    C              logit             DeLong, over C (1 - C)
+    C              logit             DeLong (Hanley and McNeil for one event), over C (1 - C)
     other metrics  as is             width of the interval of `calibrant.interval` over twice the normal quantile
     =============  ================  ============================================================================
 
@@ -858,10 +859,12 @@ def _oe(p: Predictions, view: View) -> tuple[float, float]:
 
 def _c(p: Predictions, view: View) -> tuple[float, float]:
     value, error = auroc_with_error(view)
-    if math.isnan(error):
-        raise UndefinedMetricError("y_true", "only one event, or only one row without it")
     if not 0 < value < 1:
         raise UndefinedMetricError("y_prob", f"C is {value:g}: the scores separate the outcomes")
+    if math.isnan(error):  # one event, or one row without it
+        weight = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+        events = float(weight @ view.outcome)
+        error = math.sqrt(hanley_variance(value, events, float(weight.sum()) - events))
     return math.log(value / (1 - value)), error / (value * (1 - value))
 
 

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
-from ..evaluation.discrimination import auroc_with_error, c_statistic
+from ..evaluation.discrimination import auroc_with_error
 from ..evaluation.header import check_outcome, outcome_of
 from ..inference.fitted import limit_gain
-from ..inference.intervals import check_resamples, corrected_limits, interval, quantiles
-from ..inference.replicates import many
-from ..inference.resampling import PredictionSampler, RowSampler
-from ..inference.seeds import generator, seed_of
+from ..inference.intervals import check_resamples, interval
+from ..inference.resampling import clusters_of, few_groups
+from ..inference.seeds import seed_of
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
@@ -32,6 +30,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
+from .summary_intervals import INTERVALS, limits_of
 
 Floats = NDArray[np.float64]
 
@@ -42,11 +41,6 @@ SMOOTHERS: dict[str, dict[str, Any]] = {
 }
 # Below this many rows of the rarer outcome, intervals are less reliable than stated.
 FEW_EVENTS = 100
-# Share of the resamples in which a statistic must be defined for an interval.
-DEFINED = 0.9
-# Methods of `interval`, as papers name them.
-INTERVALS = {"wald": "Wald", "asymptotic": "gamma", "profile": "profile likelihood"}
-COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))
 
 
 @dataclass(frozen=True)
@@ -112,9 +106,11 @@ P_VALUES = ("d_p", "u_p", "s_p")
 # Statistics that assume independent rows of equal weight.
 ONLY_INDEPENDENT = ("d_chi2", "d_p", "u_chi2", "u_p")
 COUNTED = ("n", "events")
-# Statistics with a bootstrap interval, and those of them whose resamples are corrected for their bias.
-BOOTSTRAPPED = tuple(id for id in ROWS if id not in (*COUNTED, *P_VALUES, "mean_risk", "d_chi2", "u_chi2", "s_z"))
-BIASED = ("u", "ici", "e50", "e90", "emax")
+# Distances of the calibration curve, with the intervals of `calibrant.interval`; the others have intervals without resamples.
+DISTANCES = ("ici", "e50", "e90", "emax")
+INFERRED = tuple(
+    id for id in ROWS if id not in (*COUNTED, *P_VALUES, *DISTANCES, "mean_risk", "d_chi2", "u_chi2", "s_z")
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,11 +131,11 @@ class ClinicalSummary(Result):
     level : float
         Confidence level of the intervals.
     n_resamples : int
-        Number of bootstrap resamples.
+        Number of resamples of the distances of the curve.
     outcome : str
         Name of the event; empty where it has none.
     clusters : int
-        Number of groups that were resampled; 0 without ``cluster=True``.
+        Number of groups of dependent rows; 0 without ``cluster=True``.
     weighted : bool
         Whether the rows have importance weights.
     notes : tuple of str
@@ -154,7 +150,7 @@ class ClinicalSummary(Result):
     >>> import calibrant as cal
     >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
     >>> found["c"].value, found["C (ROC)"].method
-    (0.75, 'DeLong')
+    (0.75, 'score')
     """
 
     _numeric = (1, 2, 3)
@@ -223,7 +219,6 @@ def summary(
     lens: str | Lens = "auto",
     where: Any = None,
     outcome: str | None = None,
-    workers: int | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ClinicalSummary:
@@ -242,18 +237,17 @@ def summary(
         the curve of ``val.prob``.
     level
     n_resamples : int, default 500
-        Number of bootstrap resamples, one set for all statistics without an interval in closed form; 0 leaves these without an interval.
+        Number of resamples for the intervals of ICI, E50, E90 and Emax, as for `calibrant.interval`; 0 leaves these without an interval.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     cluster : bool, default False
-        Whether to resample whole groups (``groups=``), such as patients with several rows or centres. All intervals are then from the
-        bootstrap, and tests that assume independent rows are left out.
+        Whether rows of a group (``groups=``), such as a patient with several rows or a centre, are dependent. Intervals are then by the
+        jackknife over groups, and tests that assume independent rows are left out.
     lens : str or Lens, default "auto"
         The event: the positive class of two, or ``"class:NAME"`` for one of several classes.
     where
     outcome : str, optional
         Name of the event, such as ``"death within 30 days"``. By default the name of the positive class or of the label column.
-    workers
     sample_weight
     pos_label
 
@@ -292,15 +286,18 @@ def summary(
     All of them are about the risks as given, not about recalibrated ones: :math:`R^2` and :math:`D` are negative for risks that are worse
     than the prevalence. The scaled Brier score is one minus the Brier score divided by that of the prevalence [2]_.
 
-    Intervals: DeLong for C and Dxy [3]_, Wald for intercepts and slope, gamma limits for the Brier score and the ratio of expected and
-    observed events, Wilson for the prevalence, and the bootstrap for the rest, whose limits are corrected for the bias of resampling
-    for the distances of a curve and U. Coverage in simulations is given in the guide on risk models.
+    Intervals: Wald for intercepts and slope, gamma limits for the Brier score and Wald limits for the ratio of expected and observed
+    events, Wilson for the prevalence. C and Dxy have score limits: the variance of Hanley and McNeil as a function of C [4]_, in proportion to
+    DeLong's variance [3]_ at the estimate, which counts the less the fewer events there are. R², D, Q and the scaled Brier score have limits by the infinitesimal
+    jackknife and the t distribution with one degree of freedom less than the rarer outcome has rows, those of R² and the scaled Brier
+    score on the scale of the logarithm of one minus the estimate. The limits of U also contain those from the noncentral chi-square
+    distribution of its test. The distances of the curve have the intervals of `calibrant.interval`. Coverage in simulations is given in the guide on risk models.
 
     Rows with a risk of 0 or 1 (within 1e-12) are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
     outcome, the likelihood is 0: D, R² and Q are minus infinity, and U is infinite.
 
-    With ``sample_weight`` estimates are weighted; the chi-squares of D and U are left out, intervals in closed form are replaced by the
-    bootstrap except for the intercepts, the slope and the ratio, and rows are counted by their effective number.
+    With ``sample_weight`` estimates are weighted; the chi-squares of D and U are left out, all intervals but those of the intercepts, the
+    slope and the ratio are by the jackknife, and rows are counted by their effective number.
 
     References
     ----------
@@ -309,6 +306,8 @@ def summary(
        measures. Epidemiology 21, 128-138.
     .. [3] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two or more correlated receiver
        operating characteristic curves. Biometrics 44, 837-845.
+    .. [4] Newcombe, R. G. (2006). Confidence intervals for an effect size measure based on the Mann-Whitney statistic. Part 2: asymptotic
+       methods and evaluation. Statistics in Medicine 25, 559-573.
 
     Examples
     --------
@@ -329,7 +328,7 @@ def summary(
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
     p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
-    return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster, outcome, workers)
+    return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster, outcome)
 
 
 def summarize(
@@ -341,46 +340,42 @@ def summarize(
     seed: int,
     cluster: bool = False,
     outcome: str | None = None,
-    workers: int | None = None,
 ) -> ClinicalSummary:
-    """Summarize checked predictions; without resamples only intervals in closed form are computed."""
+    """Summarize checked predictions; without resamples the distances of the curve have no interval."""
     view = one_event(p, lens)
     weighted = view.has_real_weights
     values, why = statistics(view, smoother)
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
         why[id] = "assumes independent rows of equal weight" if weighted else "assumes independent rows"
-    closed = {} if cluster else closed_forms(view, values, level)
-    sampler = PredictionSampler(p, cluster=True) if cluster else None
-    rows_of = RowSampler(view)
-    wanted = tuple(id for id in BOOTSTRAPPED if n_resamples and id in values and id not in closed)
-
-    def work(place: int) -> list[float]:
-        rng = generator(seed, place)
-        drawn = (
-            rows_of.bootstrap(rng).views(catalogue["brier"], {})[0]
-            if sampler is None
-            else one_event(sampler.predictions.take(sampler.picked(rng)), lens)
-        )
-        assert isinstance(drawn, View)
-        found, _ = statistics(drawn, smoother, wanted)
-        return [found.get(id, math.nan) for id in wanted]
-
-    sample = np.array(many(work, n_resamples, workers), dtype=np.float64)
+    clusters = None
+    if cluster:
+        clusters_of(p)
+        clusters = np.unique(np.asarray(p.groups), return_inverse=True)[1]
+    limits = limits_of(view, values, level, clusters)
+    notes = dict.fromkeys(set(INFERRED) - set(limits), "no interval: too little variation between rows")
+    for id in DISTANCES if n_resamples else ():
+        if id in values:
+            options = {"level": level, "n_resamples": n_resamples, "rng": seed, **SMOOTHERS[smoother]}
+            try:
+                known = (
+                    interval(p, metric=id, lens=lens, cluster=True, **options)
+                    if cluster
+                    else interval(view, metric=id, **options)
+                )
+            except CalibrantError as error:
+                notes[id] = f"no interval: {error.problem}"
+                continue
+            limits[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
     rows = []
     for id, row in ROWS.items():
         value = values.get(id)
         if value is None or math.isnan(value):
             rows.append(replace(row, note=why.get(id, "only one outcome occurs")))
             continue
-        method, ends = closed.get(id, ("", None))
-        note = ""
-        if id in wanted and math.isfinite(value):
-            method = "corrected bootstrap" if id in BIASED else "percentile bootstrap"
-            ends, note = _bootstrap_limits(id, value, sample[:, wanted.index(id)], level)
-        low, high = ends if ends is not None else (None, None)
-        rows.append(replace(row, value=value, low=low, high=high, method=method if ends is not None else "", note=note))
-    notes = _notes(view, values, sampler.note if sampler is not None else "")
+        method, (low, high) = limits.get(id, ("", (None, None)))
+        rows.append(replace(row, value=value, low=low, high=high, method=method, note=notes.get(id, "")))
+    count = 0 if clusters is None else int(clusters.max()) + 1
     summary = ClinicalSummary(
         tuple(rows),
         int(values["n"]),
@@ -388,9 +383,9 @@ def summarize(
         level,
         n_resamples,
         outcome or (outcome_of(p) if view.lens == "binary" else view.lens.removeprefix("class:")),
-        0 if sampler is None or sampler.clusters is None else len(sampler.clusters),
+        count,
         weighted,
-        notes,
+        _notes(view, values, few_groups(count)),
     )
     if p.dropped is not None:
         object.__setattr__(summary, "dropped", p.dropped)  # results are frozen
@@ -439,7 +434,7 @@ def statistics(
     why: dict[str, str] = {}
     parts: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
         **_PARTS,
-        ("ici", "e50", "e90", "emax"): partial(_distances, smoother=smoother),
+        DISTANCES: partial(_distances, smoother=smoother),
     }
     for ids, compute in parts.items():
         if wanted is not None and not set(ids) & set(wanted):
@@ -548,7 +543,7 @@ def _line(view: View) -> dict[str, float]:
 
 
 def _distances(view: View, smoother: str) -> dict[str, float]:
-    return {id: catalogue[id](view, **SMOOTHERS[smoother]) for id in ("ici", "e50", "e90", "emax")}
+    return {id: catalogue[id](view, **SMOOTHERS[smoother]) for id in DISTANCES}
 
 
 def _spiegelhalter(view: View) -> dict[str, float]:
@@ -568,57 +563,6 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
     ("oe", "eo"): _ratios,
     ("s_z", "s_p"): _spiegelhalter,
 }
-
-
-Limits = tuple[float, float]
-
-
-def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
-    """Return the intervals that need no resampling, as method and limits by id."""
-    found: dict[str, tuple[str, Limits]] = {}
-    own: list[tuple[str, str, View, dict[str, Any]]] = [
-        *((id, metric, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
-        ("eo", "expected_observed_ratio", view, {}),
-        ("oe", "expected_observed_ratio", view, {"form": "observed_expected"}),
-    ]
-    if not view.has_real_weights:
-        own += [("brier", "brier", view, {})]
-        found |= _shares(view, values, level)
-    for id, metric, rows, options in own:
-        try:
-            known = interval(rows, metric=metric, level=level, **options)
-        except CalibrantError:  # undefined, or infinite
-            continue
-        if known.low == known.high:  # such as a Brier score of 0, whose uncertainty the rows do not show
-            continue
-        found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
-    return found
-
-
-def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
-    """Return Wilson limits of the prevalence, and DeLong limits of C and Dxy on the logit scale."""
-    low, high = binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
-    found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
-    _, *ends = c_statistic(view, level)
-    if "c" in values and not math.isnan(ends[0]):
-        found |= {"c": ("DeLong", (ends[0], ends[1])), "dxy": ("DeLong", (2 * ends[0] - 1, 2 * ends[1] - 1))}
-    return found
-
-
-def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tuple[tuple[float, float] | None, str]:
-    """Return the limits of a statistic from its resamples, or why there are none."""
-    defined = sample[~np.isnan(sample)]
-    if len(defined) < DEFINED * len(sample):
-        return None, f"undefined in {len(sample) - len(defined)} of {len(sample)} resamples"
-    if np.ptp(defined) == 0:  # such as C = 1, whose uncertainty the resamples do not show
-        return None, "does not vary between resamples"
-    low, high = quantiles(defined, ((1 - level) / 2, (1 + level) / 2))
-    if id not in BIASED:
-        return (low, high), ""
-    if id == "u":  # may be negative; its resamples are too high by their bias, and all of them are shifted by it
-        bias = float(defined[np.isfinite(defined)].mean()) - value
-        return (low - bias, high - bias), ""
-    return corrected_limits(catalogue["ici"], value, defined, low, high), ""
 
 
 def _notes(view: View, values: Mapping[str, float], clusters: str) -> tuple[str, ...]:

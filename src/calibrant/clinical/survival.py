@@ -49,6 +49,7 @@ from .censoring import (
     counts_of,
     known_outcomes,
     listed,
+    log_rank_pvalue,
     observed_risk,
     read_follow_up,
     risk_share,
@@ -62,6 +63,8 @@ SPAN, DEGREE = 0.75, 2
 # Largest share of replicates without a value at which an interval is still reported.
 MOST_UNDEFINED = 0.1
 STEPS, TOLERANCE = 100, 1e-10
+# Groups of risk within which censoring is estimated, rows censored in each on average, and the level of the test of dependence.
+MOST_STRATA, CENSORED_PER_STRATUM, DEPENDENT = 5, 10, 0.05
 # An AUROC this close to 0 or 1 is perfect up to the rounding of weights.
 ROUNDING = 1e-12
 SMOOTH = ("ici", "e50", "e90")
@@ -184,33 +187,55 @@ class SurvivalSummary(Result):
         return ["measure", "value", f"{share} low", "high", "interval"], rows
 
     def _notes(self) -> list[str]:
-        lines = [f"censoring: {self.censoring}; intercept and slope on the {self.link} scale"]
+        lines = [f"censoring: {self.censoring}", f"intercept and slope on the {self.link} scale"]
         for part in self.horizons:
             lines += [f"{NAMES[m.measure]} at {part.horizon:g}: {m.reason}" for m in part.measures if m.reason]
         return [*lines, *self.notes]
 
 
 class SurvivalInput(NamedTuple):
-    """Checked input: one column of risks and, if given, of censoring weights for each horizon."""
+    """Checked input: for each horizon one column of risks and, if given, of censoring weights, and the strata of censoring."""
 
     risk: Floats
-    follow_up: FollowUp
+    follow_ups: tuple[FollowUp, ...]
     horizons: tuple[float, ...]
     given: Floats | None
+    censoring: str
+    """How the censoring weights are obtained."""
     dropped: Dropped | None = None
 
-    def known(self, place: int) -> Known:
-        """Outcomes and weights at one horizon."""
+    def known(self, place: int, rows: NDArray[np.int64] | None = None) -> Known:
+        """Outcomes and weights at one horizon, of all rows or of a resample."""
         weights = None if self.given is None else self.given[:, place]
-        return known_outcomes(self.follow_up, self.horizons[place], weights)
+        follow_up = self.follow_ups[place]
+        if rows is not None:
+            follow_up, weights = follow_up.take(rows), None if weights is None else weights[rows]
+        return known_outcomes(follow_up, self.horizons[place], weights)
 
-    @property
-    def censoring(self) -> str:
-        """How the censoring weights are obtained."""
-        if self.given is not None:
-            return "weights given, treated as fixed"
-        strata = len(self.follow_up.strata)
-        return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
+
+def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple[FollowUp, str]:
+    """Strata of the predicted risk where censoring depends on it, and how censoring is estimated.
+
+    The rows are divided into up to five groups of equal size, fewer where the risk is not identified in each of them or few rows
+    are censored, and their censoring is compared by the log-rank test.
+    """
+    censored = int(((follow_up.event == 0) & (follow_up.time < horizon)).sum())
+    for count in range(min(MOST_STRATA, censored // CENSORED_PER_STRATUM), 1, -1):
+        edges = np.unique(np.quantile(risk, np.arange(1, count) / count))
+        found, stratum = np.unique(np.searchsorted(edges, risk), return_inverse=True)
+        strata = follow_up._replace(stratum=stratum, strata=tuple(found.tolist()))
+        if len(found) < 2:
+            break
+        try:
+            known_outcomes(strata, horizon)
+        except UndefinedMetricError:
+            continue
+        pvalue = log_rank_pvalue(strata, horizon)
+        test = "log-rank test: " + (f"p = {pvalue:.2g}" if pvalue >= 0.001 else "p < 0.001")
+        if pvalue > DEPENDENT:
+            return follow_up, f"Kaplan-Meier; no significant dependence on the predicted risk ({test})"
+        return strata, f"depends on the predicted risk ({test}); Kaplan-Meier within {len(found)} groups of risk"
+    return follow_up, "Kaplan-Meier"
 
 
 @documents_keywords()
@@ -252,7 +277,8 @@ def survival_summary(
     cause : int, optional
         Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
     groups : array-like of shape (N,) or str, optional
-        Groups within each of which the distribution of censoring is estimated; by default one for all rows. A dict or frame of several columns gives their combinations.
+        Groups within each of which the distribution of censoring is estimated. A dict or frame of several columns gives their combinations. By default one for all
+        rows, or groups of predicted risk where censoring depends on it; a constant, such as ``0 * time``, for one in any case.
     sample_weight : array-like of shape (N,) or str, optional
         Importance weight of each row; only ratios matter.
     censoring_weight : array-like of shape (N,) or (N, H), optional
@@ -315,6 +341,11 @@ def survival_summary(
 
     Standard errors of the infinitesimal jackknife, and the sandwich, include the uncertainty of estimated weights.
 
+    Censoring may depend on the predicted risk, for example because patients who feel well are lost to follow-up. Unless `groups` or `censoring_weight` is
+    given, rows are divided into five groups of risk (fewer where a group would have fewer than ten censored rows on average, or none observed until the horizon), whose
+    censoring is compared by a log-rank test. Where it differs at the level 0.05, the probabilities of censoring are estimated within these groups; ``censoring``
+    states the result.
+
     References
     ----------
     .. [1] McLernon, D. J. et al. (2023). Assessing performance and clinical usefulness in prediction models with survival outcomes:
@@ -351,7 +382,8 @@ def survival_summary(
     Brier score                0.2171   0.1964   0.2378  jackknife
     scaled Brier score (IPA)   0.1149  0.03802   0.1919  jackknife
     AUROC                      0.7057   0.6412   0.7629  logit, jackknife
-    censoring: Kaplan-Meier; intercept and slope on the logit scale
+    censoring: Kaplan-Meier; no significant dependence on the predicted risk (log-rank test: p = 0.2)
+    intercept and slope on the logit scale
     """
     check_choice(link, "link", ("logit", "cloglog"))
     check_choice(edge, "edge", ("clip", "drop"))
@@ -447,7 +479,15 @@ def _checked(y_prob: Any, named: dict[str, Any], horizon: Any, cause: Any, censo
                     "censoring_weight", f"weights must be finite and non-negative; got {given[row, place]}", row=row
                 )
         given = np.where(np.isfinite(given), given, 0.0)
-    return SurvivalInput(risk, follow_up, horizons, given)
+    if given is not None or named["groups"] is not None:
+        within = f" within {len(follow_up.strata)} groups" if follow_up.strata else ""
+        text = f"Kaplan-Meier{within}" if given is None else "weights given, treated as fixed"
+        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, given, text)
+    stratified = [stratify_by_risk(follow_up, *each) for each in zip(risk.T, horizons, strict=True)]
+    texts = [text for _, text in stratified]
+    if len(set(texts)) > 1:
+        texts = [f"at {horizon:g} {text}" for horizon, text in zip(horizons, texts, strict=True)]
+    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, None, "; ".join(dict.fromkeys(texts)))
 
 
 def _columns(values: Any, argument: str, horizons: int) -> Floats:
@@ -713,7 +753,7 @@ def _smooth(
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return _indices(replicate(data, place, rows), risk[rows])
+            return _indices(data.known(place, rows), risk[rows])
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, seed), len(SMOOTH))
         if not reason:
@@ -729,12 +769,6 @@ def _smooth(
         SurvivalMeasure(name, float(v), low, high, None, "corrected bootstrap" if low is not None else "", reason)
         for name, v, (low, high) in zip(SMOOTH, value, ends, strict=True)
     ]
-
-
-def replicate(data: SurvivalInput, place: int, rows: NDArray[np.int64]) -> Known:
-    """Outcomes and weights of resampled rows."""
-    given = None if data.given is None else data.given[rows, place]
-    return known_outcomes(data.follow_up.take(rows), data.horizons[place], given)
 
 
 def replicates(

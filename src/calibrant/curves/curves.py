@@ -93,7 +93,7 @@ def fit_line(groups: Groups, feature: Floats | None = None, *, firth: bool = Fal
     x = logit(groups.score) if feature is None else feature
     if not firth and separating_side(groups, min(_distinct(x), 2) - 1, x):
         raise _separated(groups)
-    return _converged(fit_logistic(groups, _columns(np.ones(len(x)), x), along=x, firth=firth))
+    return _converged(fit_logistic(groups, _columns(np.ones(len(x)), x), firth=firth))
 
 
 def _columns(*features: Floats) -> Floats:
@@ -227,7 +227,7 @@ def quadratic(view: View) -> Quadratic:
         return Quadratic(line.intercept, line.slope, 0.0)
     if separating_side(groups, 2, feature):
         raise _separated(groups)
-    fit = fit_logistic(groups, _columns(np.ones(len(feature)), feature, feature**2), along=feature)
+    fit = fit_logistic(groups, _columns(np.ones(len(feature)), feature, feature**2))
     return Quadratic(*map(float, _converged(fit).coefficients))
 
 
@@ -327,7 +327,7 @@ def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm
     if side and (not constrained or side.turns == 0 or (side.turns == 1 and side.first < 0)):
         raise _separated(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, _columns(low, high, np.ones(len(low))), along=odds))
+        fit = _converged(fit_logistic(groups, _columns(low, high, np.ones(len(low)))))
         free = Beta(*map(float, fit.coefficients))
         if not constrained or min(free.a, free.b) >= 0:
             return free
@@ -351,7 +351,7 @@ def _through_the_middle(groups: Groups, low: Floats, high: Floats, common: bool)
         slope, _ = _slope(groups, odds)
         return Beta(slope, slope, 0.0)
     try:
-        fit = fit_logistic(groups, _columns(low, high), along=odds)
+        fit = fit_logistic(groups, _columns(low, high))
         a, b = map(float, fit.coefficients)
         inside = fit.converged and min(a, b) >= 0
     except UndefinedMetricError:
@@ -364,7 +364,7 @@ def _through_the_middle(groups: Groups, low: Floats, high: Floats, common: bool)
 
 def _slope(groups: Groups, feature: Floats) -> tuple[float, float]:
     """Fit a non-negative coefficient without an intercept, and return it with its log-likelihood."""
-    fit = fit_logistic(groups, feature[:, None], along=feature)
+    fit = fit_logistic(groups, feature[:, None])
     slope = float(fit.coefficients[0])
     if fit.converged and slope >= 0:
         return slope, fit.log_likelihood
@@ -377,7 +377,7 @@ def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
     if side and (side.turns == 0 or side.first < 0):
         raise _separated(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, _columns(feature, np.ones(len(feature))), along=feature))
+        fit = _converged(fit_logistic(groups, _columns(feature, np.ones(len(feature)))))
         if fit.coefficients[0] >= 0:
             return float(fit.coefficients[0]), float(fit.coefficients[1])
     return 0.0, _constant_logit(groups)
@@ -661,7 +661,7 @@ def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
     ridge = NODE_RIDGE if len(knots) > 2 else 0.0
     if not ridge and separating_side(groups, 1, feature):
         raise _separated(groups)
-    fit = fit_logistic(groups, hats(feature, knots), along=feature, offset=feature, ridge=ridge)
+    fit = fit_logistic(groups, hats(feature, knots), offset=feature, ridge=ridge)
     return _converged(fit).coefficients
 
 

@@ -69,13 +69,13 @@ def tie_groups(view: View) -> Groups:
     return Groups(score[start], rate, mass * (float(ends[-1]) / view.total), ends)
 
 
-def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
+def loess(groups: Groups, span: float, degree: int, surface: str) -> Floats:
     """Return the fitted curve at each distinct score."""
     if surface == "interpolate":
         return loess_at(groups, groups.score, span, degree)
     near, stretch = _neighbourhood(groups, span)
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
-    if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
+    if len(groups.score) <= max(DIRECT_SCORES, nodes):
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
     # A score that fills its neighbourhood alone is its own mean, which may differ from its neighbours.
     alone = np.diff(groups.end, prepend=0) >= near
@@ -325,7 +325,7 @@ def _cut(end: Whole, first: int, last: int) -> int:
     return middle - below if middle - below >= first and middle + below < last else middle
 
 
-def lowess(groups: Groups, span: float, delta: float, exact: bool) -> Floats:
+def lowess(groups: Groups, span: float, delta: float) -> Floats:
     """Fit local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, linear between."""
     near = max(min(2, groups.rows), min(groups.rows, math.floor(groups.rows * span + 1e-7)))
     score = groups.score
@@ -335,7 +335,7 @@ def lowess(groups: Groups, span: float, delta: float, exact: bool) -> Floats:
         chosen.append(max(chosen[-1] + 1, beyond - 1))
     at = score[chosen]
     bandwidth = reach(groups, at, near)
-    source = groups if exact else _merged(groups, near, 4 * CELLS)  # fewer places, so finer cells
+    source = _merged(groups, near, 4 * CELLS)  # fewer places, so finer cells
 
     def work(start: int, stop: int) -> Floats:
         return _lines(source, at[start:stop], bandwidth[start:stop], float(score[-1] - score[0]))

@@ -21,14 +21,6 @@ LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)
 STEPS, TOLERANCE, HALVINGS = 100, 1e-10, 40
 # Steps of many fits together; few need more.
 FEW_STEPS = 15
-# Digits beyond these are rounding error.
-ROUNDING = 1e-16
-# More rows than these are first summarised in cells, with about this many cells at most.
-FEW_GROUPS, MOST_CELLS = 4096, 4096
-# A range of the feature too narrow for cells.
-NARROW = 1e-6
-# The fit of the cells is a start only; coefficients as large as this come from cells that are separated.
-COARSE, FAR, MOST_REFINEMENTS = 1e-6, 100.0, 8
 # Few rows usually show that outcomes are not separated.
 SAMPLED = 512
 # A column that the others explain to this many digits is not identifiable.
@@ -212,73 +204,25 @@ class LogisticFit:
 
 
 def fit_logistic(
-    groups: Groups,
-    columns: Floats,
-    *,
-    along: Floats | None = None,
-    offset: Floats | None = None,
-    ridge: float = 0.0,
-    firth: bool = False,
+    groups: Groups, columns: Floats, *, offset: Floats | None = None, ridge: float = 0.0, firth: bool = False
 ) -> LogisticFit:
     """Fit the coefficients by maximum likelihood; `ridge` is half the penalty of a squared coefficient.
 
-    Without `ridge` the columns are made orthogonal first, so that nearly equal columns cost no digits. If columns and offset are smooth
-    functions of one feature, `along`, many rows are fitted in cells of it first, which leaves two or three passes over the rows.
+    Without `ridge` the columns are made orthogonal first, so that nearly equal columns cost no digits.
     """
     rows = np.ascontiguousarray(columns.T)
-    cells = None if firth or along is None else _in_cells(groups, rows, offset, along)
     back = np.eye(len(rows))
     if not ridge:
-        back, cells = _orthogonal(rows, groups.weight, cells)
-    basis = rows if ridge else _turned(rows, back)
-    model = (_Firth if firth else _Likelihood)(basis, groups.weight, groups.events, offset, ridge)
-    inner, converged = np.zeros(len(rows)), False
-    if cells is not None:
-        coarse = cells if ridge else cells._replace(rows=_turned(cells.rows, back))
-        inner, converged = _refined(model, _Likelihood(*coarse, ridge))
-    if not converged:
-        inner, converged = _climbed(model, inner, TOLERANCE)
+        triangle = _triangle(rows, groups.weight)
+        if triangle is None:
+            problem = "the scores are nearly constant, so the slope is not identified"
+            raise UndefinedMetricError("y_prob", problem, "compare the means instead")
+        back = np.asarray(np.linalg.inv(triangle) * math.sqrt(float(groups.weight.sum())))
+        # Not `@`: for so few columns the threads of BLAS cost more than they save.
+        rows = np.einsum("kj,kn->jn", back, rows)
+    model = (_Firth if firth else _Likelihood)(rows, groups.weight, groups.events, offset, ridge)
+    inner, converged = _climbed(model)
     return LogisticFit(groups, model, back, inner, converged)
-
-
-class _Cells(NamedTuple):
-    """Sums of the rows in cells of one feature, at the means of their columns."""
-
-    rows: Floats
-    weight: Floats
-    events: Floats
-    offset: Floats | None
-
-
-def _in_cells(groups: Groups, rows: Floats, offset: Floats | None, along: Floats) -> _Cells | None:
-    """Summarise many groups in cells of equal width; None for few groups or a narrow range."""
-    if len(along) < FEW_GROUPS:
-        return None
-    low, high = float(along.min()), float(along.max())
-    if not high - low > NARROW * max(1.0, abs(low), abs(high)):
-        return None
-    count = min(MOST_CELLS, len(along) // 4)
-    place = ((along - low) * (count / (high - low))).astype(np.intp)
-    weight: Floats = np.bincount(place, groups.weight).astype(float, copy=False)
-    some = weight > 0
-
-    def mean(values: Floats) -> Floats:
-        return np.asarray(np.bincount(place, groups.weight * values)[some] / weight[some])
-
-    events: Floats = np.bincount(place, groups.events)[some].astype(float, copy=False)
-    return _Cells(np.array([mean(row) for row in rows]), weight[some], events, None if offset is None else mean(offset))
-
-
-def _orthogonal(rows: Floats, weight: Floats, cells: _Cells | None) -> tuple[Floats, _Cells | None]:
-    """Return the matrix that makes the columns orthogonal under the weights and transforms coefficients back, and the cells if they suffice for it."""
-    triangle = None if cells is None else _triangle(cells.rows, cells.weight)
-    if triangle is None:
-        cells, triangle = None, _triangle(rows, weight)
-    if triangle is None:
-        raise UndefinedMetricError(
-            "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
-        )
-    return np.asarray(np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))), cells
 
 
 def _triangle(rows: Floats, weight: Floats) -> Floats | None:
@@ -289,11 +233,6 @@ def _triangle(rows: Floats, weight: Floats) -> Floats | None:
     # A row with all of the weight underflows the others to 0.
     is_sound = len(weight) >= len(rows) and (own > SAME_COLUMN * length).all() and (own**2 > 0).all()
     return triangle if is_sound else None
-
-
-def _turned(rows: Floats, back: Floats) -> Floats:
-    # Not `@`: for so few columns the threads of BLAS cost more than they save.
-    return np.einsum("kj,kn->jn", back, rows)
 
 
 class _Likelihood:
@@ -321,14 +260,6 @@ class _Likelihood:
             np.exp(mu, out=mu)
         mu += 1
         return np.reciprocal(mu, out=mu)
-
-    def gradient(self, inner: Floats) -> Floats:
-        def work(rows: slice) -> Floats:
-            mu = self.mean(inner, rows)
-            mu *= self.weight[rows]
-            return np.einsum("kn,n->k", self.basis[:, rows], np.subtract(self.events[rows], mu, out=mu))
-
-        return np.asarray(np.sum(self._sums(work), axis=0) - self.ridge * inner)
 
     def slopes(self, inner: Floats) -> tuple[Floats, Floats]:
         """Compute the gradient and the information."""
@@ -388,8 +319,9 @@ class _Firth(_Likelihood):
         return bend if np.linalg.eigvalsh(bend)[0] > 0 else information
 
 
-def _climbed(model: _Likelihood, inner: Floats, tolerance: float) -> tuple[Floats, bool]:
+def _climbed(model: _Likelihood) -> tuple[Floats, bool]:
     """Maximise the objective by Newton steps, which are halved where it would fall."""
+    inner = np.zeros(len(model.basis))
     gradient, information = model.slopes(inner)
     small = 0
     for _ in range(STEPS):
@@ -397,7 +329,7 @@ def _climbed(model: _Likelihood, inner: Floats, tolerance: float) -> tuple[Float
             step = np.linalg.solve(model.bend(inner, information), gradient)
         except np.linalg.LinAlgError:
             return inner, False
-        small += bool(np.abs(step).max() <= tolerance * max(1.0, float(np.abs(inner + step).max())))
+        small += bool(np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(inner + step).max())))
         if small and model.is_concave:  # a Newton step doubles the digits, so after a small one they are all there
             return inner + step, True
         for _ in range(HALVINGS):
@@ -467,26 +399,3 @@ def fit_lines(x: Floats, weight: Floats, events: Floats, sizes: NDArray[np.intp]
             break
     slope = inner[1] / width
     return np.column_stack([inner[0] - slope * middle, slope]), is_fitted
-
-
-def _refined(model: _Likelihood, cells: _Likelihood) -> tuple[Floats, bool]:
-    """Fit the cells, then approach the maximum over all rows by steps with the information of the cells.
-
-    Each step gains as many digits as the information has, so that two are usual; if there is no such gain, the second value is False.
-    """
-    nothing = np.zeros(len(cells.basis))
-    inner, converged = _climbed(cells, nothing, COARSE)
-    if not converged or not np.abs(inner).max() < FAR:
-        return nothing, False
-    information, before = cells.slopes(inner)[1], math.inf
-    for _ in range(MOST_REFINEMENTS):
-        step = np.linalg.solve(information, model.gradient(inner))
-        size, scale = float(np.abs(step).max()), max(1.0, float(np.abs(inner).max()))
-        if not size <= before / 10:
-            return inner, size <= 1000 * ROUNDING * scale
-        inner = inner + step
-        # The next step would be shorter by the same factor.
-        if size * (size / before if before < math.inf else 1.0) <= ROUNDING * scale:
-            return inner, True
-        before = size
-    return inner, False

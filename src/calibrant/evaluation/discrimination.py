@@ -172,7 +172,7 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
     found = []
     for view in views_of(p, "binary" if p.kind == "binary" else "classwise"):
         assert isinstance(view, View)
-        positive, negative = _weights_by_score(view)
+        positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
         if positive.sum() > 0 and negative.sum() > 0:
             found.append(formula(positive, negative))
     if not found:
@@ -194,16 +194,6 @@ def c_statistic(view: View, level: float) -> tuple[float, float, float]:
         return value, math.nan, math.nan
     half = two_sided_quantile(level) * error / (value * (1 - value))
     return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
-
-
-def _weights_by_score(view: View) -> tuple[Floats, Floats]:
-    """Sums of the weights of positive and of negative rows at each distinct score, in increasing order of the scores."""
-    score = np.asarray(view.score)
-    order = np.argsort(score, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(score[order]) > 0]))
-    weight = np.asarray(view.weights, dtype=np.float64)[order]
-    positive = weight * np.asarray(view.outcome, dtype=np.float64)[order]
-    return np.add.reduceat(positive, starts), np.add.reduceat(weight - positive, starts)
 
 
 def _auroc(positive: Floats, negative: Floats) -> float:

@@ -15,6 +15,7 @@ from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import LABEL_NAMES
 from ..util.blocks import map_blocks, rows_per_block
+from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 from .confidence import SHARES, ConfidenceDistribution, ScoreQuantiles, confidence_of, score_quantiles
@@ -22,14 +23,21 @@ from .discrimination import areas_of
 from .result import Header
 
 
-def header_of(p: Predictions | Sketches, outcome: str | None = None, quantiles: bool = True) -> Header:
+def header_of(
+    p: Predictions | Sketches, outcome: str | None = None, quantiles: bool = True, lens: Any = None
+) -> Header:
     """Return the header of checked predictions or of sketches, as far as their lenses allow; `outcome` names the event of two classes.
 
-    `quantiles` of the scores require a sort.
+    `quantiles` of the scores require a sort. The event is the positive class of two, or that of a `lens` of one class.
     """
     described = _describe_sketches(p, quantiles) if isinstance(p, Sketches) else _describe_rows(p, quantiles)
     name = outcome_of(p, outcome)
     positive = _positive(p.kind, p.classes)
+    is_class = str(lens.name if isinstance(lens, Lens) else lens).startswith("class:")
+    view = views_of(p, lens)[0] if is_class else None
+    if isinstance(view, View):
+        described |= _describe_event(view) | {"standard_error": _standard_error(view)}
+        positive = name = view.lens.removeprefix("class:")
     return Header(n=p.n, kind=p.kind, classes=p.k, positive=positive, outcome=name, **described)
 
 
@@ -50,11 +58,17 @@ def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
     if p.kind == "binary":
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
-        described["event_mean_score"] = view.mean(view.score)
-        if not view.is_soft:
-            counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
-            described["events"] = round(float(np.dot(view.raw_outcome, counts)))
-        described["auroc"], described["average_precision"] = areas_of(view)
+        described |= _describe_event(view) | {"event_rate": described["prevalence"][1]}
+    return described
+
+
+def _describe_event(view: View) -> dict[str, Any]:
+    """Return the fields of the header that describe one event."""
+    described: dict[str, Any] = {"event_mean_score": view.mean(view.score), "event_rate": view.mean(view.raw_outcome)}
+    if not view.is_soft:
+        counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
+        described["events"] = round(float(np.dot(view.raw_outcome, counts)))
+    described["auroc"], described["average_precision"] = areas_of(view)
     return described
 
 
@@ -147,7 +161,7 @@ def _describe_sketches(sketches: Sketches, quantiles: bool) -> dict[str, Any]:
         if held:
             sketch = sketches.sketch(held[0])
             rate = sketch.positives / n
-            described |= {"event_mean_score": sketch.mean_score, "events": int(sketch.positives)}
+            described |= {"event_mean_score": sketch.mean_score, "event_rate": rate, "events": int(sketch.positives)}
             described["auroc"], described["average_precision"] = areas_of(sketch.view())
         described["prevalence"] = (1 - rate, rate)
     elif all(f"class:{name}" in lenses for name in sketches.classes):

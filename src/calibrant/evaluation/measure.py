@@ -32,7 +32,6 @@ from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import sketch_views
-from ..util.checks import check_choice
 from ..util.processes import run_all
 from ..util.progress import track
 from ..views.keywords import documents_keywords
@@ -71,9 +70,6 @@ def evaluate(
     metrics: str | Metric | Iterable[str | Metric] = "summary",
     lens: str | Lens | None = None,
     bins: Any = None,
-    binning: Any = None,
-    gamma: float | None = None,
-    distance: str | None = None,
     where: Any = None,
     by_group: bool = True,
     level: float | None = None,
@@ -106,12 +102,6 @@ def evaluate(
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
         Bins of every metric that has the option, in place of its own default. ``"levels"`` is one bin per distinct score.
-    binning : str, optional
-        Binning rule of every metric that has the option, in place of its own default.
-    gamma : float, optional
-        Largest fraction of the rows in a cell of the metrics that partition vectors by a k-d tree: `gece` and `gece_db`.
-    distance : {"tv", "l1", "l2"}, optional
-        Distance between mean forecast and mean label of a cell, for `gece`, `gece_db` and `multiclass_ce`.
     where
     by_group : bool, default True
         Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
@@ -131,8 +121,8 @@ def evaluate(
         Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
         or, for labels 0 and 1, of the label column.
     options : mapping, optional
-        Further options of metrics, by name, for every metric that has them, such as ``{"edge": "drop"}``; or of one metric, such as
-        ``{"cox_slope.edge": "drop"}``.
+        Further options of metrics, by name, for every metric that has them, such as ``{"binning": "equal_mass"}``; or of one metric, such
+        as ``{"gece.gamma": 0.05}``.
     sample_weight
     pos_label
 
@@ -197,7 +187,7 @@ def evaluate(
     named = frozenset(catalogue[name].id for name in names if name not in SETS)
     summary = "summary" in names
     infer = Inference.read(level, assess, n_resamples, rng, named, summary)
-    options_of_all = _read_options(chosen, {"lens": lens, "gamma": gamma, "distance": distance}, bins, binning, options)
+    options_of_all = _read_options(chosen, lens, bins, options)
     source: Predictions | Sketches
     left_out, remarks = [], []
     if isinstance(y_true, Sketches):
@@ -215,12 +205,13 @@ def evaluate(
         left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
         chosen = [m for m in chosen if m not in left_out]
         remarks = [grouping.note for grouping in source.groupings if by_group and grouping.note]
-        if bins is None and binning is None and any("bins" in m.options for m in chosen):
+        is_usual = options_of_all["bins"] is None and options_of_all["binning"] is None
+        if is_usual and any("bins" in m.options for m in chosen):
             remarks += _few_levels(source)
     if summary and source.kind != "binary" and lens is None and "cox_slope" not in named:
         chosen = [m for m in chosen if m.id != "cox_slope"]  # the slope is that of an event
     plan = Plan(chosen, [_options_of(m, options_of_all) for m in chosen], infer)
-    describe = partial(header_of, outcome=outcome, quantiles=not summary)
+    describe = partial(header_of, outcome=outcome, quantiles=not summary, lens=lens if summary else None)
     results = plan.results(source)
     make: Callable[..., Evaluation] = Evaluation
     if summary and infer is not None:
@@ -231,20 +222,18 @@ def evaluate(
 
 
 def _read_options(
-    chosen: list[Metric], own: dict[str, Any], bins: Any, binning: Any, options: Mapping[str, Any] | None
+    chosen: list[Metric], lens: str | Lens | None, bins: Any, options: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the options of the metrics, checked."""
+    further = {} if options is None else _further(options, chosen)
+    binning = further.get("binning")
     if bins is None and isinstance(binning, str) and binning == LEVELS:
         bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
     if bins is not None and not (isinstance(binning, str) and binning in OWN_BINNINGS):
         numbers = several_bins(bins)
         binning_rule(bins if numbers is None else numbers[0], EQUAL_WIDTH if binning is None else binning)
-    if own["distance"] is not None:
-        check_choice(own["distance"], "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
-    own = {**own, "bins": as_default(bins), "binning": binning}
-    own |= _further(options, chosen, own)
-    return own
+    return {**further, "lens": lens, "bins": as_default(bins), "binning": binning}
 
 
 # Names of bins that only some metrics know.
@@ -493,8 +482,8 @@ class Plan:
                 value, lens = m.of(p, **own)
             except CalibrantError as error:
                 # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
-                # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
-                is_reason = isinstance(error, LensError) or error.argument in ("bins", "distance")
+                # So is a valid list of edges where this metric accepts a number only.
+                is_reason = isinstance(error, LensError) or error.argument == "bins"
                 if isinstance(error, ArgumentError) and not is_reason:
                     raise
                 results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
@@ -515,19 +504,12 @@ class Plan:
 
 def _options_of(m: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that this metric has; those of this metric alone come first."""
-    taken = {
-        name: value
-        for name, value in options.items()
-        if value is not None
-        and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
-    }
-    return taken | {name.removeprefix(f"{m.id}."): v for name, v in options.items() if name.startswith(f"{m.id}.")}
+    shared = {name: v for name, v in options.items() if v is not None and (name == "lens" or name in m.options)}
+    return shared | {name.removeprefix(f"{m.id}."): v for name, v in options.items() if name.startswith(f"{m.id}.")}
 
 
-def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict[str, Any]:
+def _further(options: Any, chosen: list[Metric]) -> dict[str, Any]:
     """Check further options of metrics; one that no chosen metric has raises. Metrics are named by their ids."""
-    if options is None:
-        return {}
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         problem = f"must be a mapping of names to values; got {options!r}"
         raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
@@ -536,21 +518,13 @@ def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict
         metric, dot, name = key.rpartition(".")
         id = catalogue[metric].id if dot else ""
         users = [m for m in chosen if m.id in (id, id or m.id)]
-        if not dot and name in own:
+        if not dot and name in ("lens", "bins"):
             raise ArgumentError("options", f"{name!r} is an argument of evaluate", f"use {name}={value!r}")
         if not any(name in m.options for m in users):
-            known = sorted({option for m in users for option in m.options if option not in own})
+            known = sorted({option for m in users for option in m.options})
             near = get_close_matches(name, known, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known) or 'none'}"
             problem = f"{metric} is not evaluated" if dot and not users else f"no metric evaluated here has {name!r}"
             raise ArgumentError("options", problem, remedy if users else "add it to the metrics")
         checked[f"{id}.{name}" if dot else name] = value
     return checked
-
-
-CELL_OPTIONS = ("gamma", "distance")
-
-
-def takes_cell_option(m: Metric, name: str) -> bool:
-    """Whether an option of this name is one of the cells of vectors; other metrics have options of the same names."""
-    return name in m.options and ("min_size" in m.options if name == "distance" else m.options.get("binning") == "auto")

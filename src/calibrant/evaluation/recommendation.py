@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..metrics.use_cases import USE_CASES
+from ..metrics.use_cases import use_cases
 from ..util.results import Result, text_table
 
 
@@ -131,9 +131,7 @@ def recommend(use_case: str | None = None) -> Recommendation:
     >>> cal.recommend("analysis").functions
     ('figures.reliability', 'calibration_curve', 'inference.calibration_band')
     """
-    if not isinstance(use_case, str) or use_case not in USE_CASES:
-        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, USE_CASES))}; got {use_case!r}")
-    found = USE_CASES[use_case]
-    return Recommendation(
-        use_case, found.question, tuple(found.metrics), tuple(found.metrics.values()), found.why, found.functions
-    )
+    if not isinstance(use_case, str) or use_case not in use_cases():
+        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, use_cases()))}; got {use_case!r}")
+    question, metrics, why, functions = use_cases()[use_case]
+    return Recommendation(use_case, question, tuple(metrics), tuple(metrics.values()), why, functions)

@@ -45,7 +45,9 @@ class Header:
     top_k_accuracy: dict[int, float] = field(default_factory=dict)
     mean_confidence: float | None = None
     event_mean_score: float | None = None
-    """Mean predicted probability of the positive class, for two classes; its observed rate is ``prevalence[1]``."""
+    """Mean predicted probability of the event: the positive class of two, or the class of the lens of a summary."""
+    event_rate: float | None = None
+    """Observed rate of the event."""
     standard_error: float | None = None
     """Standard error of `accuracy`, and for two classes of the prevalence, under the null hypothesis of calibration."""
     positive: str = ""
@@ -55,16 +57,18 @@ class Header:
     confidence: ConfidenceDistribution | None = None
     """Mean and quantiles of the confidence and, for two classes, of the probability of the positive class."""
     events: int | None = None
-    """Number of rows of the positive class of two, with counts added up; None for soft labels."""
+    """Number of rows of the event, with counts added up; None for soft labels."""
     auroc: float | None = None
-    """Area under the ROC curve of the positive class of two; None where only one class occurs."""
+    """Area under the ROC curve of the event; None where only one class occurs."""
     average_precision: float | None = None
-    """Average precision of the positive class of two; None where only one class occurs."""
+    """Average precision of the event; None where only one class occurs."""
 
     @property
     def observed_expected(self) -> float | None:
-        """Observed over expected number of events of two classes; None where no event is expected."""
-        return self.prevalence[1] / self.event_mean_score if self.event_mean_score else None
+        """Observed over expected number of events; None where no event is expected."""
+        return (
+            self.event_rate / self.event_mean_score if self.event_mean_score and self.event_rate is not None else None
+        )
 
     @property
     def direction(self) -> str:
@@ -76,10 +80,10 @@ class Header:
 
     @property
     def event(self) -> str:
-        """Mean predicted probability and observed rate of the positive class of two, in the same form."""
-        if self.event_mean_score is None:
+        """Mean predicted probability and observed rate of the event, in the same form."""
+        rate = self.event_rate
+        if self.event_mean_score is None or rate is None:
             return ""
-        rate = self.prevalence[1]
         name = self.outcome or "the positive class"
         means = f"mean predicted probability {percent(self.event_mean_score)}, observed rate {percent(rate)}"
         judged = self._judged(means, self.event_mean_score - rate, f"overestimates {name}", f"underestimates {name}")
@@ -100,7 +104,7 @@ class Header:
         if self.kind == "binary":
             parts += [f"positive class {self.positive}"] * bool(self.positive)
             parts += [] if self.events is None else [several(self.events, "event")]
-            parts += [f"prevalence {self.prevalence[1]:.4g}"]
+            parts += [f"prevalence {self.prevalence[1] if self.event_rate is None else self.event_rate:.4g}"]
         else:
             parts.append(f"{self.classes} classes" if self.kind == "multiclass" else self.kind)
         return ", ".join(parts)

@@ -50,15 +50,16 @@ class EvaluationSummary(Evaluation):
         return ["measure", "value", ""], lines
 
     def _direction(self) -> list[list[str]]:
-        """Over- or underestimates, over- or underconfident; the header knows it for the lenses of all rows."""
-        text = {"binary": self.header.event, "top_label": self.header.direction}.get(self._lens)
+        """Over- or underestimates an event, over- or underconfident; the header knows no other lens."""
+        texts = {"binary": self.header.event, "class": self.header.event, "top_label": self.header.direction}
+        text = texts.get(self._lens.partition(":")[0])
         return [["Direction", "", text]] if text else []
 
     def _discrimination(self) -> list[list[str]]:
         header = self.header
         if header.auroc is not None:
             return [["Area under the ROC curve (AUROC)", f"{header.auroc:.4f}", ""]]
-        if header.kind == "binary" or header.accuracy is None:
+        if header.event_rate is not None or header.accuracy is None:
             return []
         others = ", ".join(f"top-{k} accuracy {value:.4f}" for k, value in header.top_k_accuracy.items())
         return [["Accuracy", f"{header.accuracy:.4f}", others]]
@@ -87,13 +88,13 @@ class EvaluationSummary(Evaluation):
         if not self.groups:
             return []
         shown = [result.metric for result in self.results if result.metric != TEST]
-        is_event = self.header.kind == "binary"
+        is_event = self.header.event_rate is not None
         means = ["predicted", "observed", "AUROC"] if is_event else ["confidence", "accuracy"]
         rows = []
         for key in sorted(self.groups, key=self._deviation, reverse=True)[:WORST]:
             header, values = self.groups[key].header, {r.metric: r for r in self.groups[key].results}
             if is_event:
-                described = [header.event_mean_score, header.prevalence[1], header.auroc]
+                described = [header.event_mean_score, header.event_rate, header.auroc]
             else:
                 described = [header.mean_confidence, header.accuracy]
             cells = [shown_number(value) for value in [*(values[name].value for name in shown), *described]]

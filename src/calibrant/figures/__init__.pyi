@@ -4,7 +4,6 @@ from .belts import CalibrationBelt as CalibrationBelt
 from .belts import calibration_belt as calibration_belt
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
-from .decision_curves import BenefitDifference as BenefitDifference
 from .decision_curves import DecisionCurve as DecisionCurve
 from .decision_curves import decision_curve as decision_curve
 from .differences import CumulativeDiagram as CumulativeDiagram
@@ -21,12 +20,12 @@ from .histograms import ScoreHistogram as ScoreHistogram
 from .histograms import score_histogram as score_histogram
 from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
+from .models import CurveDifference as CurveDifference
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
 from .optimism import OptimismDiagram as OptimismDiagram
 from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
-from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
 from .panels import ordinal_panels as ordinal_panels
 from .panels import reliability_panels as reliability_panels

@@ -1,4 +1,4 @@
-"""What the figures share: colors, axes and their labels, legends, and the view that a figure shows."""
+"""What the figures share: axes and their labels, legends, tables, and the view that a figure shows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..util.results import PICTURES, TABLES, TEXTS, Result, format_of, html_tabl
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
-from .canvas import ground_of, ink_on, is_ours, keep_room, picture, setting, small_size, tones_of
-from .labels import relabel
+from .canvas import OVER, UNDER, muted, picture, small_size
+from .labels import fit, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 SERIES = ("curve", "path", "series")
 # Ends of axes for rare events.
 ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-# How far markers may extend beyond the axes, as a fraction of them.
-EDGE = 0.02
+# Dashes of reference lines.
+DASHED = (0, (4, 3))
 
 # Parameters that the functions of figures share, for their docstrings.
 FIGURE_PARAMETERS = {
@@ -88,39 +88,33 @@ and probabilities. For several models a mapping from names to such objects.""",
 
 
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "") -> Axes:
-    """Style axes: two spines, a faint grid, and labels unless they have some; colors and sizes follow the settings."""
-    ground, tones = ax.figure.get_facecolor(), tones_of(ax)
-    if not is_ours(ax.figure):
-        keep_room(ax)
+    """Style axes: two spines, a faint grid, and labels unless they have some."""
     ax.spines[["top", "right"]].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(tones.muted)
-    for axis in ("x", "y"):
-        key = f"{axis}tick.{'color' if setting(f'{axis}tick.labelcolor') is None else 'labelcolor'}"
-        ax.tick_params(
-            axis, labelsize=small_size(), color=tones.muted, labelcolor=ink_on(ground, key), length=2.5, pad=2
-        )
-    ax.grid(True, color=tones.grid, linewidth=setting("grid.linewidth") or 0.5)
+    ax.tick_params(labelsize=small_size(), color=muted(), length=2.5, pad=2)
+    ax.grid(True, color=muted(), alpha=0.2, linewidth=0.5)
     ax.set_axisbelow(True)
-    relabel(ax, "" if ax.get_xlabel() else xlabel, "" if ax.get_ylabel() else ylabel)
+    if xlabel and not ax.get_xlabel():
+        ax.set_xlabel(fit(xlabel, width_of(ax)))
+    if ylabel and not ax.get_ylabel():
+        ax.set_ylabel(fit(ylabel, ax.bbox.height / ax.figure.dpi))
     return ax
 
 
+def width_of(ax: Axes) -> float:
+    """Width of axes in inches."""
+    return float(ax.bbox.width / ax.figure.dpi)
+
+
 def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
-    """A legend without frame, lines first and each label once; None without labels."""
+    """A legend, lines first and each label once; None without labels."""
     from matplotlib.lines import Line2D
 
     entries = sorted(
         zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D)
     )
-    once = {label: handle for handle, label in reversed(entries)}
+    first = {label: handle for handle, label in reversed(entries)}
     labels = list(dict.fromkeys(label for _, label in entries))
-    if not labels:
-        return None
-    handles = [once[label] for label in labels]
-    options: dict[str, Any] = {"fontsize": small_size(), "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
-    options |= {"labelspacing": 0.3, "labelcolor": ink_on(ground_of(ax)), "facecolor": ground_of(ax)}
-    return ax.legend(handles, labels, loc=loc, **{**options, **more})
+    return ax.legend([first[label] for label in labels], labels, loc=loc, **more) if labels else None
 
 
 def drawn(ax: Axes, gid: str) -> list[Any]:
@@ -131,7 +125,7 @@ def drawn(ax: Axes, gid: str) -> list[Any]:
 def reference(ax: Axes, value: float = 0.0, **style: Any) -> None:
     """A horizontal reference line, once for all figures on the axes."""
     if not drawn(ax, "reference"):
-        look = {"color": tones_of(ax).muted, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
+        look = {"color": muted(), "linewidth": 0.9, "linestyle": DASHED, "zorder": 1.5}
         ax.axhline(value, gid="reference", **{**look, **style})
 
 
@@ -140,9 +134,8 @@ def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0, points: Floats | Non
     for old in drawn(ax, "diagonal"):
         high = max(high, float(old.get_xdata()[-1]))
         old.remove()
-    style: dict[str, Any] = {"color": tones_of(ax).muted, "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
     along = np.array([low, high]) if points is None else points
-    return ax.plot(along, along, gid="diagonal", **style)[0]
+    return ax.plot(along, along, gid="diagonal", color=muted(), linestyle=DASHED, linewidth=0.9, zorder=1.5)[0]
 
 
 def square(ax: Axes, end: float = 1.0, below: float = 0.0) -> float:
@@ -161,16 +154,6 @@ def square(ax: Axes, end: float = 1.0, below: float = 0.0) -> float:
 def series_on(ax: Axes) -> int:
     """Number of series of calibrant on the axes, so that the next one looks different."""
     return sum(line.get_gid() in SERIES for line in ax.lines)
-
-
-def whole_markers(ax: Axes, *artists: Any) -> None:
-    """Show markers at the edge completely, but still clip them when zooming."""
-    from matplotlib.transforms import Bbox, TransformedBbox
-
-    room = TransformedBbox(Bbox([[-EDGE, -EDGE], [1 + EDGE, 1 + EDGE]]), ax.transAxes)
-    for artist in artists:
-        artist.set_clip_path(None)
-        artist.set_clip_box(room)
 
 
 def axis_names(lens: str) -> tuple[str, str]:
@@ -194,16 +177,6 @@ def score_label(lens: str) -> str:
     return axis_names(lens)[0].removeprefix("mean ")
 
 
-def plain(name: str) -> str:
-    """A name escaped for matplotlib, which typesets text between dollar signs and hides labels that begin with an underscore.
-
-    >>> print(plain("a$b"), plain("_old"))
-    a\\$b  _old
-    """
-    text = name.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
-
-
 def side_names(lens: str) -> tuple[str, str]:
     """Meaning of points below and above the diagonal."""
     if lens.partition(":")[0] in ("top_label", "rank", "within_top"):
@@ -211,30 +184,24 @@ def side_names(lens: str) -> tuple[str, str]:
     return "overestimated", "underestimated"
 
 
-def plain_number(value: float) -> str:
-    """A number with up to seven decimals, without trailing zeros."""
-    return f"{value:.7f}".rstrip("0").rstrip(".")
-
-
 def halo(ax: Axes) -> list[Any]:
     """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke
 
-    return [withStroke(linewidth=2, foreground=ground_of(ax), alpha=0.9)]
+    return [withStroke(linewidth=2, foreground=ax.get_facecolor(), alpha=0.9)]
 
 
 def mark_sides(ax: Axes, lens: str, inset: float = 0.02) -> None:
     """Text in the two corners beside the diagonal, `inset` from the edges, that states their meaning."""
     below, above = side_names(lens)
-    tones = tones_of(ax)
-    corner_texts(ax, (above, tones.under), (below, tones.over), inset)
+    corner_texts(ax, (above, UNDER), (below, OVER), inset)
 
 
 def corner_texts(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset: float = 0.02) -> None:
     """Text and color in the upper left and the lower right corner, once."""
     if drawn(ax, "side"):
         return
-    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": small_size(), "style": "italic", "zorder": 4}
+    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": "small", "style": "italic", "zorder": 4}
     style |= {"path_effects": halo(ax), "gid": "side"}
     ax.text(0.02, 1 - inset, above[0], ha="left", va="top", color=above[1], **style)
     ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)

@@ -19,8 +19,8 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import ENDS, Diagram, axis_names, finish, none_for_nan, rows_of, series_on, square
 from .canvas import new_ax
-from .models import is_small, legend_above
-from .styling import LINES, plots, series_of
+from .models import legend_above
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,9 +123,9 @@ class CalibrationBelt(Diagram):
         ]
         return ["level", "over the bisector", "under the bisector"], rows
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the belt with its p-value, number of rows, degree, and, on axes of 2.5 inches or more, the ranges where it leaves the diagonal."""
+        """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal."""
         ax = new_ax(ax)
         later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=0.9)
@@ -137,11 +137,11 @@ class CalibrationBelt(Diagram):
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
             over, under = _text(self.over[place]), _text(self.under[place])
             band = f"{100 * self.levels[place]:g}% belt"
-            band += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
+            band += "" if later else f"\nover: {over}\nunder: {under}"  # of the first only
             look.shade(ax, self.risk, self.low[place], self.high[place], band, alpha=0.4 / (place + 1))
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_above(ax, lines=0)
+        legend_above(ax)
         return ax
 
 

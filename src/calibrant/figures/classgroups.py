@@ -19,18 +19,18 @@ from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan
-from .canvas import PAPER_WIDTH, small_size
-from .labels import name_room, wrapped
+from .canvas import PAPER_WIDTH
+from .labels import fit
 from .models import ONE, find_metric, grouped_bars, legend_above, panels, read_models, read_predictions, row_weights
-from .styling import BARS, plots, series_of
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Rows = Literal["all", "label"]
 COLUMNS = ("model", "level", "group", "weight", "error")
+MOST_GROUPS = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,23 +95,21 @@ class GroupErrorDiagram(Diagram):
     def _title(self) -> str:
         return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_rows_text(self.rows)})"
 
-    @plots(*BARS)
-    def plot(self, ax: Any = None, *, most: int = 12, **style: Any) -> list[Axes]:
-        """Plot two panels: the error at each level, and that of each group.
+    @plots
+    def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
+        """Plot two panels: the error at each level, and that of each group; of more than twelve, those with the largest errors.
 
         Parameters
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
             Two axes; by default a new figure.
-        most : int, default 12
-            Largest number of groups plotted, those with the largest errors.
         """
-        kept = self._largest(check_whole(most, "most"))
+        worst = np.nan_to_num(np.array(list(self.group_errors.values())), nan=-1.0).max(axis=0)
+        kept = np.sort(np.argsort(-worst, kind="stable")[:MOST_GROUPS])
         deep = 0.35 + 0.16 * len(kept) * max(1.0, 0.55 * len(self.level_errors))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=max(1.6, (1.6 + deep) / 2 + 0.3))
-        room = name_room(axes[0], len(self.levels))
-        names = [wrapped(name, room, small_size(), most=2) for name in self.levels]
-        labels = [f"{name}\n({size})" for name, size in zip(names, self.sizes, strict=True)]
+        room = PAPER_WIDTH / len(self.levels)
+        labels = [f"{fit(name, room, 2)}\n({size})" for name, size in zip(self.levels, self.sizes, strict=True)]
         looks = series_of(axes[0], style, [None if name == ONE else name for name in self.level_errors])
         grouped_bars(axes[0], labels, self.level_errors, looks)
         finish(axes[0], "", "calibration error")
@@ -126,13 +124,6 @@ class GroupErrorDiagram(Diagram):
         axes[1].locator_params(axis="x", nbins=5)
         legend_above(axes[0])
         return axes
-
-    def _largest(self, most: int) -> Array:
-        """Indices of the groups to plot, in order."""
-        if len(self.groups) <= most:
-            return np.arange(len(self.groups))
-        worst = np.nan_to_num(np.array(list(self.group_errors.values())), nan=-1.0).max(axis=0)
-        return np.sort(np.argsort(-worst, kind="stable")[:most])
 
 
 def _rows_text(rows: Rows) -> str:

@@ -17,10 +17,19 @@ from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, plain, reference, rows_of, thinned_table
-from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import by_model, legend_above, model_named, model_view, read_models
-from .styling import DASHES, LINES, plots, series_of
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of, thinned_table
+from .canvas import PAPER_WIDTH, ink, muted, new_ax
+from .models import (
+    SEEN,
+    CurveDifference,
+    by_model,
+    legend_above,
+    limit_thresholds,
+    model_named,
+    model_view,
+    read_models,
+)
+from .styling import DASHES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +39,6 @@ Floats = NDArray[np.float64]
 TREAT_ALL, TREAT_NONE = "treat all", "treat none"
 # Below this prevalence the default thresholds include those below 1%.
 RARE = 0.05
-# Share of the largest value from which a line can be told from 0 in a figure.
-SEEN = 0.002
 
 
 @dataclass(frozen=True)
@@ -50,67 +57,6 @@ class BenefitCurve:
     avoided_high: Floats
     rule: Rule = field(repr=False, compare=False)
     """Number of thresholds at which each row is treated."""
-
-
-@dataclass(frozen=True, repr=False)
-class BenefitDifference(Diagram):
-    """Difference in net benefit between two models on the same rows.
-
-    Parameters
-    ----------
-    first, second : str
-        Names of the models; the difference is the first minus the second.
-    threshold : ndarray
-        Threshold probabilities.
-    difference : ndarray
-        Difference in net benefit.
-    low : ndarray
-        Lower end of the interval, which takes into account that both models are evaluated on the same rows.
-    high : ndarray
-        Upper end.
-    level : float or None
-        Confidence level of each interval, None without intervals.
-
-    See Also
-    --------
-    decision_curve : The function whose result has it.
-    """
-
-    first: str
-    second: str
-    threshold: Floats
-    difference: Floats
-    low: Floats
-    high: Floats
-    level: float | None
-
-    _stated = ("first", "second", "level")
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("threshold", "difference", "low", "high")
-
-    def _title(self) -> str:
-        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
-        return f"Net benefit of {self.first} minus {self.second}{bounds}"
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        return thinned_table(self._columns())
-
-    @plots(*LINES)
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the difference with its intervals."""
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
-        reference(ax)
-        label = "" if self.level is None else f"{100 * self.level:g}% interval"
-        (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
-        ax.plot(self.threshold, self.difference, gid="series", **look.line, label=look.label)
-        look.shade(ax, self.threshold, self.low, self.high, label)
-        held = np.abs(self.difference)
-        _limit_x(ax, self.threshold, held > SEEN * held.max())
-        what = f"{plain(self.first)} minus {plain(self.second)}"
-        finish(ax, "threshold probability", f"difference in net benefit:\n{what}")
-        legend_above(ax)
-        return ax
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +97,7 @@ class DecisionCurve(Diagram):
     def __getitem__(self, name: str) -> BenefitCurve:
         return self.treat_all if name == TREAT_ALL else model_named(self.curves, name)
 
-    def difference(self, first: str | None = None, second: str = TREAT_ALL) -> BenefitDifference:
+    def difference(self, first: str | None = None, second: str = TREAT_ALL) -> CurveDifference:
         """Compute the difference in net benefit between two models, with intervals for the same rows of both.
 
         Parameters
@@ -163,7 +109,7 @@ class DecisionCurve(Diagram):
 
         Returns
         -------
-        BenefitDifference
+        CurveDifference
             Result with the attributes ``difference``, ``low`` and ``high`` at each threshold.
         """
         if first is None and len(self.curves) > 1:
@@ -171,8 +117,8 @@ class DecisionCurve(Diagram):
             raise ArgumentError("first", f"is required for several models; choose one of {names}")
         one = self.curves[0] if first is None else self[first]
         other = 0 if second == TREAT_NONE else self[second].rule
-        found = self.rows.difference(one.rule, other, self.level)
-        return BenefitDifference(one.name, second, self.threshold, *found, self.level)
+        bounds = self.rows.difference(one.rule, other, self.level)
+        return CurveDifference("net benefit", one.name, second, self.threshold, *bounds, self.level)
 
     def _columns(self) -> dict[str, list[Any]]:
         names = ("net_benefit", "low", "high", "standardised", "avoided_per_100", "avoided_low", "avoided_high")
@@ -189,39 +135,26 @@ class DecisionCurve(Diagram):
         columns = self._columns()
         return thinned_table({name: values for name, values in columns.items() if name != "standardised"}, "model")
 
-    @plots(*LINES)
-    def plot(self, ax: Axes | None = None, *, standardised: bool = False, **style: Any) -> Axes:
-        """Plot the net benefit of each model, of treating all and of treating none.
-
-        Parameters
-        ----------
-        ax
-        standardised : bool, default False
-            Whether to divide by the prevalence, so that the maximum is 1.
-        """
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the net benefit of each model, of treating all and of treating none."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        unit = self.prevalence if standardised else 1.0
-        benefit = self.treat_all.net_benefit / unit
-        reference(ax, color=tones_of(ax).ink, linestyle="-", zorder=1.4, label=TREAT_NONE)
+        benefit = self.treat_all.net_benefit
+        reference(ax, color=ink(), linestyle="-", zorder=1.4, label=TREAT_NONE)
         if not any(np.array_equal(line.get_ydata(), benefit) for line in drawn(ax, "treat all")):
-            line: dict[str, Any] = {
-                "color": tones_of(ax).muted,
-                "linestyle": DASHES[3],
-                "linewidth": 1.1,
-                "zorder": 1.5,
-            }
+            line: dict[str, Any] = {"color": muted(), "linestyle": DASHES[3], "linewidth": 1.1, "zorder": 1.5}
             line |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
             ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **line)
-        self._draw(ax, style, [tuple(v / unit for v in (c.net_benefit, c.low, c.high)) for c in self.curves])
-        best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)]) / unit
-        worst = min(float(curve.net_benefit.min()) for curve in self.curves) / unit
+        self._draw(ax, style, [(c.net_benefit, c.low, c.high) for c in self.curves])
+        best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)])
+        worst = min(float(curve.net_benefit.min()) for curve in self.curves)
         if best > 0:  # a harmful model does not hide the others
             ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best), 1.1 * best)
-        finish(ax, "threshold probability", "standardised net benefit" if standardised else "net benefit")
+        finish(ax, "threshold probability", "net benefit")
         legend_above(ax)
         return ax
 
-    @plots(*LINES)
+    @plots
     def plot_avoided(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the net interventions avoided per 100 rows, compared with treating all."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
@@ -246,16 +179,7 @@ class DecisionCurve(Diagram):
             look.shade(ax, self.threshold, low, high, label)
         benefits = np.array([curve.net_benefit for curve in self.curves])
         seen = (np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (self.treat_all.net_benefit > 0)
-        return _limit_x(ax, self.threshold, seen)
-
-
-def _limit_x(ax: Axes, threshold: Floats, seen: NDArray[np.bool_]) -> int:
-    """Limit the axes to the threshold after the last one with something to see, and return its index."""
-    last = min(int(np.flatnonzero(seen)[-1]) + 1 if seen.any() else len(seen), len(seen) - 1)
-    x = threshold[: last + 1]
-    room = 0.0 if len(x) > 1 else 0.05
-    ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
-    return last
+        return limit_thresholds(ax, self.threshold, seen)
 
 
 @documents_keywords(table=MODELS_PARAMETERS)

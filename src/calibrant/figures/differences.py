@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
 from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival
-from ..util.checks import check_choice, check_fraction
+from ..util.checks import check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, one_view, reference, series_on, side_names
-from .canvas import PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
-from .models import STRIP_ABOVE, legend_above
-from .styling import LINES, plots, series_of
+from .canvas import OVER, PAPER_WIDTH, UNDER, muted, new_ax, small_size
+from .models import legend_above
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,45 +92,33 @@ class CumulativeDiagram(Diagram):
         names = ("ecce_mad", "ecce_r", "scale", "reach", "pvalue")
         return ["", "value"], [[name, number(getattr(self, name))] for name in names]
 
-    @plots(*LINES)
-    def plot(self, ax: Axes | None = None, *, against: Literal["share", "score"] = "share", **style: Any) -> Axes:
-        """Plot the path with its band.
-
-        Parameters
-        ----------
-        ax
-        against : {"share", "score"}, default "share"
-            Horizontal axis: the share of rows sorted by score, where the slope is the mean gap and the scores are
-            shown above; or the score.
-        """
-        check_choice(against, "against", ("share", "score"))
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the path with its band against the share of rows sorted by score, which is shown above; its slope is the mean gap."""
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
-        tones, later = tones_of(ax), series_on(ax) > 0
+        later = series_on(ax) > 0
         (look,) = series_of(ax, style)
         if later:  # another shade would hide the first band
             for end in (-self.reach, self.reach):
                 ax.axhline(end, color=look.color, linestyle=(0, (1, 2)), linewidth=0.8, gid="band", zorder=1.4)
         else:
-            band = ax.axhspan(-self.reach, self.reach, color=tones.faint, alpha=0.4, linewidth=0, gid="band", zorder=1)
+            band = ax.axhspan(-self.reach, self.reach, color=muted(), alpha=0.2, linewidth=0, gid="band", zorder=1)
             band.set_label(f"{100 * self.level:g}% band under calibration")
         reference(ax)
-        x = self.share if against == "share" else np.append(0.0, self.score[1:])
         shown = _thinned(self.path)
         facts = f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}"
-        label = facts if look.label is None else f"{look.label} ({facts})"
-        ax.plot(x[shown], self.path[shown], zorder=3, gid="path", label=label, **look.line)
+        ax.plot(self.share[shown], self.path[shown], zorder=3, gid="path", label=look.named(facts), **look.line)
         self._draw_triangle(ax)
         low, high = self._limits()
         if later:
             low, high = min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1])
         ax.set(xlim=(0, 1), ylim=(low, high))
-        label = "share of rows, sorted by score" if against == "share" else "score"
-        finish(ax, label, "cumulative score minus outcome")
-        if against == "share" and not later:  # paths have different scores
+        finish(ax, "share of rows, sorted by score", "cumulative score minus outcome")
+        if not later:  # paths have different scores
             self._name_scores(ax)
         rising, falling = side_names(self.lens)
-        corner_texts(ax, (f"increasing: {rising}", tones.over), (f"decreasing: {falling}", tones.under))
-        legend_above(ax, lines=0)
+        corner_texts(ax, (f"increasing: {rising}", OVER), (f"decreasing: {falling}", UNDER))
+        legend_above(ax)
         return ax
 
     def _draw_triangle(self, ax: Any) -> None:
@@ -138,7 +126,7 @@ class CumulativeDiagram(Diagram):
         from matplotlib.patches import Polygon
 
         corners = [(0, -2 * self.scale), (0.05, 0), (0, 2 * self.scale)]
-        look: dict[str, Any] = {"facecolor": tones_of(ax).muted, "edgecolor": "none", "alpha": 0.8}
+        look: dict[str, Any] = {"facecolor": muted(), "edgecolor": "none", "alpha": 0.8}
         ax.add_patch(Polygon(corners, zorder=2, gid="triangle", **look))
 
     def _name_scores(self, ax: Any) -> None:
@@ -148,10 +136,9 @@ class CumulativeDiagram(Diagram):
         above = ax.secondary_xaxis("top")
         above.set_gid("scores")
         above.set_xticks(ticks, [_short(value) for value in self.score[at]])
-        above.tick_params(labelsize=small_size(), labelcolor=tones_of(ax).muted, length=0, pad=1)
-        above.set_xlabel("score", fontsize=small_size(), color=tones_of(ax).muted, labelpad=2)
+        above.tick_params(labelsize=small_size(), labelcolor=muted(), length=0, pad=1)
+        above.set_xlabel("score", fontsize="small", color=muted(), labelpad=2)
         above.spines["top"].set_visible(False)
-        keep_room(ax, STRIP_ABOVE)
 
     def _limits(self) -> tuple[float, float]:
         """Limits with room for the path, the band, the triangle and the texts in the corners."""

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
-from .base import axis_names, diagonal, finish, mark_sides, plain, plain_number, whole_markers
-from .canvas import COLORS, PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
-from .labels import room_of, shortened, wrapped
-from .models import STRIP_ABOVE, legend_above, single_point
+from .base import axis_names, diagonal, finish, mark_sides
+from .canvas import COLORS, OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
+from .labels import plain
+from .models import legend_above, metric_label, single_point
 from .styling import Series, series_of, style_of_each
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ Limits = tuple[float, float]
 # Largest number of single outcomes shown, their distance from the edges, and their jitter.
 MOST_LABELS, LABEL_EDGE, JITTER = 2000, 0.03, 0.025
 LARGEST_MARKER = 45.0
-# Width of a legend handle in inches.
-HANDLE = 0.35
 # Distance of the corner texts from the edge, without and with single outcomes.
 INSET, LABEL_INSET = 0.02, 0.1
 # Left, bottom, width and height of the strip of counts in axes coordinates.
@@ -43,8 +40,8 @@ class DrawOptions:
     counts: str | None = "strip"
     labels: bool = False
     scale: str = "probability"
-    legend: Sequence[str] | None = None
-    sides: bool = True
+    small: bool = False
+    """Whether there is no room for the meaning of both sides of the diagonal."""
     named: bool = True
     """Whether a legend names the curve and the intervals."""
 
@@ -78,7 +75,7 @@ def draw_reliability(
     limits = options.limits([diagram, *beside])
     look = _look(ax, diagram, style, None, area)
     _prepare(ax, diagram.lens, options.scale, limits)
-    if options.sides:
+    if not options.small:
         mark_sides(ax, diagram.lens, LABEL_INSET if options.labels else INSET)
     if options.labels:
         _draw_labels(diagram, ax, limits)
@@ -92,11 +89,8 @@ def draw_reliability(
             edges = clip(table.left, limits), clip(table.right, limits)
             draw_histogram(ax, look.color, edges, table.weight, label)
     if options.named:
-        room = room_of(ax, small_size())[0] - HANDLE
-        names = [wrapped(look.label, room, small_size(), most=2)] if look.label else []
-        facts = [shortened(line, room, small_size()) for line in legend_lines(diagram, options.legend)]
-        _newest(ax).set_label("\n".join([*names, *facts]) or "_curve")
-        legend_above(ax, lines=0)
+        _newest(ax).set_label("\n".join(filter(None, [look.label, *legend_lines(diagram)])) or "_curve")
+        legend_above(ax)
     return ax
 
 
@@ -119,9 +113,9 @@ def draw_overlay(
     for own, (name, diagram) in zip(styles, diagrams.items(), strict=True):
         look = _look(ax, diagram, own, name, False)
         _PAINTERS[diagram.kind](diagram, ax, limits, look, False)
-        lines = legend_lines(diagram, options.legend if options.legend is not None else tuple(diagram.metrics))
-        _newest(ax).set_label(f"{look.label}" + (f" ({', '.join(lines)})" if lines else ""))
-    legend_above(ax, lines=0)
+        facts = ", ".join(_metric_lines(diagram))
+        _newest(ax).set_label(look.named(facts) if facts else look.label)
+    legend_above(ax)
     # Square axes leave room at the top for a legend of several lines.
     ax.set_anchor("S")
     return ax
@@ -151,7 +145,7 @@ def _prepare(ax: Any, lens: str, scale: str, limits: Limits) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_minor_locator(NullLocator())
         axis.set_major_locator(LogitLocator(nbins=5))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.7f}".rstrip("0").rstrip(".")))
     diagonal(ax, points=clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits))
 
 
@@ -175,7 +169,7 @@ def _draw_labels(diagram: ReliabilityDiagram, ax: Any, limits: Limits) -> None:
         chosen = np.sort(rng.choice(view.n, MOST_LABELS, replace=False, p=view.weights / view.weights.sum()))
     height = LABEL_EDGE + (1 - 2 * LABEL_EDGE) * view.outcome[chosen] + rng.uniform(-JITTER, JITTER, len(chosen))
     dots: dict[str, Any] = {"marker": ".", "markersize": 2.5, "linestyle": "none", "markeredgewidth": 0, "alpha": 0.35}
-    dots |= {"color": tones_of(ax).muted, "zorder": 1.2, "gid": "labels", "transform": ax.get_xaxis_transform()}
+    dots |= {"color": muted(), "zorder": 1.2, "gid": "labels", "transform": ax.get_xaxis_transform()}
     ax.plot(clip(view.score[chosen], limits), height, **dots)
 
 
@@ -189,7 +183,7 @@ def _draw_bounds(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Ser
     low, high = clip(diagram.low[shown], limits), clip(diagram.high[shown], limits)
     lines: dict[str, Any] = {"color": look.color, "alpha": look.line.get("alpha"), "linewidth": 1, "zorder": 2.8}
     if diagram.how == "consistency":
-        lines = {"color": tones_of(ax).faint, "linewidth": 5, "zorder": 1.3}
+        lines = {"color": muted(), "alpha": 0.35, "linewidth": 5, "zorder": 1.3}
     drawn = ax.vlines(x, low, high, gid="interval", **lines)
     if shown.any():
         drawn.set_label(bound_label(diagram))
@@ -217,18 +211,17 @@ def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
     shown = (clip(x, limits), clip(y, limits))
     beyond = np.any([(values < limits[0]) | (values > limits[1]) for values in (x, y)], axis=0)
     marker = {"marker": "none"} if area else {"markersize": 3.5}
-    drawn: list[Any] = ax.plot(*shown, zorder=3, gid="curve", **{**look.line, **marker})
+    ax.plot(*shown, zorder=3, gid="curve", clip_on=False, **{**look.line, **marker})
     if area:
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
         dots: dict[str, Any] = {"marker": look.line.get("marker", "o"), "color": look.color, "linewidths": 0}
         alpha = 0.75 * look.line.get("alpha", 1.0)
-        drawn.append(ax.scatter(*shown, s=size, alpha=alpha, zorder=3.1, gid="markers", **dots))
+        ax.scatter(*shown, s=size, alpha=alpha, zorder=3.1, gid="markers", clip_on=False, **dots)
     if beyond.any():
         hollow: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "color": look.color}
-        hollow |= {"markerfacecolor": tones_of(ax).paper, "label": "hollow: beyond the axis"}
-        drawn += ax.plot(*(values[beyond] for values in shown), zorder=3.2, gid="beyond", **hollow)
-    whole_markers(ax, *drawn)
+        hollow |= {"markerfacecolor": ax.get_facecolor(), "label": "hollow: beyond the axis", "clip_on": False}
+        ax.plot(*(values[beyond] for values in shown), zorder=3.2, gid="beyond", **hollow)
 
 
 def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
@@ -254,7 +247,7 @@ def _draw_walls(
     """Bars from 0 to `tops` at their left and right end, and the hatched area between `tops` and `ideals`."""
     from matplotlib.collections import PolyCollection
 
-    table, full, tones = diagram.table, ~diagram.table.empty, tones_of(ax)
+    table, full = diagram.table, ~diagram.table.empty
     left, right = table.left[full], table.right[full]
     zeros = np.zeros(len(left))
 
@@ -263,24 +256,20 @@ def _draw_walls(
         return np.stack([np.column_stack(corner) for corner in corners], axis=1)
 
     top, ideal = [end[full] for end in tops], [end[full] for end in ideals]
-    wall: dict[str, Any] = {
-        "facecolor": look.color,
-        "alpha": 0.35 * look.line.get("alpha", 1.0),
-        "edgecolor": tones.paper,
-    }
-    ax.add_collection(PolyCollection(areas((zeros, zeros), top), linewidth=0.6, zorder=2, gid="bars", **wall))
+    wall: dict[str, Any] = {"facecolor": look.color, "edgecolor": ax.get_facecolor(), "linewidth": 0.6}
+    wall["alpha"] = 0.35 * look.line.get("alpha", 1.0)
+    ax.add_collection(PolyCollection(areas((zeros, zeros), top), zorder=2, gid="bars", **wall))
     gap = table.gap[full]
-    for side, hue in ((gap > 0, tones.over), (gap < 0, tones.under)):
+    for side, hue in ((gap > 0, OVER), (gap < 0, UNDER)):
         style: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
         ax.add_collection(PolyCollection(areas(ideal, top)[side], zorder=2.2, gid="gap", **style))
 
 
 def _draw_marks(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     """Intervals and a marker at the rate of each bin, in the color of text."""
-    ink = tones_of(ax).ink
-    _draw_bounds(diagram, ax, limits, look._replace(color=ink))
+    _draw_bounds(diagram, ax, limits, look._replace(color=ink()))
     style: dict[str, Any] = {"marker": look.line.get("marker", "o"), "linestyle": "none", "markersize": 3}
-    whole_markers(ax, *ax.plot(*_curve_points(diagram), color=ink, zorder=3, gid="curve", **style))
+    ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
 
 
 def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
@@ -290,9 +279,8 @@ def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     if diagram.band is not None:
         _draw_band(diagram, ax, limits, look)
     elif diagram.how is not None:
-        shaded = look._replace(color=tones_of(ax).muted) if diagram.how == "consistency" else look
-        low, high = clip(curve.low, limits), clip(curve.high, limits)
-        shaded.shade(ax, x, low, high, bound_label(diagram), 0.2, half=0.01)
+        shaded = look._replace(color=muted()) if diagram.how == "consistency" else look
+        shaded.shade(ax, x, clip(curve.low, limits), clip(curve.high, limits), bound_label(diagram), 0.2)
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
@@ -323,16 +311,13 @@ def _strip(ax: Any, color: Any) -> tuple[Any, dict[str, Any]]:
     for strip in ax.child_axes:
         if strip.get_gid() == "strip":
             return strip, {"facecolor": "none", "edgecolor": color, "linewidth": 0.9}
-    tones = tones_of(ax)
     strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
-    keep_room(ax, STRIP_ABOVE)
     strip.spines[["top", "right", "left"]].set_visible(False)
-    strip.spines["bottom"].set_color(tones.muted)
     strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
-    strip.tick_params(axis="y", labelsize=small_size(), labelcolor=tones.muted, length=0, pad=2)
+    strip.tick_params(axis="y", labelsize=small_size(), labelcolor=muted(), length=0, pad=2)
     strip.grid(False)
     strip.set_yticks([0])
-    return strip, {"color": color, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
+    return strip, {"color": color, "alpha": 0.4, "linewidth": 0.4, "edgecolor": ax.get_facecolor()}
 
 
 def _scale_strip(strip: Any, heights: Any, label: str) -> None:
@@ -340,15 +325,14 @@ def _scale_strip(strip: Any, heights: Any, label: str) -> None:
     most = max(float(np.nanmax(heights)), strip.get_yticks()[0]) or 1.0
     strip.set_ylim(0, 1.05 * most)
     strip.set_yticks([most], [f"{most:,.0f}" if label == "rows" else number(most, 2)])
-    strip.set_ylabel(label, fontsize=small_size(), color=tones_of(strip).muted)
+    strip.set_ylabel(label, fontsize="small", color=muted())
 
 
-def legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> list[str]:
+def legend_lines(diagram: ReliabilityDiagram) -> list[str]:
     """Metrics by name and value, and the decomposition of the Brier score if available."""
-    if isinstance(legend, (str, Metric)):
-        legend = (legend,)
-    ids = list(diagram.metrics) if legend is None else [catalogue[id].id for id in legend]
-    lines = [plain(f"{diagram.label_of(id)} {number(diagram.value_of(id), 3)}") for id in ids]
-    if diagram.decomposition is not None and legend is None:
-        lines += [f"{part} {number(value, 3)}" for part, value in diagram.decomposition._parts()]
-    return lines
+    parts = [] if diagram.decomposition is None else diagram.decomposition._parts()
+    return [*_metric_lines(diagram), *(f"{part} {number(value, 3)}" for part, value in parts)]
+
+
+def _metric_lines(diagram: ReliabilityDiagram) -> list[str]:
+    return [plain(f"{metric_label(id, diagram.lens)} {number(value, 3)}") for id, value in diagram.metrics.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,27 +16,27 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, finish, plain, series_on
-from .canvas import PAPER_WIDTH, new_ax, small_size, tones_of
+from .base import MODELS_PARAMETERS, Diagram, finish
+from .canvas import PAPER_WIDTH, muted, new_ax
 from .intervals import inside, spans_of
-from .labels import name_room, shortened
-from .models import by_model, legend_above, model_named, model_series, read_models, read_predictions, row_weights
-from .styling import Series, plots
+from .labels import plain, shorten
+from .models import (
+    NAME_LETTERS,
+    by_model,
+    legend_above,
+    model_named,
+    model_series,
+    read_models,
+    read_predictions,
+    row_weights,
+)
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-# Candidate positions of a label: at the lower (0) or upper (1) point, offset in points to the right and up, and alignment.
-PLACES = (
-    (1, 0, 4, "center"),
-    (0, 0, -12, "center"),
-    (1, 5, -3, "left"),
-    (0, 5, -3, "left"),
-    (1, 0, 13, "center"),
-    (0, 0, -21, "center"),
-)
 UNITS = {"nats": "nats", "bits": "bits", "share": "share of the maximum"}
 
 
@@ -90,16 +89,9 @@ class EntropyDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
 
-    @plots("color", "label", "marker", "alpha")
-    def plot(self, ax: Axes | None = None, *, labels: bool | None = None, **style: Any) -> Axes:
-        """Plot one bar per model, or for parts the accuracy (filled) and the confidence (open) against the entropy.
-
-        Parameters
-        ----------
-        ax
-        labels : bool, optional
-            Whether to label the parts of the first model; by default for up to 12 parts of one model.
-        """
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot one bar per model, or for parts the accuracy (filled) and the confidence (open) against the entropy."""
         label = f"mean entropy ({UNITS[self.unit]})"
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
@@ -107,62 +99,27 @@ class EntropyDiagram(Diagram):
             looks = model_series(ax, style, self.models)
             for place, (height, look) in enumerate(zip(heights, looks, strict=True)):
                 ax.barh(place, height, 0.7, color=look.color, alpha=look.line.get("alpha"))
-            names = [shortened(look.label or "", name_room(ax), small_size()) for look in looks]
+            names = [shorten(look.label or "", NAME_LETTERS) for look in looks]
             ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
             finish(ax, label).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        later = series_on(ax) > 0
         for model, look in zip(self.models, model_series(ax, style, self.models, marker=True), strict=True):
-            self._draw(ax, look, model)
-        if labels or (labels is None and not later and len(self.models) == 1 and len(self.parts) <= 12):
-            _name_points(ax, self.parts, self.models[0])
+            dots = {**look.line, "markersize": 4, "linestyle": "none"}
+            ax.vlines(model.entropy, model.accuracy, model.confidence, color=look.color, linewidth=0.7, zorder=1.8)
+            ax.plot(model.entropy, model.confidence, **dots, markerfacecolor=ax.get_facecolor())
+            ax.plot(model.entropy, model.accuracy, gid="series", **dots, label=look.label)
+        if len(self.models) == 1 and len(self.parts) <= 12:
+            (model,) = self.models
+            ax.margins(0.1, 0.12)
+            for part, x, y in zip(self.parts, model.entropy, np.fmax(model.accuracy, model.confidence), strict=True):
+                if np.isfinite(x):
+                    note: dict[str, Any] = {"ha": "center", "fontsize": "small", "color": muted()}
+                    ax.annotate(plain(part), (x, y), (0, 4), textcoords="offset points", **note)
         finish(ax, label, "accuracy (filled), confidence (open)")
         legend_above(ax)
         return ax
-
-    def _draw(self, ax: Axes, look: Series, model: EntropyParts) -> None:
-        dots = {**look.line, "markersize": 4, "linestyle": "none"}
-        ax.vlines(model.entropy, model.accuracy, model.confidence, color=look.color, linewidth=0.7, zorder=1.8)
-        ax.plot(model.entropy, model.confidence, **dots, markerfacecolor=tones_of(ax).paper)
-        ax.plot(model.entropy, model.accuracy, gid="series", **dots, label=look.label)
-
-
-def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
-    """Label each part above or below its two points, unless the label would overlap."""
-    ax.margins(0.1, 0.12)
-    ax.autoscale_view()
-    inches = np.array([ax.bbox.width, ax.bbox.height]) / ax.figure.dpi
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    x = (model.entropy - left) / (right - left) * inches[0]
-    ends = np.sort(np.array([model.accuracy, model.confidence]), axis=0)
-    low, high = (ends - bottom) / (top - bottom) * inches[1]
-    seen = np.flatnonzero(np.isfinite(x)).tolist()
-    # Occupied boxes as (left, right, bottom, top), initially those of the points and the lines between them.
-    taken = [(x[i] - 0.04, x[i] + 0.04, low[i] - 0.04, high[i] + 0.04) for i in seen]
-    for i in seen:
-        wide = 0.06 * len(parts[i])
-        for end, across, up, side in PLACES:
-            start = x[i] + across / 72 - (0 if side == "left" else wide / 2)
-            foot = (low, high)[end][i] + up / 72
-            box_of_name = (start, start + wide, foot, foot + 0.1)
-            if not any(_meet(box_of_name, other) for other in taken):
-                style: dict[str, Any] = {
-                    "ha": side,
-                    "va": "bottom",
-                    "fontsize": small_size(),
-                    "color": tones_of(ax).muted,
-                }
-                at = (float(model.entropy[i]), float(ends[end, i]))
-                ax.annotate(plain(parts[i]), at, (across, up), textcoords="offset points", **style)
-                taken.append(box_of_name)
-                break
-
-
-def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two boxes (left, right, bottom, top) overlap."""
-    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
 @documents_keywords(table=MODELS_PARAMETERS)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clinical.performance import closed_forms, statistics
+from ..clinical.performance import statistics
+from ..clinical.summary_intervals import closed_forms
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
+from ..evaluation.discrimination import c_statistic
 from ..inference.means import two_sided_quantile
 from ..inference.replicates import Bounds
 from ..metrics.hints import inside, warn_of_sure_scores
@@ -39,12 +41,12 @@ from .base import (
     square,
     thinned_table,
 )
-from .canvas import new_ax, small_size, tones_of
+from .canvas import OVER, muted, new_ax
 from .fits import no_bounds, refit_isotonic
 from .histograms import outcome_names
-from .labels import room_of, shortened
-from .models import is_small, legend_above, single_point
-from .styling import LINES, plots, series_of
+from .labels import shorten
+from .models import legend_above, single_point
+from .styling import plots, series_of
 from .uncertainty import FEWEST, Resampler, bounds_of
 
 if TYPE_CHECKING:
@@ -59,7 +61,6 @@ WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstr
 SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
 # Number of spikes, and height of the strip below the axes relative to them.
 SPIKES, STRIP = 100, 0.26
-# Candidates for the upper end of the axes.
 
 
 class Estimate(NamedTuple):
@@ -209,14 +210,13 @@ class FlexibleCalibrationCurve(Diagram):
     def _table(self) -> tuple[list[str], list[list[str]]]:
         return thinned_table(self._columns())
 
-    @plots(*LINES)
+    @plots
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        limit: float | None = None,
         distribution: bool = True,
-        estimates: bool | None = None,
+        estimates: bool = True,
         **style: Any,
     ) -> Axes:
         """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
@@ -227,53 +227,46 @@ class FlexibleCalibrationCurve(Diagram):
         Parameters
         ----------
         ax
-        limit : float, optional
-            Upper end of both axes; by default 1, or less for rare events; 0.1% of the rows may lie beyond.
         distribution : bool, default True
             Whether to draw the distribution of the risks.
-        estimates : bool, optional
-            Whether the legend states intercept, slope and C-statistic with their intervals; by default not on axes below 2.5 inches.
+        estimates : bool, default True
+            Whether the legend states intercept, slope and C-statistic with their intervals.
         """
-        if limit is not None and not 0 < check_positive(limit, "limit") <= 1:
-            raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
         ax = new_ax(ax)
         first = series_on(ax) == 0
         (look,) = series_of(ax, style, width=1.5)
-        end = square(ax, self.end if limit is None else float(limit), STRIP if distribution else 0.0)
+        end = square(ax, self.end, STRIP if distribution else 0.0)
         drawn(ax, "diagonal")[0].set_label("ideal")
         seen = self.risk <= end
         x = self.risk[seen]
         if self.how is not None:
             band = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
-            look.shade(ax, x, self.low[seen], self.high[seen], band, alpha=0.2, half=0.01)
-        facts = self._estimates() if (not is_small(ax) if estimates is None else estimates) else []
+            look.shade(ax, x, self.low[seen], self.high[seen], band, alpha=0.2)
+        facts = self._estimates() if estimates else []
         label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
         if distribution and first:
             self._spikes(ax, end)
         label, rate = axis_names(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        legend_above(ax, lines=0)
+        legend_above(ax)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
-        rows, tones = self.distribution, tones_of(ax)
+        rows = self.distribution
         middle = (rows.low + rows.high) / 2
         base, most = -STRIP / 2 * end, 0.2 * STRIP * end
-        ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
-        pairs = zip(
-            (rows.events, rows.others), outcome_names(self.lens), (1, -1), (tones.over, tones.muted), strict=True
-        )
+        ax.axhline(base, color=muted(), linewidth=0.5, zorder=1.4)
+        pairs = zip((rows.events, rows.others), outcome_names(self.lens), (1, -1), (OVER, muted()), strict=True)
         for heights, name, side, hue in pairs:
             seen = (heights > 0) & (middle <= end)
             if seen.any():
                 tops = base + side * most * heights[seen] / heights[seen].max()
                 ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
             # Beyond the spikes, which it would hide.
-            text = shortened(name, 0.95 * room_of(ax, small_size())[0], small_size())
             style: dict[str, Any] = {"ha": "right", "va": "bottom" if side > 0 else "top", "path_effects": halo(ax)}
-            style |= {"fontsize": small_size(), "color": hue, "zorder": 4, "gid": "side"}
-            ax.text(0.995 * end, base + side * 1.08 * most, text, **style)
+            style |= {"fontsize": "small", "color": hue, "zorder": 4, "gid": "side"}
+            ax.text(0.995 * end, base + side * 1.08 * most, shorten(name, 40), **style)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -491,7 +484,7 @@ def _refit(
             return np.full(len(risk), groups.rate[0])
         try:
             if smoother == "loess":
-                fitted = loess(groups, options["span"], options["degree"], "interpolate", False)
+                fitted = loess(groups, options["span"], options["degree"], "interpolate")
             else:
                 fitted = logistic_curve(groups, options["knots"])
         except UndefinedMetricError:
@@ -502,14 +495,14 @@ def _refit(
 
 
 def _estimates(view: View, level: float) -> tuple[Estimate, Estimate, Estimate]:
-    """Calibration intercept at slope 1, calibration slope and C, as in `clinical.summary`; NaN where they are undefined."""
-    values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
+    """Calibration intercept at slope 1 and calibration slope, as in `clinical.summary`, and C with DeLong's interval, as in CalibrationCurves; NaN where undefined."""
+    values, _ = statistics(view, "loess", ("intercept", "slope"))
     closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
-    intercept, slope, c_statistic = (
-        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")
+    intercept, slope = (
+        Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope")
     )
-    return intercept, slope, c_statistic
+    return intercept, slope, Estimate(*c_statistic(view, level))
 
 
 def _distribution(view: View, end: float) -> RiskDistribution:

@@ -16,9 +16,10 @@ from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.checks import check_choice
 from ..util.results import number
-from .base import Diagram, finish, plain
-from .canvas import ink_on, is_ours, new_ax, small_size, tones_of
-from .labels import shortened
+from .base import Diagram, finish
+from .canvas import ink, muted, new_ax, small_size
+from .labels import plain, shorten
+from .models import NAME_LETTERS
 from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
@@ -26,15 +27,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-WIDTH = 4.6
-# Height of a row in inches: with few rows, and with many.
-ROW, DENSE, MANY = 0.18, 0.125, 45
-# Rows of this many inches are too low for names.
-LOWEST = 0.085
+# Width of the figure and height of a row in inches, and size of the largest square in points.
+WIDTH, ROW, LARGEST = 4.6, 0.18, 8.0
 # Intervals are cut, with an arrow, where they extend farther than this beyond the estimates, relative to the range of these.
 BEYOND = 0.6
-# Largest width of the names in inches.
-NAMES = 1.7
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,14 +99,9 @@ class ForestDiagram(Diagram):
     def _title(self) -> str:
         return f"{self.heading} by {self.kind} ({self.pooled._how()})"
 
-    @plots("color", "marker", "linewidth", "alpha")
+    @plots
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        order: Literal["given", "estimate", "weight"] = "given",
-        values: bool | None = None,
-        **style: Any,
+        self, ax: Axes | None = None, *, order: Literal["given", "estimate", "weight"] = "given", **style: Any
     ) -> Axes:
         """Plot the forest.
 
@@ -123,48 +114,33 @@ class ForestDiagram(Diagram):
         ax
         order : {"given", "estimate", "weight"}, default "given"
             Order of the groups, from top to bottom; decreasing weights for ``"weight"``. Groups that are left out are last.
-        values : bool, optional
-            Whether to write the estimates and intervals beside the rows; by default in new figures. Keywords such as ``marker`` are those of the groups, ``color`` that of the pooled estimate.
         """
         check_choice(order, "order", ("given", "estimate", "weight"))
         below = 1 + (not math.isnan(self.pooled.prediction_low))
         count = len(self.names) + below
-        height = ROW if count <= MANY else DENSE
-        ax = new_ax(ax, width=WIDTH, height=0.75 + height * (count + 0.6))
-        room = height if is_ours(ax.figure) else ax.bbox.height / ax.figure.dpi / (count + 0.6)
-        letters = max(3.5, min(small_size(), 72 * room * 0.85))
-        values = is_ours(ax.figure) if values is None else values
+        ax = new_ax(ax, width=WIDTH, height=0.75 + ROW * (count + 0.6))
         (look,) = series_of(ax, {"marker": "s", "linewidth": 0.8, **style})
         self._scale(ax, look)
         places = self._order(order)
-        heights = [*range(count, below, -1)]
-        self._groups(ax, places, heights, room, letters, look)
-        self._pooled(ax, below, look)
+        for y, place in zip(range(count, below, -1), places, strict=True):
+            self._draw_group(ax, place, y, look)
+        self._draw_pooled(ax, below, look)
         ax.set_ylim(0.3, count + 0.7)
-        names = [self._name(place) for place in places] + ["pooled", "prediction"][:below]
-        shown = room >= LOWEST
-        ax.set_yticks(
-            [*heights, *range(below, 0, -1)] if shown else range(below, 0, -1), names if shown else names[-below:]
-        )
-        head = self.kind + (" (events/rows)" if any(self.counts) else "")
+        heights = range(count, 0, -1)
+        ax.set_yticks(heights, [*map(self._name, places), "pooled", "prediction"][:count])
+        beside = ax.secondary_yaxis("right")
+        beside.set_yticks(heights, [*map(self._values, places), *self._pooled_values()][:count])
+        beside.tick_params(length=0, labelsize=small_size())
+        beside.spines["right"].set_visible(False)
         scale = " (log scale)" if self.pooled.transform == "exp" else ""
-        # Above the names there is room in a new figure only.
-        finish(ax, self.heading + scale, "" if is_ours(ax.figure) else head)
-        ax.tick_params(axis="y", length=0, labelsize=letters if shown else small_size())
+        finish(ax, self.heading + scale)
+        ax.tick_params(axis="y", length=0)
         ax.yaxis.grid(False)
         ax.spines["left"].set_visible(False)
-        if values and shown:
-            self._values(ax, places, heights, below, letters)
-        if is_ours(ax.figure):
-            above: dict[str, Any] = {"xytext": (-4, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-            ax.annotate(
-                head,
-                (0, 1),
-                xycoords="axes fraction",
-                fontsize=letters,
-                color=ink_on(ax.figure.get_facecolor()),
-                **above,
-            )
+        head = self.kind + (" (events/rows)" if any(self.counts) else "")
+        value = f"{self.heading} [{100 * self.pooled.level:.4g}% interval]"
+        for x, across, text in ((0, "right", head), (1, "left", value)):
+            ax.text(x, 1, text, ha=across, va="bottom", transform=ax.transAxes, fontsize="small", gid="head")
         return ax
 
     def _order(self, order: str) -> list[int]:
@@ -176,9 +152,22 @@ class ForestDiagram(Diagram):
         return [*kept, *left]
 
     def _name(self, place: int) -> str:
-        counts = self.counts[place]
-        name = shortened(plain(self.names[place]), NAMES, small_size())
+        counts, name = self.counts[place], shorten(plain(self.names[place]), NAME_LETTERS)
         return f"{name} ({counts})" if counts else name
+
+    def _values(self, place: int) -> str:
+        return "" if self.reasons[place] else self._text(self.estimate[place], self.low[place], self.high[place])
+
+    def _pooled_values(self) -> list[str]:
+        p = self.pooled
+        prediction = self._text(None, p.prediction_low, p.prediction_high)
+        return [self._text(p.estimate, p.low, p.high), prediction]
+
+    def _text(self, value: float | None, *ends: float) -> str:
+        """An estimate with its interval in brackets."""
+        shown = [number(each, 3) if self.decimals is None else f"{each:.{self.decimals}f}" for each in ends]
+        start = "" if value is None else number(value, 3) if self.decimals is None else f"{value:.{self.decimals}f}"
+        return f"{start} [{shown[0]}, {shown[1]}]".strip()
 
     def _scale(self, ax: Axes, look: Series) -> None:
         """Set the limits: all estimates and both pooled intervals, and the intervals of the groups as far as they are not much longer."""
@@ -211,89 +200,40 @@ class ForestDiagram(Diagram):
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         else:
             ax.set_xlim(*limits)
-        tones = tones_of(ax)
         if self.ideal is not None:
-            ax.axvline(self.ideal, color=tones.muted, linewidth=0.9, zorder=1, gid="ideal")
+            ax.axvline(self.ideal, color=muted(), linewidth=0.9, zorder=1, gid="ideal")
         ax.axvline(p.estimate, color=look.color, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1, gid="pooled")
 
-    def _groups(
-        self, ax: Axes, places: list[int], heights: list[int], room: float, letters: float, look: Series
-    ) -> None:
-        tones = tones_of(ax)
-        largest = float(self.weight.max()) or 1.0
-        side = 72 * min(room * 0.8, 0.11)
-        for place, y in zip(places, heights, strict=True):
-            if self.reasons[place]:
-                ax.annotate(
-                    f"no estimate: {self.reasons[place]}",
-                    (0.01, y),
-                    xycoords=("axes fraction", "data"),
-                    va="center",
-                    fontsize=letters,
-                    style="italic",
-                    color=tones.muted,
-                    gid="left out",
-                )
-                continue
-            ends = float(self.low[place]), float(self.high[place])
-            shown: dict[str, Any] = {"color": tones.ink, "alpha": look.line.get("alpha")}
-            _span(ax, ends, y, side * 0.55, **shown, linewidth=look.line["linewidth"], zorder=2, gid="interval")
-            size = side * (0.25 + 0.75 * math.sqrt(float(self.weight[place]) / largest))
-            shown |= {"marker": look.line["marker"], "markersize": size, "markeredgewidth": 0}
-            ax.plot(self.estimate[place], y, zorder=3, gid="estimate", **shown)
+    def _draw_group(self, ax: Axes, place: int, y: int, look: Series) -> None:
+        if self.reasons[place]:
+            text = f"no estimate: {self.reasons[place]}"
+            note: dict[str, Any] = {"va": "center", "fontsize": "small", "style": "italic", "color": muted()}
+            ax.text(0.01, y, text, transform=ax.get_yaxis_transform(), gid="left out", **note)
+            return
+        shown: dict[str, Any] = {"color": ink(), "alpha": look.line.get("alpha")}
+        ends = float(self.low[place]), float(self.high[place])
+        _span(ax, ends, y, **shown, linewidth=look.line["linewidth"], zorder=2, gid="interval")
+        size = LARGEST * (0.25 + 0.75 * math.sqrt(float(self.weight[place]) / (float(self.weight.max()) or 1.0)))
+        shown |= {"marker": look.line["marker"], "markersize": size, "markeredgewidth": 0}
+        ax.plot(self.estimate[place], y, zorder=3, gid="estimate", **shown)
 
-    def _pooled(self, ax: Axes, below: int, look: Series) -> None:
+    def _draw_pooled(self, ax: Axes, below: int, look: Series) -> None:
         p, color = self.pooled, look.color
-        ax.fill(
-            [p.low, p.estimate, p.high, p.estimate],
-            [below, below + 0.32, below, below - 0.32],
-            color=color,
-            linewidth=0.5,
-            zorder=4,
-            gid="diamond",
-        )
+        corners = [p.low, p.estimate, p.high, p.estimate], [below, below + 0.32, below, below - 0.32]
+        ax.fill(*corners, color=color, linewidth=0.5, zorder=4, gid="diamond")
         if below > 1:
-            ends = p.prediction_low, p.prediction_high
             bar: dict[str, Any] = {"linewidth": 3, "solid_capstyle": "butt", "alpha": 0.55, "gid": "prediction"}
-            _span(ax, ends, 1, 5, color=color, zorder=3, **bar)
-        ax.axhline(below + 0.5, color=tones_of(ax).faint, linewidth=0.6, zorder=1)
-
-    def _values(self, ax: Axes, places: list[int], heights: list[int], below: int, letters: float) -> None:
-        """Write the numbers beside the rows."""
-
-        def text(value: float) -> str:
-            return number(value, 3) if self.decimals is None else f"{value:.{self.decimals}f}"
-
-        p = self.pooled
-        lines = {
-            y: f"{text(self.estimate[place])} [{text(self.low[place])}, {text(self.high[place])}]"
-            for place, y in zip(places, heights, strict=True)
-            if not self.reasons[place]
-        }
-        lines[below] = f"{text(p.estimate)} [{text(p.low)}, {text(p.high)}]"
-        if below > 1:
-            lines[1] = f"[{text(p.prediction_low)}, {text(p.prediction_high)}]"
-        style: dict[str, Any] = {"ha": "right", "color": ink_on(ax.figure.get_facecolor())}
-        wide = max(map(len, lines.values())) * letters * 0.53 + 8
-        for y, line in lines.items():
-            ax.annotate(
-                line, (1, y), (wide, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=letters,
-                annotation_clip=False, gid="value", **style,
-            )  # fmt: skip
-        head = f"{self.heading} [{100 * p.level:.4g}% interval]"
-        ax.annotate(
-            head, (1, 1), (wide, 2), "axes fraction", "offset points", va="bottom",
-            fontsize=letters, **style,
-        )  # fmt: skip
+            _span(ax, (p.prediction_low, p.prediction_high), 1, color=color, zorder=3, **bar)
+        ax.axhline(below + 0.5, color=muted(), alpha=0.5, linewidth=0.6, zorder=1)
 
 
-def _span(ax: Axes, ends: tuple[float, float], y: float, size: float, **style: Any) -> None:
+def _span(ax: Axes, ends: tuple[float, float], y: float, **style: Any) -> None:
     """A horizontal line between two ends; where it is cut at the limits of the axes, it ends in an arrow."""
     left, right = ax.get_xlim()
     ax.plot([max(ends[0], left), min(ends[1], right)], [y, y], **style)
     for end, cut, marker in ((left, ends[0] < left, "<"), (right, ends[1] > right, ">")):
         if cut:
-            ax.plot(end, y, marker, markersize=size, color=style["color"], clip_on=False, zorder=3, gid="cut")
+            ax.plot(end, y, marker, markersize=4.5, color=style["color"], clip_on=False, zorder=3, gid="cut")
 
 
 def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | None = None) -> ForestDiagram:

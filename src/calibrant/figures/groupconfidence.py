@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.view import VectorView
-from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, plain
-from .canvas import INK, PAPER_WIDTH, new_ax, small_size
+from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, width_of
+from .canvas import PAPER_WIDTH, new_ax
 from .classgroups import check_level, grouped_view, levels_of, share_in
-from .labels import name_room, room_of, shortened, width_of
-from .models import ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
-from .styling import BARS, plots, series_of
+from .labels import letters_in, plain, shorten
+from .models import NAME_LETTERS, ONE, grouped_bars, legend_above, read_models, read_predictions, row_weights
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,49 +69,35 @@ class GroupConfidenceDiagram(Diagram):
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")
 
-    @plots(*BARS)
-    def plot(self, ax: Axes | None = None, *, kind: Literal["auto", "bars", "heat"] = "auto", **style: Any) -> Axes:
-        """Plot bars or a heat map.
-
-        Parameters
-        ----------
-        ax
-        kind : {"auto", "bars", "heat"}, default "auto"
-            Bars, or a heat map; by default bars for one true group.
-        """
-        check_choice(kind, "kind", ("auto", "bars", "heat"))
-        bars = kind == "bars" or (kind == "auto" and self.given is not None)
-        if bars:
-            height = 0.7 + 0.17 * len(self.groups) * max(1.0, 0.55 * len(self.rows))
-            ax = new_ax(ax, width=PAPER_WIDTH, height=height)
-            names = dict(zip(self.rows, self.confidence, strict=True))
-            looks = series_of(ax, style, [None if name == ONE else name for name in self.rows])
-            grouped_bars(ax, self.groups, names, looks, across=True)
-            finish(ax, "mean confidence" + ("" if self.given is None else f", true group {plain(self.given)}"))
-            ax.yaxis.grid(False)
-            ax.set_xlim(0, 1)
-            legend_above(ax, lines=1)
-            return ax
-        return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot bars for one true group, else a heat map."""
+        if self.given is None:
+            return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
+        height = 0.7 + 0.17 * len(self.groups) * max(1.0, 0.55 * len(self.rows))
+        ax = new_ax(ax, width=PAPER_WIDTH, height=height)
+        looks = series_of(ax, style, [None if name == ONE else name for name in self.rows])
+        grouped_bars(ax, self.groups, dict(zip(self.rows, self.confidence, strict=True)), looks, across=True)
+        finish(ax, f"mean confidence, true group {plain(self.given)}")
+        ax.yaxis.grid(False)
+        ax.set_xlim(0, 1)
+        legend_above(ax)
+        return ax
 
     def _heat(self, ax: Axes) -> Axes:
         ax.imshow(self.confidence, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        across, down = (
-            [shortened(plain(name), name_room(ax), small_size()) for name in names]
-            for names in (self.groups, self.rows)
-        )
-        cell = room_of(ax, small_size())[0] / len(across)
+        across, down = ([shorten(plain(name), NAME_LETTERS) for name in names] for names in (self.groups, self.rows))
+        letters = letters_in(width_of(ax)) // len(across)
         turned: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-        fits = max(width_of(name, small_size()) for name in across) < 0.9 * cell
-        ax.set_xticks(range(len(across)), across, **({} if fits else turned))
+        ax.set_xticks(range(len(across)), across, **(turned if max(map(len, across)) > letters else {}))
         ax.set_yticks(range(len(down)), down)
-        finish(ax, "mean confidence in", "true group" if self.given is None else "")
+        finish(ax, "mean confidence in", "true group")
         ax.grid(False)
-        if cell > width_of("0.000", small_size()):
+        if letters >= 5:
             for row, column in np.argwhere(np.isfinite(self.confidence)):
                 value = float(self.confidence[row, column])
-                shade = "white" if value > 0.55 else INK
-                ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=small_size(), color=shade)
+                shade = "white" if value > 0.55 else "#222222"
+                ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize="small", color=shade)
         return ax
 
 

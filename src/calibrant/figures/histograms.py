@@ -23,10 +23,10 @@ from .base import (
     none_for_nan,
     number_of,
     one_view,
-    plain,
     score_label,
 )
 from .canvas import PAPER_WIDTH, new_ax
+from .labels import plain
 from .models import legend_above
 from .styling import plots, series_of
 
@@ -81,13 +81,12 @@ class ScoreHistogram(Diagram):
         kept = {name: columns[name] for name in ("left", "right", "positive", "negative")}
         return list(kept), cells_of(kept)
 
-    @plots("color", "label", "linestyle", "linewidth", "alpha")
+    @plots
     def plot(
         self,
         ax: Axes | None = None,
         *,
         show: Literal["counts", "shares"] = "counts",
-        log: bool = False,
         **style: Any,
     ) -> Axes:
         """Plot the histogram; keywords such as ``color`` and ``label`` are lists of two, for the two outcomes.
@@ -97,8 +96,6 @@ class ScoreHistogram(Diagram):
         ax
         show : {"counts", "shares"}, default "counts"
             Heights: rows in each bin, or the share of the rows of each outcome, which makes rare outcomes visible.
-        log : bool, default False
-            Whether the heights are on a logarithmic axis.
         """
         check_choice(show, "show", ("counts", "shares"))
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
@@ -116,8 +113,6 @@ class ScoreHistogram(Diagram):
             filled |= {"edgecolor": look.color, "alpha": 0.3 * look.line.get("alpha", 1.0), "linewidth": 0}
             if not later:  # areas would hide each other
                 ax.stairs(shown, edges, fill=True, gid="fill", **filled)
-        if log:
-            ax.set_yscale("log")
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)

@@ -22,8 +22,8 @@ from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, finish, only_view, score_label
-from .canvas import PAPER_WIDTH, small_size
-from .labels import name_room, wrapped
+from .canvas import PAPER_WIDTH
+from .labels import fit
 from .models import (
     by_model,
     find_metric,
@@ -35,7 +35,7 @@ from .models import (
     read_models,
     row_weights,
 )
-from .styling import BARS, plots
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +102,7 @@ class IntervalDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
 
-    @plots(*BARS)
+    @plots
     def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error", **style: Any) -> list[Axes]:
         """Plot two panels: the error in each interval, and its number of rows.
 
@@ -118,9 +118,9 @@ class IntervalDiagram(Diagram):
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
-        room = name_room(axes[0], len(spans)) if len(spans) <= 6 else name_room(axes[0])
+        room = PAPER_WIDTH / min(len(spans), 6)
         plain = [
-            span if name == default else f"{wrapped(name, room, small_size(), most=2)}\n{span}"
+            span if name == default else f"{fit(name, room, 2)}\n{span}"
             for name, default, span in zip(self.names, usual, spans, strict=True)
         ]
         looks = model_series(axes[0], style, self.models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -14,28 +15,24 @@ from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .base import legend, none_for_nan, only_view, plain, rows_or_view
-from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
-from .labels import name_room, room_of, shortened, width_of, wrapped
-from .styling import Series, series_of
+from .base import Diagram, finish, legend, none_for_nan, only_view, reference, rows_or_view, thinned_table, width_of
+from .canvas import LINE, PAPER_WIDTH, grid_of_axes, grow, keep_title_above, new_ax
+from .labels import fit, letters_in, plain, shorten
+from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
 
 Source = Predictions | View | VectorView
+# Share of the largest value from which a line can be told from 0 in a figure.
+SEEN = 0.002
 ONE = "model"
 """Name of a model without one."""
-# Width of a legend handle with its gaps, and gap between columns, in inches.
-SAMPLE, GAP = 0.32, 0.12
-# Height of a line of a legend, and its distance from the axes, in inches.
-LINE, PAD = 0.135, 0.06
 # Height of a strip of counts above axes, relative to them.
 STRIP_ABOVE = 0.155
-# Inches of axes below which legends state fewer facts.
-SMALL_PANEL = 2.5
-# Lines of a legend included in the height of a figure.
-ROOM_FOR = 3
+# Letters of names beside axes, and of a legend handle with its gaps.
+NAME_LETTERS, HANDLE_LETTERS = 22, 7
 
 
 def read_models(
@@ -72,6 +69,77 @@ def model_named(parts: Sequence[Part], name: str) -> Part:
         if part.name == name:
             return part
     raise ArgumentError("name", f"unknown model {name!r}", f"choose one of {[part.name for part in parts]}")
+
+
+@dataclass(frozen=True, repr=False)
+class CurveDifference(Diagram):
+    """Difference of two models on the same rows at each threshold, with pointwise intervals.
+
+    Parameters
+    ----------
+    measure : str
+        What differs, such as ``"net benefit"``.
+    first : str
+        Name of the model.
+    second : str
+        Name of the model that is subtracted.
+    threshold : ndarray
+        Thresholds.
+    difference : ndarray
+        Value of the first minus that of the second.
+    low : ndarray
+        Lower end of each interval, NaN without intervals.
+    high : ndarray
+        Upper end.
+    level : float or None
+        Confidence level of each interval, None without intervals.
+    """
+
+    measure: str
+    first: str
+    second: str
+    threshold: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    level: float | None
+
+    _stated = ("measure", "first", "second", "level")
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("threshold", "difference", "low", "high")
+
+    def _title(self) -> str:
+        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
+        return f"{self.measure.capitalize()} of {self.first} minus {self.second}{bounds}"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return thinned_table(self._columns())
+
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the difference with its intervals."""
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
+        reference(ax)
+        label = "" if self.level is None else f"{100 * self.level:g}% intervals"
+        (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
+        ax.plot(self.threshold, self.difference, gid="series", **look.line, label=look.label)
+        look.shade(ax, self.threshold, self.low, self.high, label)
+        held = np.abs(self.difference)
+        limit_thresholds(ax, self.threshold, held > SEEN * held.max())
+        what = f"{plain(self.first)} minus {plain(self.second)}"
+        finish(ax, "threshold", f"difference in {self.measure}:\n{what}")
+        legend_above(ax)
+        return ax
+
+
+def limit_thresholds(ax: Axes, threshold: NDArray[np.float64], seen: NDArray[np.bool_]) -> int:
+    """Limit the axes to the threshold after the last one with something to see, and return its index."""
+    last = min(int(np.flatnonzero(seen)[-1]) + 1 if seen.any() else len(seen), len(seen) - 1)
+    x = threshold[: last + 1]
+    room = 0.0 if len(x) > 1 else 0.05
+    ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
+    return last
 
 
 def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -170,7 +238,7 @@ def grouped_bars(
     width = 0.8 / len(heights)
     labels = [plain(label) for label in labels]
     if across:
-        labels = [shortened(label, name_room(ax), small_size()) for label in labels]
+        labels = [shorten(label, NAME_LETTERS) for label in labels]
     middle = np.arange(len(labels))
     drawn = []
     for place, (values, look) in enumerate(zip(heights.values(), looks, strict=True)):
@@ -188,35 +256,24 @@ def grouped_bars(
     return drawn
 
 
-def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
-    """A legend above the axes, no wider than these, in as many columns as fit.
-
-    A figure of ours grows where the legend has more lines than it was made for.
-    """
+def legend_above(ax: Axes) -> None:
+    """A legend above the axes, no wider than these, in up to three columns; a figure of ours grows by its lines."""
     handles, labels = ax.get_legend_handles_labels()
-    room = room_of(ax, small_size())[0]
-    entries = [wrapped(label, room - SAMPLE * text_scale(), small_size()) for label in labels]
+    if not labels:
+        return
+    wide = width_of(ax)
+    room = letters_in(wide)
+    entries = [fit(label, wide * (1 - HANDLE_LETTERS / room)) for label in labels]
     for handle, text in zip(handles, entries, strict=True):
         handle.set_label(text)
-    widest = max((width_of(text, small_size()) for text in entries), default=0.1)
-    columns = min(max(int((room + GAP) / (widest + SAMPLE * text_scale() + GAP)), 1), most, len(set(entries)) or 1)
-    rows = -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns)
+    lines = [line for text in dict.fromkeys(entries) for line in text.split("\n")]
+    columns = max(1, min(3, len(set(entries)), room // (max(map(len, lines)) + HANDLE_LETTERS)))
+    rows = -(-len(lines) // columns)
     start = STRIP_ABOVE if any(one.get_gid() in ("strip", "scores") for one in ax.child_axes) else 0.0
-    line = LINE * text_scale()
-    if entries:
-        earlier = part_from_title(ax, rows * line + PAD, start)
-        lines = max(lines, round((earlier - PAD) / line))
-    grow(ax.figure, rows - lines)
-    return legend(
-        ax,
-        "lower left",
-        bbox_to_anchor=(-0.02, 1.0 + start),
-        ncols=columns,
-        columnspacing=1.2,
-        labelcolor=ink_on(ax.figure.get_facecolor()),
+    earlier = ax.get_legend()
+    known = (
+        0 if earlier is None else -(-sum(text.get_text().count("\n") + 1 for text in earlier.get_texts()) // columns)
     )
-
-
-def is_small(ax: Axes) -> bool:
-    """Whether axes have no room for a legend of many facts; a figure of ours grows instead."""
-    return not is_ours(ax.figure) and min(ax.bbox.width, ax.bbox.height) / ax.figure.dpi < SMALL_PANEL * text_scale()
+    keep_title_above(ax, rows * LINE + 0.06, start)
+    grow(ax.figure, rows - known)
+    legend(ax, "lower left", bbox_to_anchor=(-0.02, 1.0 + start), ncols=columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +17,20 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, finish, plain, reference
+from .base import MODELS_PARAMETERS, Diagram, finish
 from .canvas import PAPER_WIDTH, new_ax
-from .models import Source, by_model, legend_above, metric_label, model_named, model_series, model_view, read_models
-from .styling import LINES, plots, series_of
+from .labels import plain
+from .models import (
+    CurveDifference,
+    by_model,
+    legend_above,
+    metric_label,
+    model_named,
+    model_series,
+    model_view,
+    read_models,
+)
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,19 +54,6 @@ class MurphyCurve:
         return 2 * self.area
 
 
-@dataclass(frozen=True)
-class MurphyDifference:
-    """Difference of two Murphy curves on the same rows, with a pointwise bootstrap band."""
-
-    first: str
-    second: str
-    value: Floats
-    low: Floats
-    high: Floats
-    level: float
-    n_resamples: int
-
-
 @dataclass(frozen=True, repr=False)
 class MurphyDiagram(Diagram):
     """Data of a Murphy diagram.
@@ -71,17 +68,17 @@ class MurphyDiagram(Diagram):
         Curve of each model; ``diagram[name]`` returns one.
     exact : bool
         Whether linear interpolation between the thresholds is exact.
-    difference : MurphyDifference or None
-        Difference of two curves with its band.
     lens : str
         Lens of the scores.
+    orders : dict
+        Sorted rows of each model.
     """
 
     theta: Floats
     curves: tuple[MurphyCurve, ...]
     exact: bool
-    difference: MurphyDifference | None
     lens: str
+    orders: dict[str, _Order] = field(repr=False, compare=False)
 
     def __getitem__(self, name: str) -> MurphyCurve:
         return model_named(self.curves, name)
@@ -104,17 +101,52 @@ class MurphyDiagram(Diagram):
         gap = self[first].score - self[second].score
         return bool((gap <= 1e-12).all() and (gap < -1e-12).any())
 
+    def difference(
+        self, first: str, second: str, *, level: float = 0.95, n_resamples: int = 500, rng: Any = 0
+    ) -> CurveDifference:
+        """Compute the difference of two curves with a pointwise band, from the same resamples of both.
+
+        Parameters
+        ----------
+        first : str
+            Name of the model.
+        second : str
+            Name of the model that is subtracted.
+        level : float, default 0.95
+            Confidence level of the band.
+        n_resamples : int, default 500
+            Number of resamples; counts give the number of rows to resample from.
+        rng : None, int or numpy.random.Generator, default 0
+            Seed or random generator.
+
+        Returns
+        -------
+        CurveDifference
+            Result with the attributes ``difference``, ``low`` and ``high`` at each threshold.
+        """
+        check_fraction(level, "level")
+        check_whole(n_resamples, "n_resamples")
+        one, other = (self.orders[self[name].name] for name in (first, second))
+        if not (one.has_rows and other.has_rows):
+            raise InputTypeError(
+                "y_true", "a difference requires rows, which are resampled for both models alike", "pass probabilities"
+            )
+        if len(one.weight) != len(other.weight):
+            raise ShapeError("y_prob", f"{first!r} has {len(one.weight)} rows and {second!r} has {len(other.weight)}")
+        if not np.array_equal(one.weight, other.weight):
+            raise ArgumentError("y_true", f"{first!r} and {second!r} have different weights")
+        counted = one.kind == "counts"
+
+        def difference(counts: Floats) -> Floats:
+            weight = counts if counted else counts * one.weight
+            return one.curve(weight) - other.curve(weight)
+
+        low, high = Replicates(one.weight if counted else len(one.weight), n_resamples, rng).band(difference, level)
+        value = self[first].score - self[second].score
+        return CurveDifference("elementary score", first, second, self.theta, value, low, high, level)
+
     def _columns(self) -> dict[str, list[Any]]:
-        columns = by_model(self.curves, ("score",), {"theta": self.theta.tolist()})
-        columns |= {"low": [None] * len(columns["score"]), "high": [None] * len(columns["score"])}
-        if self.difference is not None:
-            name = f"{self.difference.first} - {self.difference.second}"
-            more = (self.theta, self.difference.value, self.difference.low, self.difference.high)
-            for column, values in zip(
-                columns.values(), ([name] * len(self.theta), *map(np.ndarray.tolist, more)), strict=True
-            ):
-                column += values
-        return columns
+        return by_model(self.curves, ("score",), {"theta": self.theta.tolist()})
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         at = [int(np.argmax(curve.score)) for curve in self.curves]
@@ -127,36 +159,16 @@ class MurphyDiagram(Diagram):
     def _title(self) -> str:
         return f"Murphy diagram ({self.lens})"
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the curve of each model."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
         for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
             facts = f"{plain(metric_label('brier', self.lens))} {number(curve.brier, 3)}"
-            label = facts if look.label is None else f"{look.label} ({facts})"
-            ax.plot(self.theta, curve.score, gid="series", **look.line, label=label)
+            ax.plot(self.theta, curve.score, gid="series", **look.line, label=look.named(facts))
         ax.set_xlim(0, 1)
         ax.set_ylim(bottom=0)
         finish(ax, "decision threshold", "mean elementary score")
-        legend_above(ax)
-        return ax
-
-    @plots(*LINES)
-    def plot_difference(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the difference of two models with its band."""
-        gap = self.difference
-        if gap is None:
-            raise ArgumentError(
-                "difference", "was not computed", "call murphy_diagram(..., difference=(first, second))"
-            )
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
-        (look,) = series_of(ax, style)
-        look.shade(ax, self.theta, gap.low, gap.high, f"{gap.level:.0%} pointwise band", alpha=0.2)
-        ax.plot(self.theta, gap.value, gid="series", **look.line, label=look.label)
-        reference(ax)
-        ax.set_xlim(0, 1)
-        what = f"{plain(gap.first)} minus {plain(gap.second)}"
-        finish(ax, "decision threshold", f"difference of elementary scores:\n{what}")
         legend_above(ax)
         return ax
 
@@ -166,13 +178,9 @@ def murphy_diagram(
     y_true: Any,
     y_prob: Any = None,
     *,
-    difference: tuple[str, str] | None = None,
-    level: float = 0.95,
-    n_resamples: int = 500,
     points: int = 500,
     lens: str | Lens = "auto",
     where: Any = None,
-    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> MurphyDiagram:
@@ -185,24 +193,18 @@ def murphy_diagram(
     ----------
     y_true
     y_prob
-    difference : tuple of str, optional
-        Names of two models; the difference of their curves gets a bootstrap band from the same resamples of both.
-    level : float, default 0.95
-        Confidence level of the band.
-    n_resamples : int, default 500
-        Number of resamples of the band.
     points : int, default 500
         Up to this many distinct scores the curves are exact; with more they are evaluated on an even grid of this size.
     lens
     where
-    rng
     sample_weight
     pos_label
 
     Returns
     -------
     MurphyDiagram
-        Thresholds ``theta`` and ``curves`` by model, with the ``brier`` score of each. ``plot()`` draws them.
+        Thresholds ``theta`` and ``curves`` by model, with the ``brier`` score of each. ``plot()`` draws them, and
+        ``difference(first, second)`` compares two models with a band.
 
     See Also
     --------
@@ -228,28 +230,26 @@ def murphy_diagram(
     >>> round(shown["model"].brier, 6), shown.exact
     (0.105, True)
     """
-    check_fraction(level, "level")
-    check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
     models = read_models(y_true, y_prob, sample_weight, pos_label, where)
-    orders = {name: _Order(model_view("murphy_diagram", source, lens)) for name, source in models.items()}
+    orders = {
+        name: _Order(model_view("murphy_diagram", source, lens), isinstance(source, Predictions))
+        for name, source in models.items()
+    }
     theta, left, exact = _thresholds(list(orders.values()), points)
     curves = []
     for name, order in orders.items():
         order.look_at(theta, left)
         curves.append(MurphyCurve(name, order.curve(order.weight), order.area()))
-    gap = None
-    if difference is not None:
-        first, second = _pair(difference, models)
-        gap = _difference(first, second, orders, level, n_resamples, rng)
-    return MurphyDiagram(theta, tuple(curves), exact, gap, next(iter(orders.values())).lens)
+    return MurphyDiagram(theta, tuple(curves), exact, next(iter(orders.values())).lens, orders)
 
 
 class _Order:
     """Rows of a view sorted by score, for sums at fixed thresholds under many weights."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, has_rows: bool) -> None:
         order = view.order
+        self.has_rows = has_rows
         self.lens = view.lens
         self.kind = view.weight_kind
         self.rows = order
@@ -293,41 +293,3 @@ def _thresholds(orders: list[_Order], points: int) -> tuple[Floats, Array, bool]
     theta = np.repeat(knots, 2)[1:]  # 0 has no left limit
     left = np.arange(len(theta)) % 2 == 1
     return theta, left, True
-
-
-def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
-    names = [str(name) for name in difference] if isinstance(difference, (list, tuple)) else []
-    if len(names) != 2 or names[0] == names[1] or not set(names) <= set(models):
-        raise ArgumentError("difference", f"must be two of the models {list(models)}; got {difference!r}")
-    chosen = {name: models[name] for name in names}
-    if not all(isinstance(source, Predictions) for source in chosen.values()):
-        raise InputTypeError(
-            "difference",
-            "requires rows, which are resampled for both models alike",
-            "pass labels and probabilities instead of a view",
-        )
-    sizes = sorted({source.n for source in chosen.values()})
-    if len(sizes) > 1:
-        raise ShapeError(
-            "y_prob", f"the models have different numbers of rows: {sizes}", "use the same rows for all models"
-        )
-    return names[0], names[1]
-
-
-def _difference(
-    first: str, second: str, orders: dict[str, _Order], level: float, n_resamples: int, rng: Any
-) -> MurphyDifference:
-    """Paired bootstrap; counts give the number of rows to resample from."""
-    one, other = orders[first], orders[second]
-    if not np.array_equal(one.weight, other.weight):
-        raise ArgumentError("difference", "the models have different weights")
-    counted = one.kind == "counts"
-
-    def difference(counts: Floats) -> Floats:
-        weight = counts if counted else counts * one.weight
-        return one.curve(weight) - other.curve(weight)
-
-    replicates = Replicates(one.weight if counted else len(one.weight), n_resamples, rng)
-    low, high = replicates.band(difference, level)
-    value = one.curve(one.weight) - other.curve(one.weight)
-    return MurphyDifference(first, second, value, low, high, level, n_resamples)

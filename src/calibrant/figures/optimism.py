@@ -14,7 +14,7 @@ from ..util.results import number
 from .base import Diagram, finish, square
 from .canvas import PAPER_WIDTH, new_ax
 from .models import legend_above
-from .styling import LINES, plots, series_of
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,17 +57,15 @@ class OptimismDiagram(Diagram):
     def _title(self) -> str:
         return f"Calibration curve corrected for optimism ({self.method}); mean error {number(self.mean_error)}"
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the apparent and the corrected curve with the diagonal; keywords with one value are those of the corrected one."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=PAPER_WIDTH)
         (look,) = series_of(ax, style, width=1.6)
         (other,) = series_of(ax, {"linestyle": (0, (5, 1.5))}, width=1.3)
         square(ax)
-        what = "corrected for optimism"
         ax.plot(self.score, self.apparent, gid="curve", **other.line, label="apparent")
-        label = what if look.label is None else f"{look.label} ({what})"
-        ax.plot(self.score, self.corrected, gid="curve", **look.line, label=label)
+        ax.plot(self.score, self.corrected, gid="curve", **look.line, label=look.named("corrected for optimism"))
         finish(ax, f"predicted probability of {self.event}", "observed rate")
         legend_above(ax)
         return ax

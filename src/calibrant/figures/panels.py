@@ -15,12 +15,12 @@ from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
-from .base import FIGURE_PARAMETERS, Diagram, axis_names, plain
-from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size
+from .base import FIGURE_PARAMETERS, Diagram, axis_names, width_of
+from .canvas import PAPER_WIDTH, grid_of_axes, grow
 from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
-from .labels import label_room, wrapped
+from .labels import fit, plain
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
-from .styling import LINES, plots, style_of_each
+from .styling import plots, style_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +38,9 @@ class ReliabilityPanels(Diagram):
     ----------
     diagrams : dict of str to ReliabilityDiagram
         The diagrams.
-    layout : {"side_by_side", "overlay"}, default "side_by_side"
-        Layout of the plot.
     """
 
     diagrams: dict[str, ReliabilityDiagram]
-    layout: str = "side_by_side"
 
     def __len__(self) -> int:
         return len(self.diagrams)
@@ -82,22 +79,14 @@ class ReliabilityPanels(Diagram):
         kinds = ", ".join(dict.fromkeys(diagram.kind for diagram in self.diagrams.values()))
         return f"Reliability diagrams ({len(self)}, {kinds})"
 
-    @staticmethod
-    def _facts(diagram: ReliabilityDiagram, legend: Sequence[str] | None, small: bool) -> list[str]:
-        """Lines below the name of a panel: its metrics, and what the intervals are where there is room."""
-        bounds = [] if small or diagram.how is None else [bound_label(diagram)]
-        return [*legend_lines(diagram, legend), *bounds]
-
-    @plots(*LINES)
+    @plots
     def plot(
         self,
         figure: Figure | None = None,
         *,
-        layout: Literal["side_by_side", "overlay"] | None = None,
-        columns: int | None = None,
+        layout: Literal["side_by_side", "overlay"] = "side_by_side",
         counts: Literal["strip"] | None = "strip",
         scale: Literal["probability", "logit"] = "probability",
-        legend: Sequence[str] | None = None,
         **style: Any,
     ) -> list[Axes]:
         """Plot the diagrams.
@@ -106,49 +95,40 @@ class ReliabilityPanels(Diagram):
         ----------
         figure : matplotlib.figure.Figure, optional
             Figure to plot into; by default a new one.
-        layout : {"side_by_side", "overlay"}, optional
+        layout : {"side_by_side", "overlay"}, default "side_by_side"
             One panel per diagram, or all in one, distinguished by color, marker and dashes.
-        columns : int, optional
-            Panels per row; by default 3 to 5, so that few places stay empty.
         counts : {"strip"} or None, default "strip"
             Whether to show a strip of counts above each panel; not in an overlay.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes.
-        legend : sequence of str, optional
-            Metrics shown in the legend; by default those of the diagrams.
         """
-        chosen = layout or self.layout
-        check_choice(chosen, "layout", ("side_by_side", "overlay"))
+        check_choice(layout, "layout", ("side_by_side", "overlay"))
         small = len(self) > 3
-        options = DrawOptions(counts=counts, scale=scale, legend=legend, sides=not small, named=False)
-        if chosen == "overlay":
+        options = DrawOptions(counts=counts, scale=scale, small=small, named=False)
+        if layout == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, options, style)]
-        across = check_whole(columns, "columns") if columns is not None else panels_across(len(self))
-        letters = small_size() if small else text_size()
+        across = panels_across(len(self))
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
         styles = style_of_each(style, list(self.diagrams))
-        names = [own.pop("label", None) or plain(name) for own, name in zip(styles, self.diagrams, strict=True)]
-        titles = [
-            "\n".join(wrapped(line, label_room(axes[0], small_size())[0], letters) for line in (name, *facts))
-            for name, facts in zip(
-                names, (self._facts(diagram, legend, small) for diagram in self.diagrams.values()), strict=True
-            )
-        ]
-        grow(axes[0].figure, max(title.count("\n") for title in titles) * -(-len(self) // across))
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
-        for place, (ax, diagram) in enumerate(zip(axes, self.diagrams.values(), strict=True)):
+        most_lines = 0
+        for place, (ax, name, diagram) in enumerate(zip(axes, self.diagrams, self.diagrams.values(), strict=True)):
             draw_reliability(diagram, ax, options, styles[place], self.diagrams.values())
+            bounds = [] if small or diagram.how is None else [bound_label(diagram)]
+            lines = [styles[place].get("label", plain(name)), *legend_lines(diagram), *bounds]
+            title = "\n".join(fit(line, 0.8 * width_of(ax)) for line in lines)
+            most_lines = max(most_lines, title.count("\n"))
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
             titled: Any = next((one for one in ax.child_axes if one.get_gid() == "strip"), ax)
-            ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, small_size())
-            titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
+            titled.set_title(title, fontsize="small", pad=3)
             if small and titled is not ax:
                 titled.set(ylabel="", yticks=[])
             predicted, observed = axis_names("binary" if several else diagram.lens)  # the titles name the classes
-            ax.set_xlabel(wrapped(predicted, wide, text_size()) if place >= len(self) - across else "")
-            ax.set_ylabel("" if place % across else wrapped(observed, high, text_size()))
+            ax.set_xlabel(fit(predicted, width_of(ax)) if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else fit(observed, width_of(ax)))
+        grow(axes[0].figure, most_lines * -(-len(self) // across))
         return axes
 
 
@@ -177,7 +157,6 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     See Also
     --------
     reliability_diagram : One model.
-    before_after : Before and after recalibration.
 
     References
     ----------
@@ -196,42 +175,6 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
         raise InputTypeError(argument, "must be a mapping from names to models", "for example {'model': y_prob}")
     sources = {str(name): (source,) if models is None else (y_true, source) for name, source in named.items()}
     return ReliabilityPanels({name: reliability_diagram(*source, **options) for name, source in sources.items()})
-
-
-@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
-def before_after(y_true: Any, before: Any, after: Any, **options: Any) -> ReliabilityPanels:
-    """Compute reliability diagrams before and after recalibration, on the same rows.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (N,)
-        Labels of held-out data.
-    before : array-like of shape (N,) or (N, K)
-        Uncalibrated probabilities.
-    after : array-like of shape (N,) or (N, K)
-        Calibrated probabilities.
-    **options
-
-    Returns
-    -------
-    ReliabilityPanels
-        The diagrams ``"before"`` and ``"after"``. ``plot()`` draws them.
-
-    See Also
-    --------
-    reliability_panels : Any number of models.
-
-    References
-    ----------
-    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
-
-    Examples
-    --------
-    >>> from calibrant.figures.panels import before_after
-    >>> list(before_after([0, 1, 1], [0.2, 0.9, 0.9], [0.3, 0.8, 0.8], bins=2).diagrams)
-    ['before', 'after']
-    """
-    return reliability_panels(y_true, {"before": before, "after": after}, **options)
 
 
 @documents_keywords(

@@ -10,12 +10,12 @@ from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
-from .base import FIGURE_PARAMETERS, Diagram, plain
-from .canvas import PAPER_WIDTH, grid_of_axes, ink_on, text_size
+from .base import FIGURE_PARAMETERS, Diagram, square
+from .canvas import PAPER_WIDTH, grid_of_axes
 from .flexible_curves import FlexibleCalibrationCurve, Smoother, Uncertainty, flexible_calibration_curve
-from .labels import relabel
+from .labels import plain
 from .panels import MOST_CLASSES, classes_shown, panels_across, with_rows
-from .styling import LINES, plots, style_of_each
+from .styling import plots, style_of_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ class ClasswiseCurves(Diagram):
         ]
         return ["class", "observed rate", "intercept", "slope", "C-statistic"], rows
 
-    @plots(*LINES)
+    @plots
     def plot(
         self,
         figure: Figure | None = None,
@@ -96,18 +96,18 @@ class ClasswiseCurves(Diagram):
         names = [own.pop("label", None) or plain(name) for own, name in zip(looks, self.curves, strict=True)]
         if layout == "overlay":
             (ax,) = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)
-            end = max(curve.end for curve in self.curves.values())
+            square(ax, max(curve.end for curve in self.curves.values()))
             for name, curve, look in zip(names, self.curves.values(), looks, strict=True):
-                curve.plot(ax, label=name, limit=end, distribution=False, estimates=estimates, **look)
-            relabel(ax, "predicted probability of the class", "observed rate of the class")
+                curve.plot(ax, label=name, distribution=False, estimates=estimates, **look)
+            ax.set(xlabel="predicted probability of the class", ylabel="observed rate of the class")
             return [ax]
         across = panels_across(len(self))
         axes = grid_of_axes(figure, len(self), columns=across, width=2.2, height=2.5, share=False)
         for place, (ax, name, curve) in enumerate(zip(axes, names, self.curves.values(), strict=True)):
             curve.plot(ax, estimates=estimates, **looks[place])
-            ax.set_title(name, fontsize=text_size(), color=ink_on(ax.figure.get_facecolor()))
-            ax.set_xlabel("predicted probability" if place >= len(self) - across else "", fontsize=text_size())
-            ax.set_ylabel("" if place % across else "observed rate", fontsize=text_size())
+            ax.set_title(name)
+            ax.set_xlabel("predicted probability" if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else "observed rate")
             legend = ax.get_legend()
             if place and not estimates and legend is not None:
                 legend.remove()  # as in the first

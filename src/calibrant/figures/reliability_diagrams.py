@@ -28,7 +28,7 @@ from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import DrawOptions, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
-from .styling import LINES, plots
+from .styling import plots
 from .uncertainty import BINOMIAL, band_bounds, bin_bounds
 
 if TYPE_CHECKING:
@@ -137,28 +137,6 @@ class ReliabilityDiagram(Diagram):
         how = None if curve.level is None else curve.method
         return cls("line", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
 
-    def value_of(self, metric: str | Metric) -> float:
-        """Compute a metric on the scores of the diagram, with its bins if the metric has the same defaults.
-
-        Parameters
-        ----------
-        metric : str or Metric
-            Identifier of a metric, or the metric.
-
-        Returns
-        -------
-        float
-            The value.
-        """
-        chosen = find_metric(metric)
-        if chosen.id in self.metrics:
-            return self.metrics[chosen.id]
-        if self.view is None:
-            raise UndefinedMetricError(
-                chosen.id, "cannot be computed from bins alone", "make the diagram with reliability_diagram()"
-            )
-        return metric_value(chosen, self.view, self.rule)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the diagram as plain values and lists.
 
@@ -187,24 +165,9 @@ class ReliabilityDiagram(Diagram):
             return {**self.table.to_dict(), **self._listed("low", "high")}
         return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
-    def label_of(self, metric: str) -> str:
-        """Return the label of a metric: its identifier, with the lens if the usual value is of whole rows.
-
-        Parameters
-        ----------
-        metric : str
-            Identifier of the metric.
-
-        Returns
-        -------
-        str
-            The label.
-        """
-        return metric_label(metric, self.lens)
-
     def _title(self) -> str:
         bounds = "" if self.how is None else f", {how_words(self.how, self.level)}"
-        values = "".join(f", {self.label_of(id)} {number(value)}" for id, value in self.metrics.items())
+        values = "".join(f", {metric_label(id, self.lens)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values})"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -214,7 +177,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.low, self.high, strict=True)
         return [*headings, "low", "high"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @plots(*LINES)
+    @plots
     def plot(
         self,
         ax: Axes | None = None,
@@ -222,8 +185,6 @@ class ReliabilityDiagram(Diagram):
         counts: Literal["strip", "area"] | None = "strip",
         labels: bool = False,
         scale: Literal["probability", "logit"] = "probability",
-        legend: Sequence[str] | None = None,
-        sides: bool = True,
         **style: Any,
     ) -> Axes:
         """Plot the diagram.
@@ -237,13 +198,8 @@ class ReliabilityDiagram(Diagram):
             Whether to show single outcomes, jittered around 0 and 1; at most 2000.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes; ``"logit"`` for rare events.
-        legend : sequence of str, optional
-            Metrics shown in the legend; by default those of the diagram.
-        sides : bool, default True
-            Whether to label the two sides of the diagonal.
         """
-        options = DrawOptions(counts=counts, labels=labels, scale=scale, legend=legend, sides=sides)
-        return draw_reliability(self, ax, options, style)
+        return draw_reliability(self, ax, DrawOptions(counts=counts, labels=labels, scale=scale), style)
 
 
 def how_words(how: str, level: float | None) -> str:

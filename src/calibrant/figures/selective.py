@@ -12,21 +12,22 @@ from numpy.typing import NDArray
 from ..binning.table import check_interval
 from ..decision.rows import Judged
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
-from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError
-from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from .base import MODELS_PARAMETERS, Diagram, finish, series_on
-from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .base import DASHED, MODELS_PARAMETERS, Diagram, finish, series_on
+from .canvas import PAPER_WIDTH, ink, new_ax
 from .models import by_model, legend_above, model_named, model_series, read_models, single_point
-from .styling import LINES, Series, plots
+from .styling import Series, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 Risk = Literal["selective", "generalised"]
+# Points of a curve, evenly spaced in coverage.
+POINTS = 400
 HEADINGS = ["model", "area", "risk at full coverage", "threshold", "coverage", "risk"]
 
 
@@ -49,7 +50,7 @@ class RiskCurve:
     random_risk: Floats
     """Risk at each coverage for random acceptance."""
     mark: OperatingPoint | None
-    """Operating point that meets the target; None without target, or if it is not met."""
+    """Operating point at the threshold that is marked; None without one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,8 +63,6 @@ class RiskCoverageDiagram(Diagram):
         Curve of each model; ``diagram[name]`` returns one.
     risk : {"selective", "generalised"}
         Kind of the risk.
-    target : str
-        Target of the marked threshold as text; empty without target.
     level : float or None
         Level of the interval of each risk.
     lens : str
@@ -72,7 +71,6 @@ class RiskCoverageDiagram(Diagram):
 
     curves: tuple[RiskCurve, ...]
     risk: Risk
-    target: str
     level: float | None
     lens: str
 
@@ -91,42 +89,15 @@ class RiskCoverageDiagram(Diagram):
         return HEADINGS, rows
 
     def _title(self) -> str:
-        target = f"; threshold for {self.target}" if self.target else ""
-        return f"Risk-coverage diagram ({self.risk} risk, {self.lens}{target})"
+        return f"Risk-coverage diagram ({self.risk} risk, {self.lens})"
 
-    @plots(*LINES)
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        oracle: bool = True,
-        random: bool = True,
-        band: bool | None = None,
-        **style: Any,
-    ) -> Axes:
-        """Plot the curves.
-
-        Parameters
-        ----------
-        ax
-        oracle : bool, default True
-            Whether to plot the curve of the oracle, which ranks every correct prediction above every wrong one.
-        random : bool, default True
-            Whether to plot the curve of random acceptance.
-        band : bool, optional
-            Whether to plot the interval of each risk; by default for up to two models.
-        """
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
-        shaded = len(self.curves) <= 2 if band is None else band
-        others = series_on(ax)
-        earlier = ax.get_ylim()[1] if others else 0.0
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the curves, dashed for random acceptance and dotted for the oracle, with intervals for up to two models."""
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
+        earlier = ax.get_ylim()[1] if series_on(ax) else 0.0
         for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
-            self._draw(ax, look, curve, shaded, oracle, random)
-        if others or len(self.curves) > 1:  # several models are distinguished by their colors
-            for line in ax.lines:
-                kind, _, color = str(line.get_gid()).partition(" ")
-                if kind == "bound":
-                    line.set_color(color)
+            self._draw(ax, look, curve)
         top = max(float(c.risk[c.coverage >= 0.1].max(initial=float(c.risk[-1]))) for c in self.curves)
         ax.set_xlim(0, 1.005)
         ax.set_ylim(0, max(earlier, min(1.0, 1.1 * top) if top > 0 else 1.0))
@@ -135,34 +106,23 @@ class RiskCoverageDiagram(Diagram):
         legend_above(ax)
         return ax
 
-    def _draw(self, ax: Axes, look: Series, curve: RiskCurve, shaded: bool, oracle: bool, random: bool) -> None:
-        from matplotlib.colors import to_hex
-
-        if shaded:
+    def _draw(self, ax: Axes, look: Series, curve: RiskCurve) -> None:
+        if len(self.curves) <= 2:
             look.shade(ax, curve.coverage, curve.low, curve.high)
         facts = f"area {number(curve.area, 3)}"
         if curve.mark is not None:
             facts += f", confidence \u2265 {number(curve.mark.threshold, 3)}"
-        label: str | None = facts if look.label is None else f"{look.label} ({facts})"
         alone = single_point(curve.coverage)
+        ax.plot(curve.coverage, curve.risk, gid="series", **{**alone, **look.line}, label=look.named(facts))
+        thin: dict[str, Any] = {"linewidth": 0.8, "color": look.color, "zorder": 1.6}
+        random, oracle = ("random acceptance", "oracle") if curve is self.curves[-1] else (None, None)
         around = {**alone, "markersize": 7} if alone else {}
-        ax.plot(curve.coverage, curve.risk, gid="series", **{**alone, **look.line}, label=label)
-        last = curve is self.curves[-1]
-        thin: dict[str, Any] = {"linewidth": 0.8, "color": tones_of(ax).muted, "zorder": 1.6}
-        thin["gid"] = f"bound {to_hex(look.color)}"
-        if random:
-            label = "random acceptance" if last else None
-            ax.plot(curve.coverage, curve.random_risk, linestyle=(0, (4, 3)), label=label, **thin, **around)
-        if oracle:
-            label = "oracle" if last else None
-            ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=label, **thin)
+        ax.plot(curve.coverage, curve.random_risk, linestyle=DASHED, label=random, gid="random", **thin, **around)
+        ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=oracle, gid="oracle", **thin)
         if curve.mark is not None:
             x, y = curve.mark.coverage, _risk_at(curve.mark, self.risk)
             ax.axvline(x, color=look.color, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
-            marked = [other.name for other in self.curves if other.mark is not None]
-            label = self.target if curve.name == marked[-1] else None
-            ring: dict[str, Any] = {"markeredgecolor": tones_of(ax).ink, "markersize": 4.5, "zorder": 5}
-            ax.plot([x], [y], "o", color=look.color, label=label, **ring)
+            ax.plot([x], [y], "o", color=look.color, markeredgecolor=ink(), markersize=4.5, zorder=5, gid="mark")
 
 
 @documents_keywords(table=MODELS_PARAMETERS)
@@ -173,11 +133,8 @@ def risk_coverage_diagram(
     confidence: Any = None,
     loss: Any = None,
     risk: Risk = "selective",
-    accuracy: float | None = None,
-    coverage: float | None = None,
-    guarantee: float | None = None,
+    threshold: Any = None,
     level: float | None = 0.95,
-    points: int = 400,
     lens: Any = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -196,16 +153,9 @@ def risk_coverage_diagram(
         Loss of each row, as in `risk_coverage`; by default 1 for a wrong prediction.
     risk : {"selective", "generalised"}, default "selective"
         Mean loss of the accepted rows, or over all rows with rejected rows counted as 0.
-    accuracy : float, optional
-        Target to mark: the lowest threshold whose accepted rows have this accuracy.
-    coverage : float, optional
-        Target to mark: the highest threshold that accepts this share of rows.
-    guarantee : float, optional
-        Probability with which the target holds for new rows; the threshold is then that of `choose_threshold`. By
-        default the threshold is the best on these rows, which is optimistic for new ones.
+    threshold : float or mapping, optional
+        Confidence threshold to mark, such as that of `choose_threshold`; a mapping by name for several models.
     level
-    points : int, default 400
-        Largest number of points per curve, evenly spaced in coverage.
     lens : str or Lens, optional
         Lens, as in `risk_coverage`.
     where
@@ -221,7 +171,7 @@ def risk_coverage_diagram(
     Raises
     ------
     ArgumentError
-        If both `accuracy` and `coverage` are given, or `guarantee` without a target.
+        If rows are selected by `where` beside `confidence` or `loss`, or a mapping has no entry for a model.
 
     See Also
     --------
@@ -241,47 +191,22 @@ def risk_coverage_diagram(
     --------
     >>> from calibrant import Predictions
     >>> from calibrant.figures.selective import risk_coverage_diagram
-    >>> shown = risk_coverage_diagram(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), accuracy=0.9)
+    >>> shown = risk_coverage_diagram(Predictions([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), threshold=0.8)
     >>> shown["model"].risk.round(3).tolist(), shown["model"].mark.threshold
     ([0.0, 0.0, 0.333, 0.25], 0.8)
     """
     check_choice(risk, "risk", ("selective", "generalised"))
     check_interval(0.95 if level is None else level, "clopper_pearson")
-    points = check_whole(points, "points", 2)
     if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError(
-            "where",
-            "cannot be combined with confidence or loss",
-            "select the rows of all first",
-        )
-    target = _target(accuracy, coverage, guarantee)
+        raise ArgumentError("where", "cannot be combined with confidence or loss", "select the rows of all first")
     models = read_models(y_true, y_prob, sample_weight, pos_label, where)
     curves = []
     for name, source in models.items():
         options = {"confidence": _each(confidence, name, "confidence"), "loss": _each(loss, name, "loss"), "lens": lens}
         path = risk_coverage(source, level=None, **options)
-        if guarantee is None:
-            threshold = _threshold(path, accuracy, coverage)
-        else:
-            goal: dict[str, Any] = {"accuracy": accuracy, "coverage": coverage, "guarantee": guarantee}
-            threshold = choose_threshold(source, **goal, **options).threshold
-        mark = None if threshold is None else path.at(threshold)
-        curves.append(_curve(name, path, risk, level, points, mark))
-    return RiskCoverageDiagram(tuple(curves), risk, target, level, path.lens)
-
-
-def _target(accuracy: Any, coverage: Any, guarantee: Any) -> str:
-    if accuracy is not None and coverage is not None:
-        raise ArgumentError("accuracy", "cannot be combined with coverage", "give one of them")
-    if guarantee is not None:
-        check_fraction(guarantee, "guarantee")
-        if accuracy is None and coverage is None:
-            raise ArgumentError("guarantee", "requires a target", "pass accuracy or coverage")
-    for name, value in (("accuracy", accuracy), ("coverage", coverage)):
-        if value is not None:
-            check_fraction(value, name, 0.9)
-            return f"{name} {value:g}" + ("" if guarantee is None else " guaranteed")
-    return ""
+        chosen = _each(threshold, name, "threshold")
+        curves.append(_curve(name, path, risk, level, None if chosen is None else path.at(chosen)))
+    return RiskCoverageDiagram(tuple(curves), risk, level, path.lens)
 
 
 def _each(values: Any, name: str, argument: str) -> Any:
@@ -296,20 +221,8 @@ def _risk_at(point: OperatingPoint, risk: Risk) -> float:
     return point.selective_risk if risk == "selective" else point.generalised_risk
 
 
-def _threshold(path: RiskCoverage, accuracy: float | None, coverage: float | None) -> float | None:
-    """The threshold with the largest coverage that has the accuracy, or with the least that has the coverage, on these rows."""
-    if accuracy is not None:
-        fits = np.flatnonzero(path.selective_risk <= (1 - accuracy) * (1 + 1e-12))
-        return float(path.threshold[fits[-1]]) if len(fits) else None
-    if coverage is not None:
-        return float(path.threshold[int(np.argmax(path.coverage >= coverage * (1 - 1e-12)))])
-    return None
-
-
-def _curve(
-    name: str, path: RiskCoverage, risk: Risk, level: float | None, points: int, mark: OperatingPoint | None
-) -> RiskCurve:
-    kept = np.unique(np.searchsorted(path.coverage, np.linspace(0, 1, points) * (1 - 1e-12)))
+def _curve(name: str, path: RiskCoverage, risk: Risk, level: float | None, mark: OperatingPoint | None) -> RiskCurve:
+    kept = np.unique(np.searchsorted(path.coverage, np.linspace(0, 1, POINTS) * (1 - 1e-12)))
     shown = _points(path.judged, path.threshold[kept], level if risk == "selective" else None, "clopper_pearson")
     share, seen = path.coverage[kept], (path.selective_risk if risk == "selective" else path.generalised_risk)[kept]
     whole = float(path.selective_risk[-1])

@@ -18,9 +18,9 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve, views_of
 from ..views.view import VectorView
-from .base import FIGURE_PARAMETERS, Diagram, plain, rows_or_view
-from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, small_size, text_size, tones_of
-from .labels import width_of, wrapped
+from .base import FIGURE_PARAMETERS, Diagram, rows_or_view
+from .canvas import PAPER_WIDTH, muted, new_ax
+from .labels import fit, plain
 from .models import legend_above, row_weights
 from .styling import plots, series_of
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Kind = Literal["arrows", "points"]
-# Height of a text line, relative to the side of the triangle.
-LINE = 0.08
+# Rows that are drawn as points, at most.
+MOST_POINTS = 2000
 # Corners of the classes: left, right and top.
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 
@@ -93,30 +93,19 @@ class SimplexDiagram(Diagram):
         what = "cells" if self.kind == "arrows" else "rows"
         return f"Simplex diagram ({len(self)} {what}{scaled}; {self.left_out:.1%} of the rows not shown)"
 
-    @plots("color", "label", "marker", "alpha", axes=("title",))
-    def plot(self, ax: Axes | None = None, *, grid: bool = True, **style: Any) -> Axes:
-        """Plot the triangle with arrows from predicted to observed frequencies, or with the rows as points.
-
-        Arrows have no label and no marker; for points keywords with one value for each corner are lists of three.
-
-        Parameters
-        ----------
-        ax
-        grid : bool, default True
-            Whether to plot lines at multiples of 0.2, with their values.
-        """
-        ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
-        lines = _frame(ax, self.corners, grid)
-        grow(ax.figure, lines - 1)
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the triangle with arrows from predicted to observed frequencies, or with the rows as points."""
+        ax = new_ax(ax, width=PAPER_WIDTH, height=3.1)
+        _frame(ax, self.corners)
         if self.kind == "arrows":
             self._draw_arrows(ax, style)
         else:
             self._draw_points(ax, style)
         if self.renormalised:
-            below = -0.17 - LINE * (lines - 1)
-            ax.set_ylim(bottom=below - 0.03)
-            note: dict[str, Any] = {"ha": "center", "fontsize": small_size(), "color": tones_of(ax).muted}
-            ax.text(0.5, below, "other classes left out, rest scaled to 1", **note)
+            note: dict[str, Any] = {"ha": "center", "fontsize": "small", "color": muted()}
+            ax.text(0.5, -0.34, "other classes left out, rest scaled to 1", **note)
+            ax.set_ylim(bottom=-0.36)
         return ax
 
     def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
@@ -142,44 +131,24 @@ class SimplexDiagram(Diagram):
         legend_above(ax)
 
 
-def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
-    """Draw the triangle with the names of its corners and lines of equal probability; returns the number of text lines below it."""
-    ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=tones_of(ax).muted, linewidth=0.9, zorder=2, clip_on=False)
-    if grid:
-        for step in (0.2, 0.4, 0.6, 0.8):
-            for i in range(3):
-                # Between the two sides adjacent to class i, at this probability of class i.
-                ends = np.zeros((2, 3))
-                ends[:, i] = step
-                ends[0, i - 1] = ends[1, i - 2] = 1 - step
-                ax.plot(*(ends @ TRIANGLE).T, color=tones_of(ax).faint, linewidth=0.5, zorder=1)
-                side = ends[0] @ TRIANGLE
-                away = (TRIANGLE[[2, 0, 1][i]] + TRIANGLE[i]) / 2 - TRIANGLE.mean(axis=0)
-                x, y = (side + 0.14 * away).tolist()
-                ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=small_size(), color=tones_of(ax).muted)
-    lines = _name_corners(ax, corners)
-    ax.set_aspect("equal")
+def _frame(ax: Axes, corners: Sequence[str]) -> None:
+    """Draw the triangle with lines of equal probability and the names of its corners."""
+    ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=muted(), linewidth=0.9, zorder=2, clip_on=False)
+    for step in (0.2, 0.4, 0.6, 0.8):
+        for i in range(3):
+            # Between the two sides adjacent to class i, at this probability of class i.
+            ends = np.zeros((2, 3))
+            ends[:, i] = step
+            ends[0, i - 1] = ends[1, i - 2] = 1 - step
+            ax.plot(*(ends @ TRIANGLE).T, color=muted(), alpha=0.4, linewidth=0.5, zorder=1)
+            away = (TRIANGLE[[2, 0, 1][i]] + TRIANGLE[i]) / 2 - TRIANGLE.mean(axis=0)
+            x, y = (ends[0] @ TRIANGLE + 0.14 * away).tolist()
+            ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize="small", color=muted())
+    places = ((-0.12, -0.08, "left", "top"), (1.12, -0.08, "right", "top"), (0.5, 0.9, "center", "bottom"))
+    for name, (x, y, across, up) in zip(corners, places, strict=True):
+        ax.text(x, y, fit(plain(name), PAPER_WIDTH / (3 if up == "top" else 1.5), 2), ha=across, va=up)
+    ax.set(xlim=(-0.12, 1.12), ylim=(-0.26, 1.08), aspect="equal")
     ax.set_axis_off()
-    return lines
-
-
-def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
-    """Names of the classes at their corners; long names below are wrapped, and the number of lines is returned."""
-    lines, top = 1, 0
-    wide = ax.bbox.width / ax.figure.dpi
-    ink = ink_on(ax.figure.get_facecolor())
-    for i, (x, y) in enumerate([(-0.02, -0.05), (1.02, -0.05), (0.5, 0.9)]):
-        name = wrapped(plain(corners[i]), (0.42 if i < 2 else 0.9) * wide, text_size(), most=2)
-        align = "center"
-        if i < 2 and width_of(name, text_size()) > 0.15 * wide:
-            # Below the tick labels, which such a name would overlap.
-            x, y, align = ((-0.12, y - LINE, "left"), (1.12, y - LINE, "right"))[i]
-            lines = max(lines, name.count("\n") + 2)
-        ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=text_size(), color=ink)
-        top = name.count("\n")  # of the last, which is at the top
-    ax.set_xlim(-0.12, 1.12)
-    ax.set_ylim(-0.12 - LINE * (lines - 1), 0.97 + LINE * top)
-    return lines
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -191,7 +160,6 @@ def simplex_diagram(
     kind: Kind = "arrows",
     bins: int = 6,
     least: float = 10,
-    points: int = 2000,
     where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -211,8 +179,6 @@ def simplex_diagram(
         Number of bins of equal width of each probability.
     least : float, default 10
         Least weight of a cell that is shown.
-    points : int, default 2000
-        Largest number of single rows shown, evenly selected.
     where
     sample_weight
     pos_label
@@ -240,7 +206,7 @@ def simplex_diagram(
     known = source.classes if isinstance(source, Predictions) else None
     view = _chosen(whole, places)
     if kind == "points":
-        probs, outcome, weight = _single(view, check_whole(points, "points"))
+        probs, outcome, weight = _single(view)
     else:
         probs, outcome, weight = _cells(view, check_whole(bins, "bins"), least)
     shown = float(weight.sum()) / float(row_weights(view).sum()) * view.total / whole.total
@@ -307,10 +273,10 @@ def _chosen(view: VectorView, places: list[int]) -> VectorView:
     )
 
 
-def _single(view: VectorView, most: int) -> tuple[Floats, Floats, Floats]:
+def _single(view: VectorView) -> tuple[Floats, Floats, Floats]:
     if view.labels is None:
         raise LensError("kind", "'points' are coloured by label, which is not defined for soft labels", "use 'arrows'")
-    rows = np.linspace(0, view.n - 1, min(view.n, most)).astype(np.intp)
+    rows = np.linspace(0, view.n - 1, min(view.n, MOST_POINTS)).astype(np.intp)
     return view.raw_probs[rows], np.eye(3)[view.labels[rows]], row_weights(view)[rows]
 
 

@@ -28,11 +28,10 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, finish, rows_or_view
-from .canvas import PAPER_WIDTH, small_size, tones_of
-from .labels import relabel
+from .base import DASHED, FIGURE_PARAMETERS, Diagram, finish, rows_or_view
+from .canvas import PAPER_WIDTH, muted
 from .models import Source, find_metric, in_octaves, legend_above, panels
-from .styling import LINES, Series, plots, series_of
+from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,7 +178,7 @@ class StabilityDiagram(Diagram):
     def _sized(self) -> bool:
         return bool(np.isfinite(self.cells).any())
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
         """Plot two panels: the metric with its stable region, and the rows per bin or the standard deviation.
 
@@ -206,7 +205,7 @@ class StabilityDiagram(Diagram):
                 in_octaves(one, x.tolist())
             if self.over == "gamma":
                 one.invert_xaxis()  # finer to the right, as for the number of bins
-        relabel(axes[-1], WORDS.get(self.over, self.over))
+        axes[-1].set_xlabel(WORDS.get(self.over, self.over))
         return axes
 
     def _places(self) -> tuple[Floats, bool]:
@@ -217,26 +216,18 @@ class StabilityDiagram(Diagram):
     def _draw_metric(self, ax: Axes, x: Floats, octaves: bool, look: Series) -> None:
         if self.region is not None:
             start, end = self.region
-            ax.axvspan(float(x[start]), float(x[end]), color=tones_of(ax).faint, alpha=0.35, linewidth=0, zorder=0.5)
-            ax.hlines(
-                self.plateau,
-                x[start],
-                x[end],
-                color=tones_of(ax).muted,
-                linestyle=(0, (4, 3)),
-                linewidth=0.9,
-                zorder=1.5,
-            )
+            ax.axvspan(float(x[start]), float(x[end]), color=muted(), alpha=0.15, linewidth=0, zorder=0.5)
+            dashes: dict[str, Any] = {"color": muted(), "linestyle": DASHED, "linewidth": 0.9, "zorder": 1.5}
+            ax.hlines(self.plateau, x[start], x[end], **dashes)
             at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
-            note: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": small_size(), "color": tones_of(ax).muted}
+            note: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small", "color": muted()}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **note)
         if self.n_resamples:
             look.shade(ax, x, self.low, self.high, alpha=0.2)
         ax.plot(x, self.metric_value, gid="series", **look.line, label=look.label)
         if np.isfinite(self.by_chance).any():
-            grey = tones_of(ax).muted
-            ax.fill_between(x, self.chance_low, self.chance_high, color=grey, alpha=0.2, linewidth=0)
-            ax.plot(x, self.by_chance, color=grey, linestyle="--", linewidth=1.0, label="if calibrated")
+            ax.fill_between(x, self.chance_low, self.chance_high, color=muted(), alpha=0.2, linewidth=0)
+            ax.plot(x, self.by_chance, color=muted(), linestyle="--", linewidth=1.0, label="if calibrated")
         if self.suggested is not None:
             place = self.values.index(self.suggested)
             ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from ..binning.rules import EqualMass, check_bins
 from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
-from ..clinical.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at, survival_summary
+from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
 from ..inference.replicates import Replicates
 from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
-from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square, whole_markers
-from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square
+from .canvas import PAPER_WIDTH, ink, new_ax
 from .drawing import draw_histogram
 from .models import legend_above
-from .styling import LINES, plots, series_of
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,52 +127,29 @@ class SurvivalDiagram(Diagram):
         which = "1 risk group" if lost == 1 else f"{lost} risk groups"
         return [f"{which} without a value: nobody is observed until the horizon; use fewer groups"]
 
-    @plots(*LINES)
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        groups: bool = True,
-        limit: float | None = None,
-        sides: bool = True,
-        **style: Any,
-    ) -> Axes:
-        """Plot the curve with its band, the risk groups, and a histogram of the predicted risks above.
-
-        Parameters
-        ----------
-        ax
-        groups : bool, default True
-            Whether to show the risk groups.
-        limit : float, optional
-            End of both axes; by default 1, or less if 99% of the risks are small.
-        sides : bool, default True
-            Whether to label the two sides of the diagonal.
-        """
-        if limit is not None and (not is_number(limit) or not 0 < limit <= 1):
-            raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
-        top = self._limit() if limit is None else float(limit)
+    @plots
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the curve with its band, the risk groups, and a histogram of the predicted risks above."""
         ax = new_ax(ax, height=PAPER_WIDTH * 1.12)
         later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=1.5)
-        top = square(ax, top)
+        top = square(ax, self._limit())
         finish(ax, f"predicted risk by {self.horizon:g}", f"observed risk by {self.horizon:g}")
-        if sides:
-            mark_sides(ax, "binary")
+        mark_sides(ax, "binary")
         share = f"{100 * self.level:g}%"
         look.shade(ax, self.x, self.low, self.high, f"{share} pointwise band", alpha=0.2)
         ax.plot(self.x, self.y, zorder=3, gid="curve", label=look.label or "smooth curve", **look.line)
         known = [group for group in self.groups if not math.isnan(group.observed)]
-        if groups and known:
-            ink = look.color if later else tones_of(ax).ink
+        if known:
+            color = look.color if later else ink()
             _, mean_risk, observed, low, high = zip(*known, strict=True)
-            ax.vlines(mean_risk, low, high, color=ink, linewidth=0.8, zorder=3.2, gid="interval")
+            ax.vlines(mean_risk, low, high, color=color, linewidth=0.8, zorder=3.2, gid="interval")
             dots: dict[str, Any] = {"marker": "o", "markersize": 3, "linestyle": "none", "zorder": 3.3, "gid": "groups"}
             dots["label"] = f"risk groups, {share} intervals"
-            whole_markers(ax, *ax.plot(mean_risk, observed, color=ink, **dots))
+            ax.plot(mean_risk, observed, color=color, clip_on=False, **dots)
         counts, edges = np.histogram(self.risk, BARS, (0, top))
         draw_histogram(ax, look.color, (edges[:-1], edges[1:]), counts, "rows")
-        legend_above(ax, lines=0)
+        legend_above(ax)
         return ax
 
     def _limit(self) -> float:
@@ -294,7 +271,7 @@ def survival_diagram(
     if n_resamples:
 
         def drawn(rows: NDArray[np.int64]) -> Floats:
-            return np.clip(smooth_at(replicate(data, 0, rows), risk[rows], x), 0, 1)
+            return np.clip(smooth_at(data.known(0, rows), risk[rows], x), 0, 1)
 
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:

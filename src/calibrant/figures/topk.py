@@ -16,9 +16,9 @@ from ..util.checks import check_choice, check_whole
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain, reference
-from .canvas import PAPER_WIDTH, small_size, tones_of
-from .labels import relabel
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, reference
+from .canvas import PAPER_WIDTH, muted
+from .labels import plain
 from .models import (
     by_model,
     find_metric,
@@ -30,7 +30,7 @@ from .models import (
     read_models,
     read_predictions,
 )
-from .styling import LINES, Series, plots
+from .styling import Series, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,6 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Asked = Literal["top_k", "within_top", "rank"]
 COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
-PANELS = ("error", "accuracy", "confidence")
 
 
 @dataclass(frozen=True)
@@ -112,30 +111,24 @@ class TopkDiagram(Diagram):
     def _title(self) -> str:
         return f"Top-k diagram ({self.metric} of {self.lens})"
 
-    @plots(*LINES)
-    def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS, **style: Any) -> list[Axes]:
-        """Plot the panels, one below the other.
+    @plots
+    def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
+        """Plot three panels: calibration error, observed and predicted top-k accuracy, and confidence of rank k against the baseline.
 
         Parameters
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
-            One axes per panel; by default a new figure.
-        shown : sequence of str, default ("error", "accuracy", "confidence")
-            Panels: calibration error; observed and predicted top-k accuracy; confidence of rank k against the baseline.
+            Three axes; by default a new figure.
         """
-        shown = [shown] if isinstance(shown, str) else list(shown)
-        for name in shown:
-            check_choice(name, "shown", PANELS)
-        axes = panels(ax, len(shown), columns=1, width=PAPER_WIDTH, height=1.5)
-        draw = {"error": self._draw_error, "accuracy": self._draw_accuracy, "confidence": self._draw_confidence}
+        axes = panels(ax, 3, columns=1, width=PAPER_WIDTH, height=1.5)
         looks = model_series(axes[0], style, self.lines, marker=True)
-        for one, name in zip(axes, shown, strict=True):
-            draw[name](one, looks)
+        for one, draw in zip(axes, (self._draw_error, self._draw_accuracy, self._draw_confidence), strict=True):
+            draw(one, looks)
             if self.k[-1] > 20 * self.k[0]:
                 in_octaves(one, self.k.tolist())
             else:
                 one.locator_params(axis="x", integer=True)
-        relabel(axes[-1], "k (number of most likely classes)")
+        axes[-1].set_xlabel("k (number of most likely classes)")
         legend_above(axes[0])
         return axes
 
@@ -149,16 +142,11 @@ class TopkDiagram(Diagram):
         for line, look in zip(self.lines, looks, strict=True):
             style = {**look.line, "linestyle": "-"}
             ax.plot(self.k, line.accuracy, gid="series", **style)
-            dashed = {**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": tones_of(ax).paper}
+            dashed = {**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": ax.get_facecolor()}
             ax.plot(self.k, line.confidence, **dashed)
         finish(ax, "", "top-k accuracy")
         if not drawn(ax, "side"):
-            note: dict[str, Any] = {
-                "ha": "right",
-                "va": "bottom",
-                "fontsize": small_size(),
-                "color": tones_of(ax).muted,
-            }
+            note: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": "small", "color": muted()}
             ax.text(0.98, 0.04, "solid: observed\ndashed: predicted", transform=ax.transAxes, gid="side", **note)
 
     def _draw_confidence(self, ax: Axes, looks: Sequence[Series]) -> None:

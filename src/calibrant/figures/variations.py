@@ -31,10 +31,10 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view, whole_markers
-from .canvas import new_ax, tones_of
+from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view
+from .canvas import OVER, UNDER, ink, new_ax
 from .models import legend_above
-from .styling import LINES, Series, plots, series_of
+from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,7 @@ class VariationDiagram(Diagram):
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
         ax = new_ax(ax)
@@ -103,11 +103,11 @@ class VariationDiagram(Diagram):
         measure = VARIATION_WORDS.get(self.variation, self.variation)
         square(ax)
         finish(ax, f"predicted {measure}", f"observed {measure}")
-        sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
+        sides = [("more varied than predicted", OVER), ("less varied than predicted", UNDER)]
         above, below = sides[::-1] if self.variation == "confidence" else sides
         corner_texts(ax, above, below)
         _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
-        legend_above(ax, lines=0)
+        legend_above(ax)
         return ax
 
 
@@ -115,10 +115,9 @@ def _weighted_points(ax: Any, look: Series, x: Floats, y: Floats, weight: Floats
     full = ~np.isnan(x)
     size = np.maximum(45 * weight[full] / weight.max(), 6)
     line = {key: value for key, value in look.line.items() if key not in ("marker", "markersize")}
-    label = facts if look.label is None else f"{look.label} ({facts})"
-    ax.plot(x[full], y[full], zorder=3, gid="curve", label=label, **line)
+    ax.plot(x[full], y[full], zorder=3, gid="curve", label=look.named(facts), **line)
     dots: dict[str, Any] = {"marker": look.line.get("marker"), "alpha": look.line.get("alpha"), "linewidths": 0}
-    whole_markers(ax, ax.scatter(x[full], y[full], s=size, color=look.color, zorder=3.1, gid="markers", **dots))
+    ax.scatter(x[full], y[full], s=size, color=look.color, zorder=3.1, gid="markers", clip_on=False, **dots)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -234,7 +233,7 @@ class UceDiagram(Diagram):
     def _title(self) -> str:
         return f"Uncertainty diagram (uce {number(self.uce)})"
 
-    @plots(*LINES)
+    @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the error rate against the entropy, with the error rate expected under calibration."""
         ax = new_ax(ax)
@@ -247,10 +246,10 @@ class UceDiagram(Diagram):
             ax.vlines(
                 table.mean_score[full], self.low[full], self.high[full], zorder=2.8, gid="interval", **bars
             ).set_label(f"{100 * self.level:g}% intervals")
-        calibrated: dict[str, Any] = {"color": tones_of(ax).ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
+        calibrated: dict[str, Any] = {"color": ink(), "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
         ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
         _weighted_points(ax, look, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
-        legend_above(ax, lines=0)
+        legend_above(ax)
         return ax
 
 

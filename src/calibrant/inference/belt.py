@@ -249,7 +249,7 @@ def _gain(groups: Groups, degree: int) -> float:
     feature = logit(groups.score)
     if separating_side(groups, degree, feature):
         return limit_gain(groups)
-    fit = fit_logistic(groups, np.vander(feature, degree + 1, increasing=True), along=feature)
+    fit = fit_logistic(groups, np.vander(feature, degree + 1, increasing=True))
     if not fit.converged:
         raise UndefinedMetricError(
             "giviti_test", f"the likelihood of a curve of degree {degree} could not be maximized"
@@ -330,7 +330,7 @@ class _Region:
         columns = np.vander(feature, degree + 1, increasing=True)
         # Orthogonal under the weights first, since powers of log-odds are nearly collinear.
         turn = np.linalg.inv(np.linalg.qr(np.sqrt(groups.weight)[:, None] * columns, mode="r"))
-        fit = fit_logistic(groups, columns @ turn, along=feature)
+        fit = fit_logistic(groups, columns @ turn)
         if not fit.converged:
             raise UndefinedMetricError(
                 "calibration_belt", "the likelihood could not be maximized", "evaluate more rows"

@@ -19,9 +19,8 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_choice
 from ..views.view import View
 from .asymptotic import too_few
-from .metric_tests import LEAST_VARIANCE, TestInput, default_test
+from .metric_tests import LEAST_VARIANCE
 from .resampling import Generator
-from .seeds import generator
 from .simulation import warps
 from .simulation.population import Population
 from .simulation.simulate import _distribution, _scores
@@ -31,10 +30,7 @@ Floats = NDArray[np.float64]
 
 # Nodes of each piece of the distribution of scores.
 NODES = 400
-NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
-# Rows that are sampled to check whether a null distribution is accurate; for larger n each counts several times.
-MOST_TRIED = 20_000
 
 
 @dataclass(frozen=True)
@@ -73,24 +69,16 @@ class Plan:
     is_bound: bool = False
 
 
-def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[Warp, str]:
-    """The stated alternative and its description."""
-    if sum(given is not None for given in (deviation, mu, warp)) != 1:
-        raise ArgumentError("deviation", "exactly one of deviation, mu and warp is required", "use deviation=0.02")
-    if strength is not None and not isinstance(warp, str):
-        raise ArgumentError("strength", "requires the name of a warp", "for example warp='temperature', strength=1.5")
-    if deviation is not None:
-        if not (is_number(deviation) and -1 <= deviation <= 1):
-            raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
-        bend = 1 - deviation if deviation > 0 else -deviation
-        shifted = warps.function(lambda s: np.clip(s + deviation, 0, 1), (bend,))
-        return shifted, f"event rate {abs(deviation):g} {'above' if deviation >= 0 else 'below'} the score"
-    if isinstance(warp, str):
-        if warp not in NAMED_WARPS or strength is None:
-            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with a strength; got {warp!r}")
-        warp = getattr(warps, warp)(strength)
-    chosen = as_warp(mu if mu is not None else warp)
-    return chosen, "the given calibration curve" if isinstance(chosen, warps.function) else repr(chosen)
+def alternative_rate(deviation: Any) -> tuple[Warp, str]:
+    """The true rate as a function of the score, and its description."""
+    if not is_number(deviation):
+        warp = as_warp(deviation, "deviation")
+        return warp, "the given calibration curve" if isinstance(warp, warps.function) else repr(warp)
+    if not -1 <= deviation <= 1:
+        raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
+    bend = 1 - deviation if deviation > 0 else -deviation
+    shifted = warps.function(lambda s: np.clip(s + deviation, 0, 1), (bend,))
+    return shifted, f"event rate {abs(deviation):g} {'above' if deviation >= 0 else 'below'} the score"
 
 
 def nodes_of(scores: Any, warp: Warp, cuts: Sequence[float] = ()) -> Nodes:
@@ -274,20 +262,6 @@ def is_too_small(case: Case, n: int) -> bool:
         return n * math.fsum(case.at.share * case.at.score * (1 - case.at.score)) < LEAST_VARIANCE
     bins = _bins_of(case)
     return not math.isinf(bins.each) and bool(too_few(n * np.concatenate([bins.score, bins.share - bins.score])))
-
-
-def simulates_at(case: Case, n: int) -> bool:
-    """Whether `assess` would simulate labels for the metric with this number of rows."""
-    if case.metric is None:
-        return True
-    rows = min(n, MOST_TRIED)
-    score = case.at.draw(generator(0, 0), rows)
-    counts = np.full(rows, max(1, n // rows)) if n > rows else None
-    view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
-    views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
-    asked = TestInput(case.metric, case.metric.arguments(case.options), views, 0.0, case.alpha, case.alternative, 1, 0)
-    own = default_test(case.metric.id)
-    return own is None or case.alternative not in own.sides or bool(own.off(asked))
 
 
 def _product(factor: Floats, part: Floats) -> Floats:

@@ -149,7 +149,7 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
         ahead = side * feature
         if (ahead[groups.events > 0] >= 0).all() and (ahead[groups.others > 0] <= 0).all():
             return gain_over_scores(groups, np.where(feature == 0, offset, CERTAIN * np.sign(ahead)))
-    fit = fit_logistic(groups, feature[:, None], along=logit(groups.score), offset=offset)
+    fit = fit_logistic(groups, feature[:, None], offset=offset)
     if not fit.converged:
         raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return gain_over_scores(groups, offset + fit.coefficients[0] * feature)

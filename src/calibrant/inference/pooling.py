@@ -157,7 +157,9 @@ class PooledEstimate(Result):
                 f"prediction interval [{number(self.prediction_low)}, {number(self.prediction_high)}]",
                 f"tau2 {number(self.tau2)} [{number(self.tau2_low)}, {number(self.tau2_high)}], I2 {percent(self.i2)}",
             ]
-        lines.append(f"Q {number(self.q)} on {len(self.estimates) - 1} degrees of freedom, p = {pvalue_text(self.q_pvalue)}")
+        lines.append(
+            f"Q {number(self.q)} on {len(self.estimates) - 1} degrees of freedom, p = {pvalue_text(self.q_pvalue)}"
+        )
         if self.trend is not None:
             lines.append(trend_words(self.trend))
         return [*lines, *(f"note: {note}" for note in self.notes)]

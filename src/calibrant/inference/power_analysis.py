@@ -21,19 +21,18 @@ from .effects import (
     Case,
     Nodes,
     Plan,
+    alternative_rate,
     is_too_small,
-    named_deviation,
     nodes_of,
     normal_quantile,
     plan_of,
-    simulates_at,
 )
-from .metric_tests import ANY_SIDE, DEFAULT_TESTS, TestInput, usual_side
-from .pvalues import compared_with_draws
+from .metric_tests import ANY_SIDE, usual_side
 from .replicates import many
 from .seeds import generator, seed_of
 from .significance import assess
 from .simulation.warps import Warp, as_warp
+from .verdicts import SignificanceResult
 
 Floats = NDArray[np.float64]
 Method = Literal["auto", "analytic", "simulated"]
@@ -41,6 +40,8 @@ Method = Literal["auto", "analytic", "simulated"]
 # The search for a sample size ends once the power is within this of the required one, or after so many data sets.
 CLOSE, MOST_REPEATS = 0.02, 10_000
 FIRST_ROWS, MOST_ROWS = 32, 1 << 20
+# Least number of samples of scores, and the most samples of labels for each.
+DESIGNS, LABELS_OF_A_DESIGN = 10, 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,11 +106,8 @@ def power(
     test: str | Metric | Callable[..., Any],
     n: int,
     *,
+    deviation: float | Warp | Callable[[Floats], Any],
     scores: Any = None,
-    deviation: float | None = None,
-    mu: Callable[[Floats], Any] | None = None,
-    warp: str | Warp | None = None,
-    strength: float | None = None,
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
     random_scores: bool = False,
@@ -122,7 +120,7 @@ def power(
     r"""Compute the power of a calibration test.
 
     The power is the probability that the test rejects the null hypothesis of calibration at level `alpha` if the true event rate is a
-    given function of the score. Exactly one of `deviation`, `mu` and `warp` states that alternative.
+    given function of the score.
 
     Parameters
     ----------
@@ -131,16 +129,11 @@ def power(
         with the attribute ``pvalue``, such as `safe_hosmer_lemeshow`. Options of either are accepted as keywords.
     n : int
         Number of rows.
+    deviation : float, Warp or callable
+        The alternative: excess of the true rate over the score, clipped to [0, 1]; a warp of `calibrant.inference.simulation`; or the
+        true rate as a function of an array of scores.
     scores : None, tuple, array-like, View or Sketch, optional
         Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
-    deviation : float, optional
-        Excess of the true rate over the score, clipped to [0, 1].
-    mu : callable, optional
-        The true rate as a function of an array of scores.
-    warp : str or Warp, optional
-        A warp of `calibrant.inference.simulation`, or the name of one: ``"temperature"``, ``"bias"``, ``"bump"``, ``"label_noise"``.
-    strength : float, optional
-        Parameter of a warp that is given by name.
     alpha
     alternative : {"greater", "less", "two-sided"}, optional
         Alternative of the test; by default the one that the metric declares.
@@ -150,7 +143,7 @@ def power(
         ``"analytic"`` is available for means over rows, for ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and
         ``ecce_r``; ``"simulated"`` for all tests. ``"auto"`` uses a formula where its asymptotic distribution is accurate.
     repeats : int, default 1000
-        Number of simulated data sets.
+        Number of simulated data sets, rounded up to equal numbers for each sample of scores.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     workers
@@ -165,7 +158,7 @@ def power(
     Raises
     ------
     ArgumentError
-        If the alternative is not stated exactly once, or an argument is out of range.
+        If an argument is out of range.
     UndefinedMetricError
         If the metric is undefined for most samples of this size.
 
@@ -176,7 +169,9 @@ def power(
 
     Notes
     -----
-    Scores are sampled from the distribution given by `scores`, labels independently with probability :math:`\mu(s)`. For a mean over rows
+    Scores are sampled from the distribution given by `scores`, labels independently with the true rate at each score, and the data
+    are tested as `assess` does: where it simulates labels, its critical values are those for the scores of the data set, one for each of
+    10 or more samples of scores, and the limits of the power include their error. For a mean over rows
     with null standard deviation :math:`\sigma_0`, standard deviation :math:`\sigma_1` and mean shift :math:`\Delta` under the
     alternative, the power of the one-sided test is
 
@@ -193,24 +188,21 @@ def power(
     """
     check_whole(n, "n")
     _check_options(power, test, options)
-    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and is_too_small(case, n)):
         return _analytic(case, plan, n, None)
-    draws = _Draws(case, seed_of(rng), workers)
-    return draws.result(n, check_whole(repeats, "repeats"), None)
+    draws = _Draws(case, seed_of(rng), check_whole(repeats, "repeats"), workers)
+    return draws.result(n, draws.rejections(n, 0, draws.designs), None)
 
 
 @documents_keywords()
 def sample_size(
     test: str | Metric | Callable[..., Any],
     *,
+    deviation: float | Warp | Callable[[Floats], Any],
     power: float = 0.8,
     scores: Any = None,
-    deviation: float | None = None,
-    mu: Callable[[Floats], Any] | None = None,
-    warp: str | Warp | None = None,
-    strength: float | None = None,
     alpha: float = 0.05,
     alternative: Literal["greater", "less", "two-sided"] | None = None,
     random_scores: bool = False,
@@ -229,18 +221,13 @@ def sample_size(
     ----------
     test : str, Metric or callable
         Identifier or alias of a metric, or a function that returns a p-value; see `power`.
+    deviation : float, Warp or callable
+        The alternative: excess of the true rate over the score, clipped to [0, 1]; a warp of `calibrant.inference.simulation`; or the
+        true rate as a function of an array of scores.
     power : float, default 0.8
         Required power.
     scores : None, tuple, array-like, View or Sketch, optional
         Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
-    deviation : float, optional
-        Excess of the true rate over the score, clipped to [0, 1].
-    mu : callable, optional
-        The true rate as a function of an array of scores.
-    warp : str or Warp, optional
-        A warp of `calibrant.inference.simulation`, or the name of one.
-    strength : float, optional
-        Parameter of a warp that is given by name.
     alpha
     alternative : {"greater", "less", "two-sided"}, optional
         Alternative of the test; by default the one that the metric declares.
@@ -264,7 +251,7 @@ def sample_size(
     Raises
     ------
     ArgumentError
-        If `power` does not lie between `alpha` and 1, or the alternative is not stated exactly once.
+        If `power` does not lie between `alpha` and 1.
     UndefinedMetricError
         If the required power is not reached with 1,048,576 simulated rows.
 
@@ -281,7 +268,7 @@ def sample_size(
       analytic; conservative: the formula is a lower bound of the power
     """
     _check_options(sample_size, test, options)
-    case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
+    case = _case(test, scores, deviation, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     plan = plan_of(case, method)
@@ -289,8 +276,7 @@ def sample_size(
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
         if not (method == "auto" and is_too_small(case, n)):
             return _analytic(case, plan, n, power)
-    check_whole(repeats, "repeats")
-    return _search(_Draws(case, seed_of(rng), workers), power, repeats)
+    return _search(_Draws(case, seed_of(rng), check_whole(repeats, "repeats"), workers), power)
 
 
 def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: float = 0.05) -> float:
@@ -388,9 +374,6 @@ def _case(
     test: Any,
     scores: Any,
     deviation: Any,
-    mu: Any,
-    warp: Any,
-    strength: Any,
     alpha: Any,
     alternative: Any,
     random_scores: bool,
@@ -402,13 +385,11 @@ def _case(
     metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
-    chosen, description = named_deviation(deviation, mu, warp, strength)
+    warp, description = alternative_rate(deviation)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or ("greater" if metric is None else usual_side(metric))
     decide = None if metric is not None else test
-    return Case(
-        name, metric, decide, options, nodes_of(scores, chosen), chosen, description, alpha, side, random_scores
-    )
+    return Case(name, metric, decide, options, nodes_of(scores, warp), warp, description, alpha, side, random_scores)
 
 
 def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResult:
@@ -421,121 +402,123 @@ def _analytic(case: Case, plan: Plan, n: int, target: float | None) -> PowerResu
 
 
 class _Draws:
-    """Simulated data sets of any size; data set b always starts from the same random numbers."""
+    """Simulated data sets of any size: `DESIGNS` or more samples of scores, each with the same number of samples of labels.
 
-    def __init__(self, case: Case, seed: int, workers: int | None) -> None:
+    A test that simulates labels given the scores has one critical value for each sample of scores. Sample j always starts from the
+    same random numbers.
+    """
+
+    def __init__(self, case: Case, seed: int, repeats: int, workers: int | None) -> None:
         self.case = case
         self.seed = seed
         self.workers = workers
-        self.own: dict[int, str | None] = {}
-        """The test that `assess` uses for a number of rows; None where it would simulate labels."""
-        self.limits: dict[int, tuple[float, float]] = {}
+        self.designs = max(min(repeats, DESIGNS), math.ceil(repeats / LABELS_OF_A_DESIGN))
+        self.labels = math.ceil(repeats / self.designs)
 
-    def sample(self, number_: int, n: int, is_null: bool = False) -> tuple[NDArray[np.uint8], Floats]:
-        score = self.case.at.draw(generator(self.seed, 3 * number_ + (2 if is_null else 0)), n)
-        rate = score if is_null else self.case.warp.curve(score)
-        chance = generator(self.seed, 3 * number_ + 1).random(n)
-        return (chance < rate).view(np.uint8), score
-
-    def rejections(self, n: int, first: int, stop: int) -> int:
-        if n not in self.own:
-            self.own[n] = None if simulates_at(self.case, n) else DEFAULT_TESTS[self.case.name]
-            if self.case.metric is not None and self.own[n] is None:
-                self.limits[n] = self._limits(n)
-        return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
-
-    def _rejects(self, number_: int, n: int) -> bool:
-        y, s = self.sample(number_, n)
-        case = self.case
-        if case.decide is not None:
-            found = case.decide(y, s, **case.options)
-            return bool(float(getattr(found, "pvalue", found)) <= case.alpha)
-        own = self.own[n]
-        if own is None:
-            low, high = self.limits[n]
-            value = self._value(y, s)
-            return bool(value > high or value < low)
-        assert case.metric is not None
-        side: Any = case.alternative
-        try:
-            return assess(
-                y, s, metric=case.metric, method=own, alpha=case.alpha, alternative=side, rng=number_, **case.options
-            ).rejected
-        except UndefinedMetricError:
-            return False
-
-    def _value(self, y: NDArray[np.uint8], s: Floats) -> float:
-        assert self.case.metric is not None
-        try:
-            return self.case.metric(y, s, **self.case.options)
-        except UndefinedMetricError:
-            return math.nan
-
-    def _limits(self, n: int) -> tuple[float, float]:
-        """Critical values of the metric from data sets simulated under the null hypothesis."""
-        count = max(1000, math.ceil(50 / self.case.alpha))
-        null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
-        null = null[~np.isnan(null)]
-        if len(null) < 0.9 * count:
+    def rejections(self, n: int, first: int, stop: int) -> Floats:
+        """Whether the test rejects (1 or 0), a row for each sample of scores from `first` to before `stop`."""
+        rejected = np.array(many(lambda j: self._rejects(first + j, n), stop - first, self.workers))
+        if np.isnan(rejected).mean() > 0.1:
             raise UndefinedMetricError(self.case.name, f"is undefined in most samples of {n} rows", "use more rows")
-        case, side = self.case, self.case.alternative
-        assert case.metric is not None
-        asked = TestInput(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
-        found = compared_with_draws(asked, null)
-        low = found.critical_value if side == "less" else found.lower_critical_value
-        high = None if side == "less" else found.critical_value
-        return -math.inf if low is None else low, math.inf if high is None else high
+        return np.nan_to_num(rejected)
 
-    def result(self, n: int, repeats: int, target: float | None, hits: int | None = None) -> PowerResult:
-        hits = self.rejections(n, 0, repeats) if hits is None else hits
-        low, high = _bounds(hits, repeats)
+    def _rejects(self, design: int, n: int) -> list[float]:
+        """For each sample of labels at the same scores: 1 if the test rejects, else 0; NaN where the metric is undefined."""
         case = self.case
-        note = "" if self.own[n] or case.metric is None else "critical values simulated under the null hypothesis"
-        share = hits / repeats
+        score = case.at.draw(generator(self.seed, 2 * design), n)
+        rate, chance = case.warp.curve(score), generator(self.seed, 2 * design + 1)
+        limits: SignificanceResult | None = None
+        rejected: list[float] = []
+        for _ in range(self.labels):
+            label = (chance.random(n) < rate).view(np.uint8)
+            try:
+                if case.metric is None:
+                    rejected.append(_rejects_by_function(case, label, score))
+                elif limits is not None:
+                    rejected.append(_is_beyond(limits, case.metric(label, score, **case.options)))
+                else:
+                    side: Any = case.alternative
+                    test = assess(
+                        label, score, metric=case.metric, alpha=case.alpha, alternative=side, rng=design, **case.options
+                    )
+                    rejected.append(test.rejected)
+                    if test.method == "consistency":
+                        limits = test
+            except UndefinedMetricError:
+                rejected.append(math.nan)
+        return rejected
+
+    def result(self, n: int, rejected: Floats, target: float | None) -> PowerResult:
+        low, high = _bounds(rejected)
+        case, share = self.case, float(rejected.mean())
         return PowerResult(
-            case.name, n, share, low, high, case.alpha, case.description, "simulated", target, repeats, note
+            case.name, n, share, low, high, case.alpha, case.description, "simulated", target, rejected.size
         )
 
 
-def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
+def _rejects_by_function(case: Case, label: NDArray[np.uint8], score: Floats) -> bool:
+    assert case.decide is not None
+    outcome = case.decide(label, score, **case.options)
+    return float(getattr(outcome, "pvalue", outcome)) <= case.alpha
+
+
+def _is_beyond(limits: SignificanceResult, value: float) -> bool:
+    """Whether a value at the same scores is significant."""
+    assert limits.critical_value is not None
+    if limits.alternative == "less":
+        return value < limits.critical_value
+    low = limits.lower_critical_value
+    return value > limits.critical_value or (low is not None and value < low)
+
+
+def _search(draws: _Draws, target: float) -> PowerResult:
     """Double the size until the power suffices, then bisect."""
     low, high, n = 0, 0, FIRST_ROWS
     while True:
-        hits, count = _judged(draws, n, target, repeats)
-        ends = _bounds(hits, count)
-        if target - CLOSE <= ends[0] and ends[1] <= target + CLOSE:
+        rejected = _judged(draws, n, target)
+        if _is_close(rejected, target):
             break
-        if hits >= target * count:
+        share = float(rejected.mean())
+        if share >= target:
             high = n
         else:
             low = n
         if high and high - low <= max(1, high // 100):
             n = high
-            hits, count = _judged(draws, n, target, repeats)
+            rejected = _judged(draws, n, target)
             break
         n = (low + high) // 2 if high else 2 * n
         if n > MOST_ROWS:
-            share = hits / count
             problem = f"has power {share:.2g} in {low:,} rows; larger samples were not tried"
             raise UndefinedMetricError(draws.case.name, problem)
-    return draws.result(n, count, target, hits)
+    return draws.result(n, rejected, target)
 
 
-def _judged(draws: _Draws, n: int, target: float, repeats: int) -> tuple[int, int]:
+def _judged(draws: _Draws, n: int, target: float) -> Floats:
     """Simulate until the power is clearly above or below the target, or close to it."""
-    hits, count, goal = 0, 0, repeats
-    while True:
-        hits, count = hits + draws.rejections(n, count, goal), goal
-        low, high = _bounds(hits, count)
-        settled = low > target or high < target or (target - CLOSE <= low and high <= target + CLOSE)
-        if settled or count >= MOST_REPEATS:
-            return hits, count
-        goal = min(2 * goal, MOST_REPEATS)
+    rejected = draws.rejections(n, 0, draws.designs)
+    while rejected.size < MOST_REPEATS and not _is_close(rejected, target):
+        low, high = _bounds(rejected)
+        if low > target or high < target:
+            break
+        more = draws.rejections(n, len(rejected), 2 * len(rejected))
+        rejected = np.concatenate([rejected, more])
+    return rejected
 
 
-def _bounds(hits: int, count: int) -> tuple[float, float]:
-    """Clopper-Pearson 95% limits of a proportion."""
+def _is_close(rejected: Floats, target: float) -> bool:
+    low, high = _bounds(rejected)
+    return target - CLOSE <= low and high <= target + CLOSE
+
+
+def _bounds(rejected: Floats) -> tuple[float, float]:
+    """95% limits of the power: those of a proportion, with the number of independent data sets that varies as much between the rows."""
     from scipy.special import betainccinv, betaincinv
 
-    low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, 0.025))
-    return low, 1.0 if hits == count else float(betainccinv(hits + 1, count - hits, 0.025))
+    share, count = float(rejected.mean()), float(rejected.size)
+    if 0 < share < 1 and len(rejected) > 1:
+        between = float(rejected.mean(axis=1).var(ddof=1)) / len(rejected)
+        count = min(count, share * (1 - share) / between) if between else count
+    hits = share * count
+    low = 0.0 if share == 0 else float(betaincinv(hits, count - hits + 1, 0.025))
+    return low, 1.0 if share == 1 else float(betainccinv(hits + 1, count - hits, 0.025))

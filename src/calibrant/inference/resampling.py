@@ -22,9 +22,7 @@ from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
-from ..views.drawn import Draw, DrawnView, draw_views
-from ..views.lenses import FLATTENED, AnyView, has_one_event, text_of_lens, value_options
-from ..views.resolve import are_kept
+from ..views.lenses import AnyView, has_one_event, value_options
 from ..views.view import RestOfRows, Rows, VectorView, View
 from .cells import (
     MANY_COPIES,
@@ -141,7 +139,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return one_view(DrawnView(view, Draw(rows, view.n)))
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -161,19 +159,18 @@ class RowSampler:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
-        view = View(
+        drawn = View(
             score,
             outcome,
             weight,
             own.weight_kind,
             rows=rows,
             lens=own.lens,
+            log_odds=None if own.log_odds is None else own.log_odds[at],
             rest=RestOfRows(own, at),
             classes=own.classes,
         )
-        if keep_order:
-            view.same_scores = own
-        return one_view(view)
+        return one_view(drawn)
 
 
 class PredictionSampler:
@@ -181,19 +178,12 @@ class PredictionSampler:
 
     unit = ROW_BY_ROW
 
-    def __init__(
-        self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False, size: int | None = None
-    ) -> None:
+    def __init__(self, predictions: Predictions, *, cluster: bool = False, size: int | None = None) -> None:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
         self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = clusters_of(predictions) if cluster else None
-        labels = predictions.labels
-        if stratify and (labels is None or labels.ndim > 1):
-            raise ArgumentError("stratify", "requires one class for each row")
-        self.strata = rows_by_code(labels) if stratify and labels is not None else None
-        self.known: dict[tuple[str, str], list[View] | None] = {}
         self.chance = predictions.probs
 
     def with_chance(self, chance: Array) -> PredictionSampler:
@@ -233,7 +223,7 @@ class PredictionSampler:
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        return draw_rows(self.predictions.n, rng, self.clusters, self.strata, self.size)
+        return draw_rows(self.predictions.n, rng, self.clusters, size=self.size)
 
     def whole(self) -> Drawn:
         """The original data."""
@@ -245,37 +235,8 @@ class PredictionSampler:
         return few_groups(0 if self.clusters is None else len(self.clusters))
 
     def _taken(self, rows: Array) -> Drawn:
-        """These rows with all their data; those of a view where the metric evaluates one score for each of them."""
-        p = self.predictions
-        taken: list[Predictions] = []
-        known: dict[Same, list[AnyView]] = {}
-
-        def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:
-            whole = self._whole_views(metric, keywords)
-            if whole is None:
-                if not taken:
-                    taken.append(p.take(rows))
-                return metric.views(taken[0], **view_keywords(metric, keywords))
-            # Metrics with the same lens share the views.
-            key = Same(whole[0])
-            if key not in known:
-                known[key] = list(draw_views(whole, p, rows))
-            return known[key]
-
-        return Drawn(views)
-
-    def _whole_views(self, metric: Metric, keywords: dict[str, Any]) -> list[View] | None:
-        """The views of the original rows, if each row has one score in each that depends on no other row; else None."""
-        given = view_keywords(metric, keywords)
-        lens = text_of_lens(given.get("lens", ""))
-        if len(given) > ("lens" in given) or lens is None or metric.ordinal:
-            return None
-        if (metric.id, lens) not in self.known:
-            views = metric.views(self.predictions, **given)
-            single = [view for view in views if isinstance(view, View) and view.n == self.predictions.n]
-            fits = len(single) == len(views) and are_kept(views) and single[0].lens != FLATTENED
-            self.known[metric.id, lens] = single if fits else None
-        return self.known[metric.id, lens]
+        """These rows with all their data."""
+        return self._drawn(self.predictions.take(rows))
 
     def _drawn(self, p: Predictions) -> Drawn:
         def views(metric: Metric, keywords: dict[str, Any]) -> list[AnyView]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..errors import (
 )
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import suggest
-from .convert import SUM_TOLERANCE, Column, _short, frozen, is_hashable, is_missing, is_number, missing_values, numbers
+from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
 from .frames import classes_of_columns, two_classes
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 
@@ -50,13 +50,8 @@ class Labels(NamedTuple):
     """Label that was taken as the positive class of two because of its name; None where this was stated."""
 
 
-def read_labels(
-    columns: Columns, probabilities: Probabilities, soft: bool, check: Callable[[Array, Array], bool] | None = None
-) -> Labels:
-    """Return the encoded labels, and check the values of the probabilities in the same pass where that is possible.
-
-    `check` is a check of one score per row and labels, before the usual one and instead of it if it returns True.
-    """
+def read_labels(columns: Columns, probabilities: Probabilities, soft: bool) -> Labels:
+    """Return the encoded labels, and check the values of the probabilities in the same pass where that is possible."""
     classes, positive = _classes_of(columns, probabilities, soft)
     order: tuple[int, ...] | None = tuple(range(probabilities.k))
     if classes is not None and probabilities.k > 2:
@@ -66,7 +61,7 @@ def read_labels(
         if soft or probabilities.kind == "multilabel":
             return _several_per_row(columns, probabilities, soft, classes, order)
         if pos_label is None and classes is None:
-            quick = _read_quickly(columns.labels.array, probabilities, check)
+            quick = _read_quickly(columns.labels.array, probabilities)
             if quick is not None:
                 return Labels(quick[0], None, None, order, *quick[1:])
         codes = encode_labels(columns.labels, probabilities.k, classes, pos_label, probabilities.probs)
@@ -115,9 +110,7 @@ def _check_values(probabilities: Probabilities, codes: Array | None) -> tuple[Ar
     return check_matrix(probabilities.probs, codes, probabilities.tolerance, not probabilities.is_stated)
 
 
-def _read_quickly(
-    labels: Array, probabilities: Probabilities, check: Callable[[Array, Array], bool] | None
-) -> tuple[Array, Array | None, Array | None] | None:
+def _read_quickly(labels: Array, probabilities: Probabilities) -> tuple[Array, Array | None, Array | None] | None:
     """Check probabilities and labels in one pass; return None if that is not possible or something is invalid."""
     if labels.ndim != 1:
         return None
@@ -125,8 +118,7 @@ def _read_quickly(
     if labels.dtype == np.bool_:
         labels = labels.view(np.uint8)
     if probs.ndim == 1:
-        checked = check is not None and check(frozen(probs), frozen(labels))
-        return (labels, None, None) if checked or quick_vector(probs, labels) else None
+        return (labels, None, None) if quick_vector(probs, labels) else None
     top = quick_matrix(probs, labels, probabilities.tolerance)
     if top is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -128,9 +128,6 @@ class Predictions:
     (0.25, 0.105)
     """
 
-    same_probs: Predictions | None = None
-    """Predictions with the same probabilities and other labels, whose sorted order is used."""
-
     def __init__(
         self,
         y_true: Any,
@@ -167,7 +164,7 @@ class Predictions:
         try:
             columns = find_columns(arguments, prob, classes, pos_label, not (soft or multilabel))
             probabilities = read_probabilities(columns, input, multilabel, normalize, clip, sum_tolerance)
-            labels = read_labels(columns, probabilities, soft, self._check)
+            labels = read_labels(columns, probabilities, soft)
             rows = read_rows(arguments.values, len(probabilities.probs))
         except CalibrantError as error:
             if not self.hints:
@@ -217,9 +214,6 @@ class Predictions:
     hints: ClassVar[bool] = True
     """Whether to warn of input that looks unintended."""
 
-    _check: Callable[[Array, Array], bool] | None = None
-    """A check of one score per row and labels, before the usual ones and instead of them if it returns True."""
-
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
         """Construct predictions inside the library: checked, but without warnings of input that looks unintended.
@@ -245,7 +239,7 @@ class Predictions:
         """The same predictions with other attributes, and without what was derived from the previous ones."""
         other = object.__new__(Predictions)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
-        other.views, other.cumulative, other.same_probs = {}, None, None
+        other.views, other.cumulative = {}, None
         for name, value in changes.items():
             setattr(other, name, value)
         return other
@@ -285,7 +279,6 @@ class Predictions:
             Predictions with these labels.
         """
         other = self._copy(labels=frozen(labels), soft=None, cumulative=self.cumulative)
-        other.same_probs = self if self.same_probs is None else self.same_probs
         if self.top_score is not None:
             other.top_correct = frozen((self.predicted == labels).view(np.uint8))
             other.__dict__["predicted"] = self.predicted
@@ -449,12 +442,3 @@ def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missin
         raise ArgumentError(
             "sum_tolerance", f"must be a non-negative number; got {sum_tolerance!r}", "for example 1e-3"
         )
-
-
-def checked_by(check: Callable[[Array, Array], bool], *args: Any, **keywords: Any) -> Predictions:
-    """Construct predictions with a `check` that computes something in its pass over the rows."""
-    made = object.__new__(Predictions)
-    made._check = check
-    made.__init__(*args, **keywords)  # type: ignore[misc]
-    made._check = None
-    return made

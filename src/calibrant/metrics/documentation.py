@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from ..views.keywords import SHARED
 from .signature import build_signature
+from .use_cases import related
 
 if TYPE_CHECKING:
     from .registry import Metric
@@ -69,33 +70,6 @@ SYMBOLS = (
         r"bin $m$ of $M$ contains $n_m$ rows, with mean score $\bar p_m$ and outcome rate $\bar y_m$",
     ),
 )
-# Metrics to see beside a metric that its family does not name: debiased forms, counterparts with a sign or without bins.
-RELATED: dict[str, tuple[str, ...]] = {
-    "brier": ("nll", "decompose", "skill_score"),
-    "nll": ("brier", "decompose"),
-    "ece": ("ece_db", "drmsce_bcs", "smece", "cwce"),
-    "ece_em": ("ece", "ece_db", "ece_sweep"),
-    "rmsce": ("drmsce", "ece"),
-    "gece": ("gece_db", "multiclass_ce", "vce"),
-    "gece_db": ("gece", "skce_uq", "t_cal"),
-    "cwce": ("ace", "tace", "mdca"),
-    "mce": ("ece", "emax"),
-    "esce": ("calibration_in_the_large", "abc_above", "abc_below"),
-    "calibration_in_the_large": ("fixed_slope_intercept", "expected_observed_ratio", "esce"),
-    "ici": ("e50", "e90", "emax", "ece"),
-    "cox_slope": ("cox_intercept", "fixed_slope_intercept"),
-    "cox_intercept": ("cox_slope", "fixed_slope_intercept"),
-    "hosmer_lemeshow": ("spiegelhalter_z", "sbct", "pws"),
-    "spiegelhalter_z": ("brier", "hosmer_lemeshow"),
-    "pce": ("fece", "mcm", "ece"),
-    "smce": ("dce_lower", "smece", "lkce"),
-    "dce_lower": ("smce", "smece", "sice"),
-    "ecce_mad": ("ecce_r", "bbt"),
-    "uce": ("vce",),
-    "vce": ("vce_db", "ece", "uce"),
-    "fott_isotonic": ("decompose", "fott_spline"),
-    "mcm": ("pce", "ecce_r"),
-}
 FUNCTIONS = {
     "decompose": "Decompose a proper score into miscalibration, discrimination and uncertainty.",
     "skill_score": "Score relative to that of a reference forecast.",
@@ -391,7 +365,7 @@ def related_to(metric: Metric, catalogue: Mapping[str, Metric]) -> list[tuple[st
     family += [m.id for m in others if m.base == metric.id]
     family += [m.id for m in others if m.base is not None and m.base == metric.base]
     family += [m.id for m in others if (m.info.family, m.info.subfamily) == (metric.info.family, metric.info.subfamily)]
-    chosen = RELATED.get(metric.id, ())
+    chosen = related()["see_also"].get(metric.id, [])
     names = list(dict.fromkeys((*chosen, *family)))[: max(4, len(chosen))]
     return [(name, FUNCTIONS.get(name) or _sentence(catalogue[name].name)) for name in names]
 

@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .use_cases import related
+
 if TYPE_CHECKING:
     from .registry import Metric
 
@@ -42,33 +44,6 @@ ENDINGS = (
     (r"our(s?)$", r"or\1"),
     (r"(?<=[a-rt-z]{3})s$", ""),
 )
-# Names of the literature for what a function of calibrant computes, rather than a metric of it.
-FUNCTIONS = {
-    "evaluation.auroc": ("AUC", "AUROC", "ROC AUC", "area under the ROC curve", "c-statistic", "concordance"),
-    "evaluation.average_precision": ("AUPRC", "PR AUC", "average precision"),
-    "calibration_curve": ("calibration curve", "calibration map"),
-    "figures.cumulative_diagram": ("cumulative difference plot", "CDP"),
-    "decision.aurc": ("AURC", "area under the risk-coverage curve"),
-    "metrics.grouping_loss": ("grouping loss",),
-    "decision.likert_error": ("Likert error",),
-    "metrics.nees": ("NEES", "ANEES", "normalised estimation error squared"),
-    "decompose": (
-        "reliability",
-        "resolution",
-        "sharpness",
-        "refinement",
-        "validity",
-        "calibration loss",
-        "refinement loss",
-    ),
-    "figures.reliability": (
-        "reliability diagram",
-        "reliability plot",
-        "reliability curve",
-        "tilted-roof reliability diagram",
-    ),
-    "metrics.skill_score": ("skill score", "Brier skill score", "BSS"),
-}
 # Names of the literature for a metric with an option. Word order does not distinguish names, and here it would.
 WITH_OPTION = {
     ("expected_observed_ratio", "form='observed_expected'"): (
@@ -131,7 +106,7 @@ def named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
 def function_named(name: str) -> str | None:
     """The function that computes what has this name, if it is not a metric."""
     wanted = plain(name)
-    return next((function for function, names in FUNCTIONS.items() if wanted in map(plain, names)), None)
+    return next((function for function, names in related()["functions"].items() if wanted in map(plain, names)), None)
 
 
 def metric_with_option(name: str) -> tuple[str, str] | None:

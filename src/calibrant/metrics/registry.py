@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import Averaged, as_default, bin_table, check_with_sums, fill_tables, several_bins
+from ..binning.parse import Averaged, as_default, bin_table, fill_tables, several_bins
 from ..binning.table import BinTable
 from ..errors import (
     ROWS_INSTEAD,
@@ -30,7 +30,6 @@ from ..errors import (
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
-from ..util import kernels
 from ..util.blocks import map_blocks
 from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
 from ..views.lenses import Combine, Lens, combination, has_one_event, shared_name, single_event
@@ -42,7 +41,7 @@ from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
 from .signature import BIN_OPTIONS, build_signature, check_option, first_annotation, formula_options, rule_reader
-from .use_cases import USE_CASES
+from .use_cases import use_cases
 
 IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
@@ -645,11 +644,7 @@ class Metric:
     def _views(
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, rows: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
-        check = None
-        plain = y_prob is not None and where is None and not rows and lens in ("auto", "binary")
-        if kernels.loaded and plain and self.takes == "View" and not self.needs:
-            check = check_with_sums(options.get("rule"))
-        source = resolve(y_true, y_prob, **rows, where=where, check=check)
+        source = resolve(y_true, y_prob, **rows, where=where)
         drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
@@ -661,8 +656,6 @@ class Metric:
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
             source = source.in_order(self.id)
         views = views_of(source, lens, self.lens, flattened=True)
-        if check is not None and isinstance(views[0], View):
-            check.keep(views[0].tables)
         for view in views:
             self._check_view(view, options)
         # Tests and intervals read the views themselves.
@@ -856,7 +849,7 @@ class Metric:
     @property
     def use_cases(self) -> tuple[str, ...]:
         """Use cases of `recommend` that list the metric."""
-        return tuple(name for name, use_case in USE_CASES.items() if self.id in use_case.metrics)
+        return tuple(name for name, use_case in use_cases().items() if self.id in use_case.metrics)
 
     @property
     def properties(self) -> dict[str, bool]:

@@ -173,7 +173,6 @@ def report(
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
     purpose: str | None = None,
     lens: str | Lens | None = None,
-    where: Any = None,
     level: float | None = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -182,8 +181,6 @@ def report(
     metadata: Mapping[str, Any] | None = None,
     recalibration: bool = True,
     accuracy: float = 0.95,
-    guarantee: float = 0.9,
-    format: str | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> Report:
@@ -206,7 +203,6 @@ def report(
         curve, the distribution of the risks and the decision curve, and closes with the items of TRIPOD+AI.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
-    where
     level : float or None, default 0.95
         Confidence level of the intervals; None omits the intervals of the metrics.
     n_resamples : int, default 200
@@ -223,11 +219,7 @@ def report(
     recalibration : bool, default True
         Whether to compare calibration methods on held-out data.
     accuracy : float, default 0.95
-        Accuracy of the accepted rows that the threshold guarantees.
-    guarantee : float, default 0.9
-        Probability with which the guarantee holds.
-    format : {"html", "md", "json"}, optional
-        Format of the file, if the suffix of `path` does not determine it.
+        Accuracy of the accepted rows that the threshold guarantees, with probability 0.9.
     sample_weight
     pos_label
 
@@ -266,8 +258,8 @@ def report(
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    form = None if path is None else form_of(path, format)
     if path is not None:
+        form_of(path)
         check_writable(path)
     settings = Settings(
         title=title,
@@ -278,20 +270,19 @@ def report(
         seed=rng,
         recalibration=recalibration,
         accuracy=accuracy,
-        guarantee=guarantee,
         outcome=outcome,
         metadata=metadata,
         purpose=purpose,
     )
     data: Predictions | Sketch | Sketches
     if isinstance(y_true, (Sketch, Sketches)):
-        resolve(y_true, y_prob, sample_weight, pos_label, where)
+        resolve(y_true, y_prob, sample_weight, pos_label)
         data = y_true
     else:
-        data = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
+        data = as_predictions(y_true, y_prob, sample_weight, pos_label)
     result = build(data, settings, {})
     if path is not None:
-        result.save(path, format=form)
+        result.save(path)
     return result
 
 

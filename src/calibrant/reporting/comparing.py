@@ -180,10 +180,6 @@ def compare_reports(
     title: str | None = None,
     outcome: str | None = None,
     metadata: Mapping[str, Any] | None = None,
-    recalibration: bool = False,
-    accuracy: float = 0.95,
-    guarantee: float = 0.9,
-    format: str | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ReportComparison:
@@ -222,14 +218,6 @@ def compare_reports(
         or, for labels 0 and 1, of the label column.
     metadata : mapping, optional
         Facts to show at the head of the page, such as ``{"owner": "Risk"}``.
-    recalibration : bool, default False
-        Whether to compare calibration methods on held-out data in the report of each side.
-    accuracy : float, default 0.95
-        Accuracy of the accepted rows that the threshold guarantees.
-    guarantee : float, default 0.9
-        Probability with which the guarantee holds.
-    format : {"html", "md", "json"}, optional
-        Form of the file, where the suffix of `path` does not determine it.
     sample_weight
     pos_label
 
@@ -259,8 +247,8 @@ def compare_reports(
     >>> found.sentence
     'good has the lowest brier, 0.04000; the difference from flat is statistically significant.'
     """
-    form = None if path is None else form_of(path, format)
     if path is not None:
+        form_of(path)
         check_writable(path)
     if level is None:
         raise ArgumentError("level", "is required to compare", "for example 0.95")
@@ -271,16 +259,14 @@ def compare_reports(
         level=level,
         n_resamples=n_resamples,
         seed=rng,
-        recalibration=recalibration,
-        accuracy=accuracy,
-        guarantee=guarantee,
+        recalibration=False,
         outcome=outcome,
         metadata=metadata,
     )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label}
     comparison = compare_parts(_parts(y_true, y_prob, kind, calibrator, rows), settings, kind, {})
     if path is not None:
-        comparison.save(path, format=form)
+        comparison.save(path)
     return comparison
 
 

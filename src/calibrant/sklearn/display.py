@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, LabelError, UnknownArgumentError
-from ..figures.base import plain
+from ..figures.labels import plain
 from ..figures.reliability_diagrams import ReliabilityDiagram
-from ..figures.styling import SHORT
+from ..figures.styling import KEYWORDS
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
 from ..views.keywords import DATA_KEYWORDS, documents_keywords, unknown_keyword
@@ -18,7 +18,7 @@ from .responses import FROM_ESTIMATOR, check_classifier, label_names, scores_of
 
 # Keywords of the curve, and of its drawing.
 CURVE = tuple(inspect.signature(calibration_curve).parameters)[2:]
-DRAWING = tuple(word for word in inspect.signature(ReliabilityDiagram.plot).parameters if word not in ("self", "ax"))
+DRAWING = ("counts", "labels", "scale", *KEYWORDS)
 
 
 def _place_of(pos_label: Any, classes: Any) -> int:
@@ -184,8 +184,8 @@ class ReliabilityDisplay:
         name : str, optional
             Name in the legend; by default that of the display.
         **options
-            Options of the method `plot` of a `ReliabilityDiagram`: ``color``, ``linestyle``, ``linewidth``, ``marker``, ``alpha``, ``title``, ``counts``
-            and others.
+            Options of the method `plot` of a `ReliabilityDiagram`: ``color``, ``linestyle``, ``linewidth``, ``marker``, ``alpha``, ``label``, ``counts``,
+            ``labels`` and ``scale``.
 
         Returns
         -------
@@ -204,6 +204,6 @@ def _drawing_keywords(owner: str, keywords: dict[str, Any]) -> dict[str, Any]:
     """Take the keywords of the drawing out of those of a display; an unknown one raises."""
     known = tuple(dict.fromkeys([*CURVE, *DRAWING, "name", "ax"]))
     for keyword, value in keywords.items():
-        if keyword not in known and keyword not in SHORT:
+        if keyword not in known:
             raise unknown_keyword(f"ReliabilityDisplay.{owner}", keyword, value, known)
     return {keyword: keywords.pop(keyword) for keyword in list(keywords) if keyword not in CURVE}

@@ -96,7 +96,7 @@ def fit_sigmoid(scores: Array, event: Array, weight: Floats | None) -> Sigmoid:
     # Centred and scaled, so that large scores cost no digits; the maximum of the likelihood does not depend on it.
     feature = (x - centre) / spread
     groups = Groups(x, w, w, w * target, w * (1 - target), (w, w * target, w * target**2))
-    fit = fit_logistic(groups, np.array([np.ones(len(x)), feature]).T, along=feature)
+    fit = fit_logistic(groups, np.array([np.ones(len(x)), feature]).T)
     intercept, slope = map(float, fit.coefficients)
     return Sigmoid(intercept - slope * centre / spread, slope / spread)
 

@@ -456,9 +456,20 @@ def row_terms(buffers: Any, label: Any, columns: int, terms: Any) -> None:
 
 def add_terms(terms: Any, rows: int, groups: Any, sums: Any) -> None:
     """Add the terms of rows to the sums of their groups; without groups, to the first."""
+    if groups.size == 0:  # these loops are vectorised
+        for term in range(4):
+            high = low = np.int64(0)
+            for i in range(rows):
+                high += terms[term, i] >> 31
+                low += terms[term, i] & 2147483647
+            sums[0, 2 * term] += high
+            sums[0, 2 * term + 1] += low
+        for i in range(rows):
+            sums[0, 8] += ROW_UNIT + terms[4, i]
+        return
     last_group = np.uint64(sums.shape[0] - 1)
     for i in range(rows):
-        group = min(np.uint64(groups[i]), last_group) if groups.size else np.uint64(0)
+        group = min(np.uint64(groups[i]), last_group)
         for term in range(4):
             sums[group, 2 * term] += terms[term, i] >> 31
             sums[group, 2 * term + 1] += terms[term, i] & 2147483647

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError
 from ..input.convert import is_frame
 from ..input.missing import on_same_rows
-from ..input.predictions import Predictions, checked_by
+from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
 from .lenses import FLATTENED, AnyView, Combine, Lens, parse_lens, text_of_lens
 from .selections import parse_selection
@@ -24,19 +24,11 @@ KEPT_ENTRIES = 4_000_000
 
 
 def resolve(
-    y_true: Any,
-    y_prob: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    where: Any = None,
-    check: Callable[[Any, Any], bool] | None = None,
+    y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None, where: Any = None
 ) -> Source:
-    """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed.
-
-    `check` is that of `checked_by`.
-    """
+    """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed."""
     if not isinstance(y_true, (View, VectorView, Summary)):
-        return as_predictions(y_true, y_prob, sample_weight, pos_label, where, check)
+        return as_predictions(y_true, y_prob, sample_weight, pos_label, where)
     if not (y_prob is None and sample_weight is None and pos_label is None and where is None):
         kind = _kind(y_true)
         raise InputTypeError("y_true", f"a {kind} cannot be combined with other arguments", f"pass the {kind} alone")
@@ -44,12 +36,7 @@ def resolve(
 
 
 def as_predictions(
-    y_true: Any,
-    y_prob: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    where: Any = None,
-    check: Callable[[Any, Any], bool] | None = None,
+    y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None, where: Any = None
 ) -> Predictions:
     """Return checked predictions of the rows that `where` selects, for functions that need the rows."""
     if isinstance(y_true, (View, VectorView, Summary)):
@@ -65,8 +52,6 @@ def as_predictions(
         label = repr(y_prob) if isinstance(y_prob, str) else "..."
         line = f"Predictions(frame, label={label}, prob=...)"
         raise InputTypeError("y_true", "is a frame, whose columns are not named", f"pass {line} alone")
-    elif check is not None:
-        predictions = checked_by(check, y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     else:
         predictions = Predictions(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return predictions if where is None else parse_selection(where, predictions)
@@ -125,16 +110,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
         known = parsed.make(source)
         if len(known) == 1 or are_kept(known):
             source.views[parsed.name] = known
-            if source.same_probs is not None:
-                _link(known, views_of(source.same_probs, parsed.name, flattened=True))
     return known
-
-
-def _link(views: list[AnyView], others: list[AnyView]) -> None:
-    """Let views with other labels use the sorted order and the bins of those of the original labels."""
-    for view, other in zip(views, others, strict=False):
-        if isinstance(view, View) and isinstance(other, View) and np.array_equal(view.raw_score, other.raw_score):
-            view.same_scores = other
 
 
 def are_kept(views: list[AnyView]) -> bool:

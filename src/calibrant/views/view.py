@@ -77,24 +77,13 @@ def _log_sum_above_one(z: Floats) -> Floats:
 class Rows:
     """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
-    def __init__(self, predictions: Predictions, drawn: Array | None = None) -> None:
-        """Set the predictions, and which of their rows were drawn; None stands for all of them."""
+    def __init__(self, predictions: Predictions) -> None:
         self._predictions = predictions
-        self._drawn = drawn
-        self._found: dict[str, Array] = {}
-
-    def _values(self, name: str) -> Array | None:
-        values: Array | None = getattr(self._predictions, name)
-        if values is None or self._drawn is None:
-            return values
-        if name not in self._found:
-            self._found[name] = frozen(values.take(self._drawn, axis=0))
-        return self._found[name]
 
     @property
     def labels(self) -> Array | None:
         """True class of each row; None for soft labels and for confidences."""
-        return None if self._predictions.kind == "confidence" else self._values("labels")
+        return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
     def classes(self) -> int:
@@ -118,18 +107,16 @@ class Rows:
 
     @property
     def predicted(self) -> Array:
-        found = self._values("predicted")
-        assert found is not None
-        return found
+        return self._predictions.predicted
 
     @property
     def kept(self) -> Array | None:
         """Mask of the input rows that are present, if rows of weight 0 were dropped."""
-        return self._predictions.kept if self._drawn is None else None
+        return self._predictions.kept
 
     @property
     def groups(self) -> Array | None:
-        return self._values("groups")
+        return self._predictions.groups
 
     @property
     def groupings(self) -> tuple[Any, ...]:
@@ -137,16 +124,16 @@ class Rows:
 
     @property
     def features(self) -> Array | None:
-        return self._values("features")
+        return self._predictions.features
 
     @property
     def feature_count(self) -> int:
         """Number of features; 0 without any."""
-        return 0 if self._predictions.features is None else self._predictions.features.shape[1]
+        return 0 if self.features is None else self.features.shape[1]
 
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
-        return Rows(self._predictions.take(rows if self._drawn is None else self._drawn[rows]))
+        return Rows(self._predictions.take(rows))
 
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
@@ -156,38 +143,22 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(
-        self,
-        rows: tuple[Floats, Floats, Array | None],
-        end: Array,
-        like: Prefix | None = None,
-        times: Array | None = None,
-    ) -> None:
-        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends.
-
-        `like` has the same scores, without weights; `times` is how often a row without weight was drawn.
-        """
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array) -> None:
+        """Set scores, outcomes and weights in increasing order of the score, and where each tie group ends."""
         self._rows = rows
-        self._like = like
-        self._times = times
-        self._end = end
-        self.end = end if times is None else self._sums(np.ones(1, np.int64))
+        self.end = end
         """Number of rows up to and including each tie group."""
 
     @cached_property
     def score(self) -> Floats:
         """Score of each tie group; one entry fewer than the sums."""
         score = self._rows[0]
-        if self._like is not None:
-            return self._like.score
-        return score if len(self._end) > len(score) else score[self._end[1:] - 1]
+        return score if len(self.end) > len(score) else score[self.end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
-        if self._times is not None:
-            values = values * self._times
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
         np.cumsum(values, out=path[1:])
-        return path if len(self._end) == len(path) else path[self._end]
+        return path if len(self.end) == len(path) else path[self.end]
 
     @cached_property
     def weight(self) -> Array:
@@ -205,8 +176,6 @@ class Prefix:
     def total(self) -> Floats:
         """Sum of weight times score."""
         score, _, weight = self._rows
-        if self._like is not None:
-            return self._like.total
         return self._sums(score if weight is None else weight * score)
 
     @cached_property
@@ -383,9 +352,6 @@ class View(_Weighted):
     -0.2
     """
 
-    same_scores: View | None = None
-    """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
-
     def __init__(
         self,
         score: Array,
@@ -457,39 +423,11 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return stable_order(self.raw_score) if self.same_scores is None else self.same_scores.order
-
-    @cached_property
-    def order_with_outcome(self) -> Array:
-        """Row indices in increasing order of the score, ties in increasing order of the outcome."""
-        return np.lexsort((self.raw_outcome, self.raw_score))
-
-    @cached_property
-    def tied(self) -> tuple[Array, Array]:
-        """Positions in increasing order of the score that are tied with a neighbour, and the tie group of each."""
-        score, _, _ = self.sorted_rows
-        same = score[1:] == score[:-1]
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        return tied, np.searchsorted(self.prefix.score, score[tied])
-
-    @cached_property
-    def sorted_like(self) -> View | None:
-        """View with the same scores and few ties, whose order can be used; rows have no weights."""
-        like = self.same_scores
-        if like is None or not (self.weight is like.weight is None) or self.is_soft or like.is_soft:
-            return None
-        return like if 2 * len(like.tied[0]) <= like.n else None
+        return stable_order(self.raw_score)
 
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
         """Scores, outcomes and weights in increasing order of the score."""
-        like = self.sorted_like
-        if like is not None:
-            outcome = self.raw_outcome[like.order].astype(np.float64)
-            place, group = like.tied
-            if len(place):  # tied rows in increasing order of the outcome
-                outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
-            return like.sorted_rows[0], outcome, None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -507,8 +445,6 @@ class View(_Weighted):
     @cached_property
     def ends(self) -> Array:
         """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
-        if self.sorted_like is not None:
-            return np.asarray(self.sorted_like.ends)
         score, _, _ = self.sorted_rows
         is_end = np.ones(len(score) + 1, bool)
         is_end[1:-1] = score[1:] != score[:-1]
@@ -517,8 +453,7 @@ class View(_Weighted):
     @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
-        like = self.sorted_like
-        return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
+        return Prefix(self.sorted_rows, self.ends)
 
     @property
     def needs_no_sort(self) -> bool:
@@ -529,11 +464,6 @@ class View(_Weighted):
     def has_ties(self) -> bool:
         """Whether rows have equal scores."""
         return len(self.ends) <= self.n
-
-    @property
-    def has_mixed_ties(self) -> bool:
-        """Whether rows with equal scores may have different outcomes."""
-        return self.has_ties
 
     def rows_up_to(self, scores: Floats) -> Array:
         """Return how many rows have at most each of these scores; a count stands for as many rows.
@@ -567,74 +497,9 @@ class View(_Weighted):
         weight = weight.astype(np.float64)
         return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
 
-    def above(self, threshold: float) -> View:
-        """Return the rows with a score above a threshold; the view caches them, since several metrics and resamples have the same.
-
-        Parameters
-        ----------
-        threshold : float
-            Threshold.
-
-        Returns
-        -------
-        View
-            Scores, outcomes and weights of these rows.
-        """
-        key = "above", threshold
-        if key not in self.tables:
-            self.tables[key] = self._above(threshold)
-        found: View = self.tables[key]
-        return found
-
-    def _above(self, threshold: float) -> View:
-        kept = self.score > threshold
-        weight = None if self.weight is None else self.weight[kept]
-        part = View(self.raw_score[kept], self.raw_outcome[kept], weight, self.weight_kind, classes=self.classes)
-        part.same_scores = None if self.same_scores is None else self.same_scores.above(threshold)
-        return part
-
-    def by_rank(self, feature: int) -> View:
-        """Return the rows with the rank of a feature, between 0 and 1, in place of the score; it is cached, also for other outcomes.
-
-        Parameters
-        ----------
-        feature : int
-            Column of the features.
-
-        Returns
-        -------
-        View
-            Ranks and weights of the rows; the outcomes are 0.
-        """
-        known = (self if self.same_scores is None else self.same_scores).tables
-        key = "ranked", feature
-        if key not in known:
-            known[key] = self._ranked(feature)
-        found: View = known[key]
-        return found
-
-    def _ranked(self, feature: int) -> View:
-        assert self.rows is not None
-        assert self.rows.features is not None
-        distinct, place = np.unique(self.rows.features[:, feature], return_inverse=True)
-        rank = place.ravel() / max(1, len(distinct) - 1)
-        return View(rank, np.zeros(self.n, np.uint8), self.weight, self.weight_kind)
-
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
-        for name in (
-            "score",
-            "rest",
-            "outcome",
-            "order",
-            "order_with_outcome",
-            "tied",
-            "sorted_rows",
-            "ends",
-            "prefix",
-            "ties",
-            "weights",
-        ):
+        for name in ("score", "rest", "outcome", "order", "sorted_rows", "ends", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 

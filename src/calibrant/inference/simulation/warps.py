@@ -433,14 +433,14 @@ class function(Warp):
         return tuple(self.bends)
 
 
-def as_warp(warp: Any) -> Warp:
+def as_warp(warp: Any, argument: str = "warp") -> Warp:
     """A warp, also from a function of the scores."""
     if isinstance(warp, Warp):
         return warp
     if isinstance(warp, type) or not callable(warp):
         shown = warp.__name__ if isinstance(warp, type) else repr(warp)
         raise ArgumentError(
-            "warp", f"must be a warp or a function of the score; got {shown}", "for example temperature(1.5)"
+            argument, f"must be a warp or a function of the score; got {shown}", "for example temperature(1.5)"
         )
     return function(warp)
 

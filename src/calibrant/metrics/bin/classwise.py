@@ -78,16 +78,10 @@ def tace(
     """Adaptive calibration error of every class over the scores above a threshold."""
     if not 0 <= threshold < 1:
         raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
-    if mode == "zero":
-        part = View(
-            np.where(view.score < threshold, 0, view.raw_score),
-            view.raw_outcome,
-            view.weight,
-            view.weight_kind,
-            classes=view.classes,
-        )
-    else:
-        part = view.above(threshold)
+    score = np.where(view.score < threshold, 0, view.raw_score) if mode == "zero" else view.raw_score
+    kept = slice(None) if mode == "zero" else view.score > threshold
+    weight = None if view.weight is None else view.weight[kept]
+    part = View(score[kept], view.raw_outcome[kept], weight, view.weight_kind, classes=view.classes)
     if not part.n:
         return 0.0
     table = bin_table(part, rule)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.partition import bin_of_feature, bin_of_ranks
+from ...binning.partition import bin_of_ranks
 from ...binning.rules import BinningRule
 from ...errors import ArgumentError, GroupError, ShapeError
 from ...util.checks import check_whole
@@ -39,6 +39,12 @@ def _groups(view: View) -> Cells:
     assert view.rows is not None
     assert view.rows.groups is not None
     return view.rows.groups
+
+
+def _features(view: View) -> Floats:
+    assert view.rows is not None
+    assert view.rows.features is not None
+    return view.rows.features
 
 
 @metric("Partitioned calibration error", range=(0, 1), ideal=0, needs=("groups",), sketch=False, cite="yang2023")
@@ -100,11 +106,10 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
 )
 def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     """Expected calibration error over bins of a feature instead of the score."""
-    assert view.rows is not None
-    count = view.rows.feature_count
+    count = _features(view).shape[1]
     if check_whole(feature, "feature", 0) >= count:
         raise ArgumentError("feature", f"must be below {count}, the number of features; got {feature}")
-    return cell_error(view, bin_of_feature(view, feature, bins))
+    return cell_error(view, bin_of_ranks(view, _features(view)[:, feature], bins))
 
 
 @metric(
@@ -128,9 +133,7 @@ def piece(
 ) -> float:
     """Expected calibration error over cells of the score and of the proximity to other rows in feature space."""
     if proximity is None:
-        assert view.rows is not None
-        assert view.rows.features is not None
-        near = _proximity(view.rows.features, check_whole(neighbours, "neighbours"))
+        near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
     else:
         near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
         if near.shape != (view.n,) or not np.isfinite(near).all():
@@ -155,12 +158,11 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
 @metric("Multi-view calibration error", range=(0, 1), ideal=0, needs=("features",), sketch=False, cite="huang2022")
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = 0) -> float:
     """Expected calibration error over bins of one feature, averaged over features."""
-    assert view.rows is not None
-    count = view.rows.feature_count
+    count = _features(view).shape[1]
     if count == 0:
         raise GroupError("features", "has no columns", "pass at least one feature")
     chosen = np.arange(count)
     if views is not None:
         chosen = np.random.default_rng(rng).integers(0, count, check_whole(views, "views"))
-    errors = {int(c): cell_error(view, bin_of_feature(view, int(c), bins)) for c in np.unique(chosen)}
+    errors = {int(c): cell_error(view, bin_of_ranks(view, _features(view)[:, c], bins)) for c in np.unique(chosen)}
     return math.fsum(errors[int(c)] for c in chosen) / len(chosen)

@@ -93,21 +93,6 @@ MEASURES: dict[str, Measure] = {
     "stdev": _standard_deviation,
     "hrel": entropy,
 }
-# Other names in the literature.
-OTHER_NAMES = {
-    "vr": "freeman_variation_ratio",
-    "freeman": "freeman_variation_ratio",
-    "wilcox": "wilcox_variation_ratio",
-    "fvr": "freeman_variation_ratio",
-    "wvr": "wilcox_variation_ratio",
-    "modvr": "wilcox_variation_ratio",
-    "dm": "wilcox_variation_ratio",
-    "ada": "avdev",
-    "mda": "mndif",
-    "va": "varnc",
-    "shannon": "entropy",
-    "gini_simpson": "gini",
-}
 
 
 def measure_of(variation: Any) -> Measure:
@@ -116,19 +101,9 @@ def measure_of(variation: Any) -> Measure:
         return MEASURES[variation]
     if callable(variation):
         return lambda q: _applied(variation, q)
-    if isinstance(variation, str) and variation == "variation_ratio":
-        raise ArgumentError(
-            "variation",
-            "'variation_ratio' names two measures: Freeman's 1 - max(p) and Wilcox's K/(K - 1) (1 - max(p))",
-            "use 'freeman_variation_ratio' (the value that this name had before) or 'wilcox_variation_ratio'",
-        )
-    plain = variation.lower() if isinstance(variation, str) else ""
-    hint = plain if plain in MEASURES else OTHER_NAMES.get(plain)
-    raise ArgumentError(
-        "variation",
-        f"must be one of {', '.join(map(repr, MEASURES))}, or a function of a probability vector; got {variation!r}",
-        f"use {hint!r}" if hint else "",
-    )
+    known = ", ".join(map(repr, MEASURES))
+    problem = f"must be one of {known}, or a function of a probability vector; got {variation!r}"
+    raise ArgumentError("variation", problem)
 
 
 def name_of(variation: Any) -> str:

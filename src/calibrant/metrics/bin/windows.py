@@ -32,7 +32,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats | None]:
 
     Without that, the order of rows inside a tie would move the value. Rows without weights, and expanded ones, have none.
     """
-    if view.weight is None and not view.has_mixed_ties:
+    if view.weight is None and not view.has_ties:
         score, outcome, _ = view.sorted_rows
         return score, outcome, None
     if view.weight_kind == "importance":
@@ -129,11 +129,7 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         if found is not None:
             return found
     score, outcome, weight = _sorted_rows(view, "ece_knn")
-    # Other outcomes of the same scores have the same neighbours.
-    known = {} if view.sorted_like is None else view.sorted_like.tables
-    if ("neighbours", k) not in known:
-        known["neighbours", k] = _reached(view, score, k)
-    reached = known["neighbours", k]
+    reached = _reached(view, score, k)
     if weight is not None and weight.max() > WIDE * weight.min():
         error = _over_windows(
             lambda w, gap: np.abs((w * gap).sum(axis=1)) / w.sum(axis=1), k + 1, weight, score - outcome

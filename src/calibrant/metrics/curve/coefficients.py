@@ -32,17 +32,6 @@ from ..registry import metric
 
 Floats = NDArray[np.float64]
 
-SIGN = (
-    "The sign is that of the paper: an intercept above 0 means that predictions are too low at a score of 0.5, a slope below 1 that they "
-    "are too extreme, since their log-odds vary more than those of the outcomes."
-)
-PENALTY = "None for maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold separates the outcomes."
-
-EDGE = (
-    "Scores within 1e-12 of 0 or 1, whose log-odds are infinite or nearly so: ``'clip'`` truncates them at 1e-12 or 1 - 1e-12, where a single wrong "
-    "prediction can determine the line; ``'drop'`` leaves their rows out, as rms::val.prob does. A warning states how many there are. "
-    "A sketch does not keep such rows apart, so ``'drop'`` requires the rows."
-)
 Edge = Literal["clip", "drop"]
 
 

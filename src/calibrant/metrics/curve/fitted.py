@@ -34,11 +34,6 @@ FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
 # The smallest number of knots whose held-out loss is this close to the best (Kaengsepp et al.).
 NEARLY = 1.001
 
-NORM = "Exponent of the distance that is averaged, without a root; ``inf`` is the largest distance."
-LIMIT = (
-    "If a threshold separates the outcomes, the likelihood has no maximum, and its limit is used: the observed rates."
-)
-
 
 def report(score: Floats, weight: Floats, rate: Floats, norm: float) -> float:
     """Compute the mean distance between the fitted curve and the score, to the power `norm`."""
@@ -55,12 +50,6 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     except SeparatedError:
         rate = rates_seen(groups)  # the limit of ever steeper curves
     return report(groups.score, groups.weight, rate, norm)
-
-
-KNOTS = (
-    "Number of interior knots, placed at quantiles of the scores, or all knots including both ends; by default the number is chosen by "
-    "cross-validation, at most 15 and one for every 200 rows."
-)
 
 
 @metric("Expected calibration error, fit on the test, piecewise linear", range=(0, 1), ideal=0, cite="kaengsepp2025")

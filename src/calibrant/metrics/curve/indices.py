@@ -34,6 +34,8 @@ LOGISTIC = ("rcs", "logistic")
 MOST_STEPS = 100
 # Above this number of classes, splines of every class in every equation have too many coefficients.
 MOST_SPLINE_CLASSES = 5
+# Value of a mean squared distance of 1, as in the paper.
+SCALE = 100
 
 
 class Curve(NamedTuple):
@@ -50,7 +52,7 @@ class Curve(NamedTuple):
         return accurate_sum(self.groups.weight * values) / accurate_sum(self.groups.weight)
 
 
-def curve_of(view: View, *, smoother: str, bounded: bool, **options: Any) -> Curve:
+def curve_of(view: View, smoother: str, bounded: bool, **options: Any) -> Curve:
     """Fit the curve once for all indices of a view."""
     key = ("fitted curve", smoother, *options.values())
     if key not in view.tables:
@@ -61,14 +63,7 @@ def curve_of(view: View, *, smoother: str, bounded: bool, **options: Any) -> Cur
 
 
 def _fitted(
-    groups: Groups,
-    smoother: str,
-    span: float | None,
-    degree: int,
-    surface: str,
-    exact: bool,
-    delta: float,
-    knots: int,
+    groups: Groups, smoother: str, span: float | None, degree: int, surface: str, knots: int, delta: float = 0.01
 ) -> Floats:
     share = check_positive({"lowess": 2 / 3}.get(smoother, 0.75) if span is None else span, "span")
     if check_whole(degree, "degree", 0) > 2:
@@ -77,24 +72,24 @@ def _fitted(
         raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
     if not delta >= 0:
         raise ArgumentError("delta", f"must not be negative; got {delta!r}")
-    if exact and smoother == "loess" and surface == "interpolate":
-        raise ArgumentError("exact", "has no effect on the interpolated surface", "use surface='direct'")
     if len(groups.score) == 1:
         return groups.rate
     if smoother == "loess":
-        return loess(groups, share, degree, surface, exact)
+        return loess(groups, share, degree, surface)
     if smoother == "lowess":
-        return lowess(groups, share, delta * float(groups.score[-1] - groups.score[0]), exact)
+        return lowess(groups, share, delta * float(groups.score[-1] - groups.score[0]))
     return logistic_curve(groups, knots if smoother == "rcs" else None)
 
 
-@metric(
-    "Integrated calibration index",
-    range=(0, math.inf),
-    ideal=0,
-    cite="austin2019",
-    reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
-)
+SMOOTHED: dict[str, Any] = {
+    "range": (0, math.inf),
+    "ideal": 0,
+    "cite": "austin2019",
+    "reads_log_odds": lambda view, options: options["smoother"] in LOGISTIC,
+}
+
+
+@metric("Integrated calibration index", **SMOOTHED)
 def ici(
     view: View,
     *,
@@ -102,33 +97,16 @@ def ici(
     span: float | None = None,
     degree: int = 2,
     surface: Surface = "interpolate",
-    exact: bool = False,
     delta: float = 0.01,
     knots: int = 5,
     bounded: bool = False,
 ) -> float:
     """Mean absolute difference between the scores and a smooth calibration curve."""
-    curve = curve_of(
-        view,
-        smoother=smoother,
-        bounded=bounded,
-        span=span,
-        degree=degree,
-        surface=surface,
-        exact=exact,
-        delta=delta,
-        knots=knots,
-    )
+    curve = curve_of(view, smoother, bounded, span=span, degree=degree, surface=surface, knots=knots, delta=delta)
     return curve.mean(curve.distance)
 
 
-@metric(
-    "Percentile of the calibration error",
-    range=(0, math.inf),
-    ideal=0,
-    cite="austin2019",
-    reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
-)
+@metric("Percentile of the calibration error", **SMOOTHED)
 def ep(
     view: View,
     *,
@@ -137,7 +115,6 @@ def ep(
     span: float | None = None,
     degree: int = 2,
     surface: Surface = "interpolate",
-    exact: bool = False,
     delta: float = 0.01,
     knots: int = 5,
     bounded: bool = False,
@@ -145,24 +122,12 @@ def ep(
     """Quantile over rows of the absolute difference between the score and a smooth calibration curve."""
     if isinstance(q, bool) or not isinstance(q, (int, float, np.floating)) or not 0 <= q <= 1:
         raise ArgumentError("q", f"must be from 0 to 1; got {q!r}", "for example 0.9")
-    curve = curve_of(
-        view,
-        smoother=smoother,
-        bounded=bounded,
-        span=span,
-        degree=degree,
-        surface=surface,
-        exact=exact,
-        delta=delta,
-        knots=knots,
-    )
+    curve = curve_of(view, smoother, bounded, span=span, degree=degree, surface=surface, knots=knots, delta=delta)
     return float(weighted_quantile(curve.distance, curve.groups.weight, [float(q)])[0])
 
 
 e50 = preset(ep, "e50", "Median calibration error", q=0.5)
 e90 = preset(ep, "e90", "90th percentile of the calibration error", q=0.9)
-
-
 emax = preset(ep, "emax", "Maximum calibration error of a smooth curve", q=1.0, cite="harrell2015")
 
 
@@ -181,41 +146,35 @@ def eci(
     view: VectorView,
     *,
     smoother: Literal["auto", "spline", "loess", "lowess", "rcs", "logistic"] = "auto",
-    scale: float = 100,
     relative: bool = False,
     penalty: float = 1.0,
     span: float | None = None,
     degree: int = 2,
     surface: Surface = "direct",
-    exact: bool = False,
-    delta: float = 0.01,
     knots: int = 5,
-    bounded: bool = False,
 ) -> float:
     """Mean squared difference between the forecasts and smooth calibration curves, over all classes."""
-    factor = check_positive(scale, "scale") / 2
     if smoother == "spline" or (smoother == "auto" and 2 < view.k <= MOST_SPLINE_CLASSES):
         error, reference = _spline_errors(view, check_positive(penalty, "penalty"), knots)
     else:
-        options = (span, degree, surface, exact, delta, knots)
-        error, reference = _class_errors(view, "loess" if smoother == "auto" else smoother, bounded, options)
+        options = {"span": span, "degree": degree, "surface": surface, "knots": knots}
+        error, reference = _class_errors(view, "loess" if smoother == "auto" else smoother, options)
     if not relative:
-        return factor * error
+        return SCALE / 2 * error
     if reference <= LEAST:
         raise UndefinedMetricError("eci", "the fitted curve is constant, so the index is undefined")
     return error / reference
 
 
-def _class_errors(view: VectorView, smoother: str, bounded: bool, options: tuple[Any, ...]) -> tuple[float, float]:
+def _class_errors(view: VectorView, smoother: str, options: dict[str, Any]) -> tuple[float, float]:
     """Compute the squared distance of the curve of each class from the scores and from the proportion of the class, summed over classes."""
-    names = ("span", "degree", "surface", "exact", "delta", "knots")
     errors, references = [], []
     for column in [1] if view.k == 2 else range(view.k):
         score = view.each_row(lambda block, j=column: block.probs[:, j])  # type: ignore[misc]
         share = view.each_row(lambda block, j=column: block.targets[:, j])  # type: ignore[misc]
         outcome = share if view.is_soft else share.astype(np.uint8)
         single = View(score, outcome, view.weight, view.weight_kind)
-        curve = curve_of(single, smoother=smoother, bounded=bounded, **dict(zip(names, options, strict=True)))
+        curve = curve_of(single, smoother, False, **options)
         errors.append(curve.mean(np.square(curve.distance)))
         references.append(curve.mean(np.square(curve.fitted - curve.mean(curve.groups.rate))))
     both = 2 if view.k == 2 else 1  # both of two columns have the same error

@@ -26,9 +26,6 @@ WIDTHS = np.sort(np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)
 # Number of distinct forecasts at which the likelihood of a bandwidth is evaluated.
 JUDGED = 500
 
-BANDWIDTH = "Bandwidth of the kernels: a number, or ``'likelihood'``, the value between 1e-5 and 1 with the largest leave-one-out likelihood."
-NORM = "Exponent of the distance, a number of at least 1; no root is taken."
-
 
 class DirichletKernel:
     """Logarithms of Dirichlet densities with parameters p_j/h + 1 around each of G distinct forecasts."""
@@ -83,7 +80,6 @@ def bkde(
     norm: float = 1,
     scale: float = 1.0,
     debiased: Literal["ratio", None] = None,
-    exact: bool = False,
 ) -> float:
     """Mean distance between each score and the leave-one-out Beta kernel regression of the outcomes."""
     exponent, factor = _exponent(norm), check_positive(scale, "scale")
@@ -108,7 +104,7 @@ def bkde(
     width = width_of(bandwidth, ["likelihood"], lambda _: _likeliest(lambda h: (ties, left(h, few)[1])))
     if debiased is not None:
         return factor * _ratio_debiased(view, score, ties, DirichletKernel(probs, width))
-    mean = left(width, exact or len(score) <= DIRECT)[0][:, 0]
+    mean = left(width, len(score) <= DIRECT)[0][:, 0]
     return factor * accurate_sum(ties.row_weight * np.abs(mean - score[ties.group]) ** exponent) / view.total
 
 

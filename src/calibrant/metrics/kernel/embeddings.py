@@ -40,21 +40,6 @@ LANDMARKS = 1000
 ROWS_IN_ORDER = 20
 MANY_CLASSES = 100
 
-KERNEL = {
-    "kernel": "Kernel as a function of the distance d of two predictions: ``'exponential'``, exp(-d / width), or ``'gaussian'``, exp(-d^2 / (2 width^2)).",
-    "distance": "Distance of two predictions: ``'tv'`` (total variation, half the l1 distance) or ``'l2'``; ``'auto'`` is ``'tv'`` for the exponential "
-    "and ``'l2'`` for the Gaussian kernel.",
-    "bandwidth": "Bandwidth of the kernel, or ``'median'``, the median distance of two rows, computed from at most 1000 rows evenly spaced in the order "
-    "of their largest probability.",
-}
-EXACT = "Whether to sum over all pairs, however many there are; by default up to about 30000 rows of 10 classes."
-PARTS = (
-    "For two classes and an exponential kernel the computing time is that of a sort. Otherwise, where all pairs would take more than a few "
-    "seconds, distinct predictions are distributed in turn, in the order of their largest probability, to blocks of equal size, and only "
-    "pairs inside a block are used (a block estimate, also with expected value 0 for calibrated forecasts and independent of the order of "
-    "rows); ``exact=True`` uses all pairs."
-)
-
 
 def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
     """Return the number of blocks for which pairs inside a block take some seconds."""

@@ -58,7 +58,7 @@ class Lattice:
         return found
 
 
-def gaussian_sums(score: Floats, parts: Floats, width: float | Floats, exact: bool = False) -> Floats:
+def gaussian_sums(score: Floats, parts: Floats, width: float | Floats) -> Floats:
     """Compute sum_j parts[j] exp(-(t - score[j])^2 / (2 width^2)) for every score t; scores are increasing, parts have shape (G, C).
 
     With one width per score the factor 1/width is included, so that every kernel has the same mass.
@@ -66,7 +66,7 @@ def gaussian_sums(score: Floats, parts: Floats, width: float | Floats, exact: bo
     if not isinstance(width, float):
         return _pair_sums(score, parts / width[:, None], width)
     nodes = (score[-1] - score[0]) / width * NODES_PER_WIDTH
-    if exact or len(score) <= DIRECT or not nodes <= MAX_NODES:
+    if len(score) <= DIRECT or not nodes <= MAX_NODES:
         return _pair_sums(score, parts, width)
     lattice = Lattice((score - score[0]) * (NODES_PER_WIDTH / width) + 1)
     away = np.arange(-REACH * NODES_PER_WIDTH, REACH * NODES_PER_WIDTH + 1) / NODES_PER_WIDTH
@@ -104,9 +104,9 @@ def _pair_sums(score: Floats, parts: Floats, width: float | Floats) -> Floats:
     return np.concatenate(map_blocks(work, len(score), step, columns=max(widest, step)))
 
 
-def adaptive_widths(score: Floats, weight: Floats, width: float, exact: bool) -> Floats:
+def adaptive_widths(score: Floats, weight: Floats, width: float) -> Floats:
     """Compute Abramson's widths, proportional to the inverse square root of a pilot density with geometric mean `width`."""
-    pilot = np.log(gaussian_sums(score, weight[:, None], width, exact)[:, 0])
+    pilot = np.log(gaussian_sums(score, weight[:, None], width)[:, 0])
     return width * np.exp((accurate_sum(weight * pilot) / accurate_sum(weight) - pilot) / 2)
 
 
@@ -183,16 +183,16 @@ def check_company(view: Any, least: int = 2) -> None:
         raise UndefinedMetricError("leave-one-out", f"requires at least {least} rows; got {rows:g}")
 
 
-def gaussian_width(view: View, score: Floats, ties: Ties, rule: Any, exact: bool) -> float:
+def gaussian_width(view: View, score: Floats, ties: Ties, rule: Any) -> float:
     """Return the bandwidth of Gaussian kernels: a number, a rule of thumb, or by leave-one-out cross-validation."""
 
     def choose(name: str) -> float:
-        return rule_width(view, score, ties, name) if name in RULES else _cross_validated(view, score, ties, exact)
+        return rule_width(view, score, ties, name) if name in RULES else _cross_validated(view, score, ties)
 
     return width_of(rule, (*RULES, "loo_cv"), choose)
 
 
-def _cross_validated(view: View, score: Floats, ties: Ties, exact: bool) -> float:
+def _cross_validated(view: View, score: Floats, ties: Ties) -> float:
     check_company(view)
     every = np.arange(len(score))
     parts = np.column_stack([ties.weight, ties.outcome])
@@ -201,7 +201,7 @@ def _cross_validated(view: View, score: Floats, ties: Ties, exact: bool) -> floa
         def log_kernel(groups: NDArray[np.intp]) -> Floats:
             return -0.5 * np.square((score[groups, None] - score) / width)
 
-        if exact or len(score) <= SEARCHED:
+        if len(score) <= SEARCHED:
             others = other_sums(log_kernel, ties, every)
         else:
             others = without_own(gaussian_sums(score, parts, width), np.ones(len(score)), ties, log_kernel)

@@ -15,8 +15,6 @@ from .laplace import laplace_pair_sum
 
 Floats = NDArray[np.float64]
 
-WIDTH = "Bandwidth: the distance between scores at which the kernel has fallen to 1/e."
-
 
 @metric("Maximum mean calibration error", range=(0, 1), ideal=0, cite="kumar2018")
 def mmce(view: View, *, bandwidth: float = 0.4) -> float:

@@ -20,42 +20,29 @@ from .gaussian import DIRECT, NODES_PER_WIDTH, Lattice, adaptive_widths, gaussia
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-BANDWIDTH = (
-    "Standard deviation of the Gaussian kernel: a number; ``'default'``, 1.06 min(sd, IQR/1.34) n^(-1/5); ``'silverman'``, the same with "
-    "factor 0.9; ``'scott'``, with sd only; or ``'loo_cv'``, the best of 30 widths from 0.01 to 1 by leave-one-out squared error (on the "
-    "lattice above 1,024 distinct scores, unless `exact`)."
-)
-EXACT = "Whether to sum over all pairs of distinct scores, however many there are."
-NOTES = (
-    "The row itself is included in its own mean. Up to 2,048 distinct scores all pairs within 12 bandwidths are summed; above that sums are "
-    "transferred to a lattice of 64 nodes per bandwidth by cubic interpolation and convolved, which changes the value by less than 1e-7. "
-    "`exact` always sums pairs, and so does `adaptive`, where all kernels have the same mass. For equal scores the curve is the mean "
-    "outcome."
-)
 
-
-def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Floats, Ties, Floats]:
+def _curve(view: View, bandwidth: Any, adaptive: bool) -> tuple[Floats, Ties, Floats]:
     """Return distinct scores, the rows of each, and the kernel regression of the outcomes there."""
     score, ties = tie_groups(view)
-    width = gaussian_width(view, score, ties, bandwidth, exact)
+    width = gaussian_width(view, score, ties, bandwidth)
     if width == 0:
         return score, ties, np.full(len(score), view.mean(view.outcome))
-    widths = adaptive_widths(score, ties.weight, width, exact) if adaptive else width
-    sums = gaussian_sums(score, np.column_stack([ties.weight, ties.outcome]), widths, exact)
+    widths = adaptive_widths(score, ties.weight, width) if adaptive else width
+    sums = gaussian_sums(score, np.column_stack([ties.weight, ties.outcome]), widths)
     return score, ties, np.clip(sums[:, 1] / sums[:, 0], 0.0, 1.0)
 
 
 @metric("Mean squared calibration error", range=(0, 1), ideal=0, cite="galbraith2011")
-def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = False, exact: bool = False) -> float:
+def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = False) -> float:
     """Mean squared difference between the kernel regression of the outcomes and the scores."""
-    score, ties, curve = _curve(view, bandwidth, adaptive, exact)
+    score, ties, curve = _curve(view, bandwidth, adaptive)
     return accurate_sum(ties.weight * np.square(curve - score)) / view.total
 
 
 @metric("Smooth expected calibration error", range=(0, 1), ideal=0, cite="wang2024")
-def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, exact: bool = False) -> float:
+def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False) -> float:
     """Mean absolute difference between the kernel regression of the outcomes and the scores."""
-    score, ties, curve = _curve(view, bandwidth, adaptive, exact)
+    score, ties, curve = _curve(view, bandwidth, adaptive)
     return accurate_sum(ties.weight * np.abs(curve - score)) / view.total
 
 
@@ -77,7 +64,7 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     cite="chidambaram2024",
     reads_log_odds=True,
 )
-def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
+def ls_ece(view: View, *, bandwidth: float = 1.0) -> float:
     """Expected absolute difference between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
     width = check_positive(bandwidth, "bandwidth")
     if width > 1000:
@@ -85,7 +72,7 @@ def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
     score, ties = tie_groups(view)
     log_odds = np.log(np.clip(score, SURE, 1 - SURE)) - np.log(np.clip(1 - score, SURE, 1 - SURE))
     parts = np.column_stack([ties.weight, ties.outcome])
-    if not exact and len(score) > DIRECT:
+    if len(score) > DIRECT:
         log_odds, parts = _thinned(log_odds, parts, width / NODES_PER_WIDTH)
     return _absolute_integral(log_odds, parts, width) / view.total
 

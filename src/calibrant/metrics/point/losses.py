@@ -16,8 +16,6 @@ from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 
-FLOOR = "Probabilities are clipped to [floor, 1 - floor] first; None leaves 0 and 1 unchanged."
-
 
 @metric(
     "Focal loss", range=(0, math.inf), ideal=0, alternative="two-sided", lens="canonical", sketch=False, cite="lin2017"

@@ -9,27 +9,19 @@ from numpy.typing import NDArray
 
 
 def batches(relation: Any, rows: int) -> Iterator[list[NDArray[Any]] | None]:
-    """Iterate over a relation of numbers: one array for each column, with at least `rows` rows until the last batch.
+    """Iterate over a relation of numbers, `rows` at a time: one array for each column, in the memory of DuckDB.
 
     None in place of a batch stands for one with a missing value. The rows are not held beyond their batch.
     """
     import pyarrow as pa
 
-    def arrays() -> list[NDArray[Any]]:
-        columns = [column.to_numpy() for column in pa.Table.from_batches(waiting).columns]
-        waiting.clear()
-        return columns
-
-    waiting: list[Any] = []
+    # DuckDB before 1.5 has the earlier name only.
+    reader = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_arrow_reader
     try:
-        for batch in pa.RecordBatchReader.from_stream(relation):
+        for batch in reader(rows):
             if any(column.null_count for column in batch.columns):
                 yield None
                 return
-            waiting.append(batch)
-            if sum(part.num_rows for part in waiting) >= rows:
-                yield arrays()
+            yield [column.to_numpy() for column in batch.columns]
     except pa.ArrowException as error:
         raise OSError(str(error)) from error
-    if waiting:
-        yield arrays()

@@ -176,14 +176,14 @@ def _add_batches(
 ) -> Sketches | None:
     """Add up successive batches of rows."""
     rows.connection.execute("SET preserve_insertion_order = false")
-    names = None if scores.group is None else _number_groups(rows, scores.table, scores.group)
+    columns = scores.columns(scores.number)
+    names, query = None, f"SELECT * FROM {columns}"  # noqa: S608 - quoted names
+    if scores.group is not None:
+        names, query = _number_groups(rows, scores.table, scores.group, columns)
     places = {f"class:{name}": f"class:{place}" for place, name in enumerate(scores.classes)}
     coded = tuple(places.get(lens, lens) for lens in lenses)
     total: Sketches | None = None
     sums = None if names is None else GroupSums(len(names), coded, row_scores)
-    query = f"SELECT * FROM {scores.columns(scores.number)}"  # noqa: S608 - quoted names
-    if names is not None:
-        query = f'SELECT r.* EXCLUDE ("group"), code FROM ({query}) AS r LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
     own = rows.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
         for batch in _read_ahead(batches(own.sql(query), BATCH_ROWS)):
@@ -206,16 +206,20 @@ def _add_batches(
 GROUPS = "groups_of_rows"
 
 
-def _number_groups(rows: Rows, table: str, group: Group) -> list[Any]:
-    """Make the table `GROUPS` of the groups and their numbers; returns the groups in the order of their numbers."""
+def _number_groups(rows: Rows, table: str, group: Group, columns: str) -> tuple[list[Any], str]:
+    """The groups, and the query for `columns` with the number of the group among them in place of its name."""
     values = f'SELECT DISTINCT "group" AS name FROM (SELECT {group.sql} AS "group" FROM {table})'  # noqa: S608
     coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
     rows.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
-    query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
-    names = [row[0] for row in rows.connection.execute(query).fetchall()]
+    listed = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
+    names = [row[0] for row in rows.connection.execute(listed).fetchall()]
     if 0 < len(names) <= 1 << 16:
+        if isinstance(names[0], str) and not rows.printed:
+            # Parquet stores a column of few texts as a dictionary, each of which is then looked up once.
+            rows.connection.execute(f"CREATE TYPE {GROUPS}_names AS ENUM ({listed})")
+            return names, f'SELECT * EXCLUDE ("group"), enum_code(TRY_CAST("group" AS {GROUPS}_names)) FROM {columns}'  # noqa: S608
         rows.connection.execute(f"ALTER TABLE {GROUPS} ALTER code TYPE USMALLINT")  # as `GroupSums` numbers them
-    return names
+    return names, f'SELECT r.* EXCLUDE ("group"), code FROM {columns} AS r LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
 
 
 END = object()

@@ -1,0 +1,331 @@
+"""Statistical statements of the documentation, each with what supports it.
+
+`claims.toml` lists the statements: page, text, and a simulation of this file, a test, a proof or a citation. ``python -m experiments.claims`` runs the
+simulations and prints, for each number that a page states, the stated value, the simulated one and its Monte Carlo error; it exits with 1 if they differ by more
+than three errors and the tolerance of the claim. Run number i of a claim has its own generator, so that the number of processes changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tomllib
+import warnings
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import calibrant as cal
+
+Rng = np.random.Generator
+Floats = NDArray[np.float64]
+Run = Callable[[Rng], dict[str, float]]
+LIST = Path(__file__).with_name("claims.toml")
+SIMULATIONS: dict[str, Run] = {}
+"""Each gives the values of one run, whose means a page states."""
+
+
+def simulation(run: Run) -> Run:
+    """Register a simulation under the name of its function."""
+    SIMULATIONS[run.__name__] = run
+    return run
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softmax(logits: Floats) -> Floats:
+    odds = np.exp(logits)
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _sharpened(p: Floats, power: float) -> Floats:
+    raised = p**power
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+def _labels(rng: Rng, p: Floats) -> NDArray[np.int64]:
+    return (rng.random((len(p), 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, p.shape[1] - 1)
+
+
+@simulation
+def variation_of_few_rows(rng: Rng) -> dict[str, float]:
+    """Rejections by `vce` and `vce_db` with 60 rows and 100 classes, of overconfident and of calibrated predictions."""
+    true = rng.dirichlet(np.full(100, 0.1), 60)
+    label = _labels(rng, true)
+    sharp = _sharpened(np.maximum(true, 1e-12), 2.0)
+    values = {}
+    for metric in ("vce", "vce_db"):
+        values[metric] = cal.assess(label, sharp, metric=metric, n_resamples=199).rejected
+        values[f"{metric} calibrated"] = cal.assess(label, true, metric=metric, n_resamples=199).rejected
+    return values
+
+
+@simulation
+def means_by_chance(rng: Rng) -> dict[str, float]:
+    """Errors of 200 rows with uniform scores whose labels follow the scores."""
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    return {id: cal.catalogue[id](y, p) for id in ("ece", "ece_db", "drmsce", "t_cal", "ce2_db", "skce_uq")}
+
+
+@simulation
+def coefficient_intervals(rng: Rng) -> dict[str, float]:
+    """Whether intervals of slope, intercept and E/O of calibrated risks contain 1, 0 and 1."""
+    values = {}
+    for rows, events in ((100, 20), (500, 100), (500, 10), (2000, 40)):
+        p = _sigmoid(rng.normal(0, 1, rows) + _shift(events / rows))
+        y = (rng.random(rows) < p).astype(int)
+        for metric, truth, methods in (
+            ("cox_slope", 1.0, ("wald", "profile", "sandwich")),
+            ("cox_intercept", 0.0, ("wald", "profile", "sandwich")),
+            ("fixed_slope_intercept", 0.0, ("wald", "profile", "sandwich")),
+            ("expected_observed_ratio", 1.0, ("asymptotic", "wald", "exact", "sandwich")),
+        ):
+            for method in methods:
+                try:
+                    ends = cal.interval(y, p, metric=metric, method=method)
+                except cal.errors.UndefinedMetricError:
+                    continue
+                values[f"{metric} {method}, {rows} patients, {events} events"] = ends.low <= truth <= ends.high
+    return values
+
+
+def _shift(rate: float) -> float:
+    """The mean of normal log-odds of unit variance whose risks have this mean."""
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    nodes = norm.ppf((np.arange(2000) + 0.5) / 2000)
+    return float(brentq(lambda shift: _sigmoid(nodes + shift).mean() - rate, -12, 12))
+
+
+@simulation
+def few_clusters(rng: Rng) -> dict[str, float]:
+    """Rejections by `compare` of two models of equal Brier score, whose errors are common to the rows of a group."""
+    values = {}
+    for groups in (5, 8, 12, 30):
+        group = np.repeat(np.arange(groups), 20)
+        shift = rng.normal(0, 0.1, (2, groups))[:, group]
+        p = rng.uniform(0.3, 0.7, len(group))
+        y = (rng.random(len(group)) < p).astype(int)
+        models = {
+            name: cal.Predictions(y, np.clip(p + each, 0, 1), groups=group)
+            for name, each in zip("ab", shift, strict=True)
+        }
+        values[f"{groups} groups"] = (
+            cal.compare(models, metric="brier", cluster=True, n_resamples=400)["a", "b"].pvalue <= 0.05
+        )
+    return values
+
+
+@simulation
+def equal_models(rng: Rng) -> dict[str, float]:
+    """Rejections by `compare` of two models that are equally miscalibrated, in 60 rows."""
+    truth = rng.normal(0, 1.2, 60)
+    y = (rng.random(60) < _sigmoid(truth)).astype(int)
+    models = {name: _sigmoid(truth + rng.normal(0, 0.8, 60)) for name in ("a", "b")}
+    return {
+        metric: cal.compare(y, models, metric=metric, n_resamples=400)["a", "b"].pvalue <= 0.05
+        for metric in ("ece", "ece_em", "brier")
+    }
+
+
+@simulation
+def density_groups(rng: Rng) -> dict[str, float]:
+    """Any false rejection by `assess_density` among 50 groups, for four distributions of the forecasts."""
+    from scipy import stats
+
+    values = {}
+    for name, forecast in (
+        ("normal", stats.norm()),
+        ("laplace", stats.laplace()),
+        ("student", stats.t(8)),
+        ("gamma", stats.gamma(3)),
+    ):
+        for rows in (20, 50, 100, 200):
+            groups = np.repeat(np.arange(50), rows)
+            log_density = forecast.logpdf(forecast.rvs(size=len(groups), random_state=rng))
+            for side in ("greater", "less", "two-sided"):
+                test = cal.inference.assess_density(
+                    log_density, np.full(len(groups), forecast.entropy()), groups=groups, alternative=side
+                )
+                values[f"{name}, {rows} rows, {side}"] = test.rejected
+    return values
+
+
+@simulation
+def flexible_curves(rng: Rng) -> dict[str, float]:
+    """Whether bands of flexible curves contain the true rate at the quartile, the median and the 95th percentile of the risks."""
+    values = {}
+    for rows, centre in ((400, -0.9), (1000, -3.5)):
+        x = rng.normal(centre, 1.0, rows)
+        y = (rng.random(rows) < _sigmoid(0.1 + 0.9 * x)).astype(int)
+        for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
+            curve = cal.figures.flexible_calibration_curve(y, _sigmoid(x), smoother=smoother, uncertainty=uncertainty)
+            for share in (25, 50, 95):
+                risk = np.percentile(_sigmoid(x), share)
+                low, high = (np.interp(risk, curve.risk, ends) for ends in (curve.low, curve.high))
+                true = _sigmoid(0.1 + 0.9 * np.log(risk / (1 - risk)))
+                values[f"{rows} rows, {smoother} {uncertainty}, {share}%"] = bool(low <= true <= high)
+    return values
+
+
+@simulation
+def belts(rng: Rng) -> dict[str, float]:
+    """Whether the calibration belt contains the whole true curve."""
+    x = rng.normal(0, 1.2, 400)
+    y = (rng.random(400) < _sigmoid(0.8 * x)).astype(int)
+    belt = cal.figures.calibration_belt(y, _sigmoid(x))
+    true = _sigmoid(0.8 * np.log(belt.risk / (1 - belt.risk)))
+    return {
+        f"{level:.0%}": bool(((low <= true) & (true <= high)).all())
+        for level, low, high in zip(belt.levels, belt.low, belt.high, strict=True)
+    }
+
+
+@simulation
+def adjusted_groups(rng: Rng) -> dict[str, float]:
+    """Any adjusted p-value of at most 0.05 among 16 groups of two groupings, of calibrated predictions."""
+    import pandas as pd
+
+    rows, values = 1600, {}
+    region, age = rng.integers(0, 12, rows), np.repeat(np.arange(4), [25, 175, 600, 800])
+    for name, p in (
+        ("continuous", rng.random(rows)),
+        ("four scores", rng.choice([0.1, 0.3, 0.5, 0.8], rows)),
+        ("rare", rng.beta(0.5, 30, rows)),
+    ):
+        y = (rng.random(rows) < p).astype(int)
+        frame = pd.DataFrame({"y": y, "p": p, "region": region, "age": age})
+        predictions = cal.Predictions(frame, label="y", prob="p", groups=["region", "age"])
+        table = cal.evaluate(predictions, metrics=["calibration_in_the_large"], assess=True).to_frame()
+        values[name] = bool((table["adjusted"].dropna() <= 0.05).any())
+    return values
+
+
+@simulation
+def grouping_test(rng: Rng) -> dict[str, float]:
+    """Rejections by the test of `grouping_loss` where outcomes depend on the score alone."""
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    features = np.column_stack([p + rng.normal(0, 0.2, 400), rng.random(400)])
+    return {
+        "rejected": cal.metrics.grouping_loss(cal.Predictions(y, p, features=features), bins=2, n_resamples=199).pvalue
+        <= 0.05
+    }
+
+
+@simulation
+def pooled_estimates(rng: Rng) -> dict[str, float]:
+    """Whether confidence intervals of the pooled estimate contain the mean, and the probability of a new centre in prediction intervals."""
+    from scipy.stats import norm
+
+    kinds: dict[str, dict[str, Any]] = {
+        "Hartung-Knapp": {},
+        "Hartung-Knapp ad hoc": {"interval": "hartung_knapp_adhoc"},
+        "normal": {"interval": "normal", "prediction_df": "k-2"},
+        "DerSimonian-Laird, normal": {"method": "dersimonian_laird", "interval": "normal"},
+    }
+    values = {}
+    for centres in (5, 10, 30):
+        for tau in (0.0, 0.1, 0.3):
+            error = rng.uniform(0.05, 0.3, centres)
+            estimates = rng.normal(0, np.sqrt(tau**2 + error**2))
+            for name, options in kinds.items():
+                pooled = cal.inference.pool_estimates(estimates, error, **options)
+                values[f"confidence {name}, {centres} centres, tau {tau:g}"] = pooled.low <= 0 <= pooled.high
+                ends = np.array([pooled.prediction_low, pooled.prediction_high])
+                inside = float(np.diff(norm.cdf(ends / tau))[0]) if tau else float(ends[0] <= 0 <= ends[1])
+                values[f"prediction {name}, {centres} centres, tau {tau:g}"] = inside
+    return values
+
+
+@simulation
+def venn_abers(rng: Rng) -> dict[str, float]:
+    """Mean squared distance from the true probability of isotonic, Venn-Abers and cross-Venn-Abers probabilities."""
+    values = {}
+    for rows in (100, 500, 2000):
+        score, new = (np.round(rng.beta(0.8, 0.8, size), 2) for size in (rows, 2000))
+        y = (rng.random(rows) < score**2).astype(int)
+        for calibrator in (cal.IsotonicCalibration(), cal.VennAbers(), cal.CrossVennAbers()):
+            error = calibrator.fit(score, y).predict_proba(new)[:, 1] - new**2
+            values[f"{type(calibrator).__name__}, {rows} rows"] = float(np.mean(error**2))
+    return values
+
+
+@simulation
+def safe_temperature(rng: Rng) -> dict[str, float]:
+    """Overconfidence on new rows of a temperature and of a safe one; the true temperature is 2."""
+    values = {}
+    for rows in (500, 2000):
+        logits, fresh = (rng.normal(0, 2.5, (size, 4)) for size in (rows, 20_000))
+        p, new, true, later = (_softmax(z) for z in (logits, fresh, logits / 2, fresh / 2))
+        label = _labels(rng, true)
+        for name, calibrator in (
+            ("temperature", cal.TemperatureScaling()),
+            ("safe", cal.SafeCalibration(cal.TemperatureScaling())),
+        ):
+            after = calibrator.fit(p, label).predict_proba(new)
+            gap = float((after.max(axis=1) - later[np.arange(len(later)), after.argmax(axis=1)]).mean())
+            values[f"{name}, {rows} rows, gap"] = gap
+            values[f"{name}, {rows} rows, overconfident"] = gap > 0
+    return values
+
+
+def one_run(name: str, run: int) -> dict[str, float]:
+    """One simulated data set of a claim."""
+    rng = np.random.default_rng([zlib.crc32(name.encode()), run])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SIMULATIONS[name](rng)
+
+
+def means(name: str, runs: int, pool: ProcessPoolExecutor) -> dict[str, tuple[float, float, int]]:
+    """Mean, Monte Carlo error and number of runs of each value of a simulation."""
+    results = list(pool.map(partial(one_run, name), range(runs), chunksize=max(1, runs // 16)))
+    summary = {}
+    for key in dict.fromkeys(key for result in results for key in result):
+        values = np.array([result[key] for result in results if key in result], np.float64)
+        spread = max(float(values.var(ddof=1)), 1 / len(values) if set(values) <= {0.0, 1.0} else 0.0)
+        summary[key] = (float(values.mean()), math.sqrt(spread / len(values)), len(values))
+    return summary
+
+
+def main() -> int:
+    """Print the table of the claims that are simulated here."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="simulations; all of them by default")
+    parser.add_argument("--runs", type=int, help="data sets of each, in place of the number in the list")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    chosen = parser.parse_args()
+    outside = 0
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        for claim in tomllib.loads(LIST.read_text(encoding="utf-8"))["claim"]:
+            name = claim.get("simulation")
+            if name is None or (chosen.names and name not in chosen.names):
+                continue
+            print(f"{claim['page']}: {claim['text']}")
+            stated = claim.get("values", {})
+            for key, (mean, error, runs) in means(name, chosen.runs or claim["runs"], pool).items():
+                line = f"  {name}: {key} {mean:.4g} ± {error:.2g} ({runs} runs)"
+                if key in stated:
+                    low, high = stated[key]
+                    is_outside = not low - 3 * error <= mean <= high + 3 * error
+                    outside += is_outside
+                    line += f", stated {low:g} to {high:g}" + ("  OUTSIDE" if is_outside else "")
+                print(line, flush=True)
+    print(f"{outside} values outside what is stated")
+    return int(outside > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

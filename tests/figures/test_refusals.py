@@ -1,0 +1,161 @@
+"""What figures do not accept: each call raises an error of its class that names the argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import errors, figures
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+EVENT = cal.inference.make_miscalibrated(200, warp=cal.inference.simulation.temperature(2.0), rng=3)
+Y, P = EVENT.y_true, EVENT.y_prob
+MANY = cal.inference.make_calibrated(200, distribution=[0.3] * 6, classes=6, rng=5)
+K, Q = MANY.y_true, MANY.y_prob
+TREE = {"animal": {"pet": [0, 1], "wild": [2]}, "thing": {"car": [3, 4], "ship": [5]}}
+SOFT = cal.Predictions(np.full((2, 6), 1 / 6), Q[:2], soft=True)
+CONFIDENCE = cal.Predictions([0, 1], [0.6, 0.7], input="confidence")
+SKETCH = cal.Sketch.of(Y, P)
+PAIR = {"a": P, "b": P**2}
+TIME: dict[str, Any] = {"time": np.arange(1, 201), "event": Y, "horizon": 5, "n_resamples": 0}
+POOLED = cal.inference.pool_estimates([1, 2], [1, 1])
+line, panels, classes = figures.reliability_diagram, figures.reliability_panels, figures.classwise_panels
+topk, groups, confidences = figures.topk_diagram, figures.group_error_diagram, figures.group_confidence_diagram
+risk, murphy, simplex = figures.risk_coverage_diagram, figures.murphy_diagram, figures.simplex_diagram
+spans, entropy, flexible = figures.interval_error_diagram, figures.entropy_diagram, figures.flexible_calibration_curve
+decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
+REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
+    (line, (Y, P), {"kind": "pie"}, errors.ArgumentError, "kind"),
+    (line, (Y, P), {"uncertainty": "magic"}, errors.ArgumentError, "uncertainty"),
+    (line, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
+    (line, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
+    (line, (Y, P), {"kind": "corp", "uncertainty": "wilson"}, errors.UndefinedMetricError, "uncertainty"),
+    (line, (Y, P), {"uncertainty": "bootstrap", "n_resamples": 3}, errors.ArgumentError, "n_resamples"),
+    (line, (Y, P), {"uncertainty": "bootstrap", "rng": "x"}, errors.ArgumentError, "rng"),
+    (line, (Y, P), {"kind": "smooth", "bandwidth": 0}, errors.ArgumentError, "bandwidth"),
+    (line, (Y, P), {"kind": "smooth", "bandwidth": "wide"}, errors.ArgumentError, "bandwidth"),
+    (line, (Y, P), {"metrics": ("eze",)}, errors.UnknownMetricError, "metric"),
+    (
+        line,
+        (Y, P),
+        {"uncertainty": "band", "sample_weight": P + 1},
+        errors.WeightsNotSupportedError,
+        "calibration_band",
+    ),
+    (line, (SKETCH, P), {}, errors.InputTypeError, "y_true"),
+    (line, (SKETCH,), {"lens": "top_label"}, errors.LensError, "lens"),
+    (line(Y, P).plot, ("here",), {}, errors.InputTypeError, "ax"),
+    (line(Y, P).plot, (), {"counts": "bars"}, errors.ArgumentError, "counts"),
+    (line(Y, P).plot, (), {"scale": "log"}, errors.ArgumentError, "scale"),
+    (panels, (Y, P), {}, errors.InputTypeError, "models"),
+    (panels, (Y,), {}, errors.InputTypeError, "y_true"),
+    (panels, (Y, {}), {}, errors.InputTypeError, "models"),
+    (panels(Y, PAIR).plot, (3,), {}, errors.InputTypeError, "figure"),
+    (panels(Y, PAIR).plot, (), {"layout": "heap"}, errors.ArgumentError, "layout"),
+    (panels(Y, PAIR, kind="bars").plot, (), {"layout": "overlay"}, errors.ArgumentError, "layout"),
+    (classes, (K, Q), {"show": "cat"}, errors.ArgumentError, "show"),
+    (classes, (K, Q), {"show": [9]}, errors.ArgumentError, "show"),
+    (classes, (K, Q), {"show": 0}, errors.ArgumentError, "show"),
+    (classes, (SKETCH,), {}, errors.InputTypeError, "y_true"),
+    (classes, (CONFIDENCE,), {}, errors.LensError, "y_prob"),
+    (figures.cumulative_diagram, (Y, P), {"level": 2}, errors.ArgumentError, "level"),
+    (figures.cumulative_diagram, (K, Q), {"lens": "canonical"}, errors.LensError, "lens"),
+    (figures.variation_diagram, (Y, P), {"variation": "mood"}, errors.ArgumentError, "variation"),
+    (figures.uce_diagram, (Y, P), {"level": 0}, errors.ArgumentError, "level"),
+    (figures.uce_diagram, (Y, P), {"bins": 0}, errors.ArgumentError, "bins"),
+    (figures.score_histogram(Y, P).plot, (), {"show": "all"}, errors.ArgumentError, "show"),
+    (topk, (K, Q), {"k": 7}, errors.ArgumentError, "k"),
+    (topk, (K, Q), {"k": 0}, errors.ArgumentError, "k"),
+    (topk, (K, Q), {"k": []}, errors.ArgumentError, "k"),
+    (topk, (K, Q), {"metric": "eece"}, errors.UnknownMetricError, "metric"),
+    (topk, (K, Q), {"metric": "ece"}, errors.LensError, "lens"),
+    (topk, (K, Q), {"lens": "top"}, errors.ArgumentError, "lens"),
+    (topk, (K, Q), {"baseline": "plain"}, errors.ArgumentError, "baseline"),
+    (topk, (K, Q), {"topk": 3}, errors.UnknownArgumentError, "topk"),
+    (topk, (SKETCH,), {}, errors.InputTypeError, "y_true"),
+    (topk, (CONFIDENCE,), {}, errors.InputTypeError, "y_prob"),
+    (topk(K, Q).plot, (Figure().subplots(2),), {}, errors.ArgumentError, "ax"),
+    (groups, (K, Q), {"hierarchy": TREE, "level": 3}, errors.ArgumentError, "level"),
+    (groups, (K, Q), {"hierarchy": {"a": [0, 1], "b": [2]}}, errors.LensError, "lens"),
+    (groups, (K, Q), {"hierarchy": {}}, errors.LensError, "lens"),
+    (groups, (K, Q), {"hierarchy": TREE, "metric": "nothing"}, errors.UnknownMetricError, "metric"),
+    (groups, (SOFT,), {"hierarchy": TREE, "rows": "label"}, errors.LensError, "rows"),
+    (confidences, (K, {"a": Q, "b": Q}), {"hierarchy": TREE}, errors.ArgumentError, "given"),
+    (confidences, (K, Q), {"hierarchy": TREE, "given": "fish"}, errors.ArgumentError, "given"),
+    (
+        confidences,
+        (K[K != 2], Q[K != 2]),
+        {"hierarchy": TREE, "level": 2, "given": "wild"},
+        errors.UndefinedMetricError,
+        "group_confidence_diagram",
+    ),
+    (risk, (K, Q), {"risk": "both"}, errors.ArgumentError, "risk"),
+    (risk, (K, Q), {"where": K > 0, "loss": K}, errors.ArgumentError, "where"),
+    (risk, (K, Q), {"loss": {"other": K}}, errors.ArgumentError, "loss"),
+    (risk, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
+    (risk, (K, {}), {}, errors.ArgumentError, "y_prob"),
+    (risk, (K, {1: Q, "1": Q}), {}, errors.ArgumentError, "y_prob"),
+    (risk, ({"a": (K, Q)},), {}, errors.InputTypeError, "y_true"),
+    (risk, ({"a": cal.Predictions(K, Q)},), {"sample_weight": K}, errors.InputTypeError, "sample_weight"),
+    (risk(K, Q).__getitem__, ("b",), {}, errors.ArgumentError, "name"),
+    (murphy(Y, PAIR).difference, ("a", "c"), {}, errors.ArgumentError, "name"),
+    (murphy(Y, PAIR).difference, ("a", "b"), {"level": 2}, errors.ArgumentError, "level"),
+    (murphy({"a": SKETCH, "b": SKETCH}).difference, ("a", "b"), {}, errors.InputTypeError, "y_true"),
+    (murphy, (K, Q), {"lens": "canonical"}, errors.LensError, "lens"),
+    (murphy, (cal.Predictions([0.5, 0.2], [0.4, 0.3], soft=True),), {}, errors.UndefinedMetricError, "murphy_diagram"),
+    (simplex, (K, Q), {"corners": [0, 1, 2], "kind": "dots"}, errors.ArgumentError, "kind"),
+    (simplex, (K, Q), {"corners": [0, 1, 2], "bins": 0}, errors.ArgumentError, "bins"),
+    (simplex, (K, Q), {"corners": [0, 1, 2], "least": -1}, errors.ArgumentError, "least"),
+    (simplex, (K, Q), {"corners": [0, 1, 2], "least": 1e6}, errors.UndefinedMetricError, "simplex_diagram"),
+    (simplex, (K, Q), {"corners": [0, 1]}, errors.ArgumentError, "corners"),
+    (simplex, (K, Q), {"corners": [0, 1, 1]}, errors.ArgumentError, "corners"),
+    (simplex, (K, Q), {"corners": [0, 1, 7]}, errors.ArgumentError, "corners"),
+    (simplex, (K, Q), {}, errors.ArgumentError, "corners"),
+    (simplex, (Y, P), {}, errors.ArgumentError, "y_prob"),
+    (simplex, (SKETCH,), {}, errors.InputTypeError, "y_true"),
+    (simplex, (SOFT,), {"corners": [0, 1, 2]}, errors.LensError, "corners"),
+    (simplex, ([0, 0], np.full((2, 5), 0.2)), {"corners": [1, 2, 3]}, errors.LensError, "corners"),
+    (spans, (Y, P), {"intervals": [(0.5, 0.5)]}, errors.ArgumentError, "intervals"),
+    (spans, (Y, P), {"intervals": [(0, 2)]}, errors.ArgumentError, "intervals"),
+    (spans, (Y, P), {"intervals": "seven"}, errors.ArgumentError, "edges"),
+    (spans, (Y, P), {"intervals": [0, 0.5]}, errors.ArgumentError, "edges"),
+    (spans, (Y, P), {"names": ["a"]}, errors.ArgumentError, "names"),
+    (spans, (Y, P), {"metric": "nonsense"}, errors.UnknownMetricError, "metric"),
+    (spans, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
+    (entropy, (K, Q), {"by": "label"}, errors.ArgumentError, "by"),
+    (entropy, (K, Q), {"unit": "bytes"}, errors.ArgumentError, "unit"),
+    (entropy, (SOFT,), {"by": "class"}, errors.LensError, "by"),
+    (flexible, (Y, P), {"smoother": "spline"}, errors.ArgumentError, "smoother"),
+    (flexible, (Y, P), {"uncertainty": "wald"}, errors.ArgumentError, "uncertainty"),
+    (flexible, (Y, P), {"smoother": "isotonic", "uncertainty": "binomial"}, errors.ArgumentError, "uncertainty"),
+    (flexible, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
+    (flexible, (Y, P), {"knots": 7}, errors.ArgumentError, "knots"),
+    (flexible, (Y, P), {"degree": 3}, errors.ArgumentError, "degree"),
+    (flexible, (Y, P), {"span": 0}, errors.ArgumentError, "span"),
+    (flexible, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "level"),
+    (decision, (Y, P), {"thresholds": [0, 0.5]}, errors.ArgumentError, "thresholds"),
+    (decision, (Y, P), {"level": 95}, errors.ArgumentError, "level"),
+    (decision, (Y, {"treat all": P}), {}, errors.ArgumentError, "y_prob"),
+    (decision, (Y, {"a": P, "b": P[:-1]}), {}, errors.ShapeError, "y_prob"),
+    (decision, (cal.Predictions(P, P, soft=True),), {}, errors.UndefinedMetricError, "decision_curve"),
+    (survival, (P,), {**TIME, "horizon": [1, 2]}, errors.ArgumentError, "horizon"),
+    (survival, (P,), {**TIME, "bins": 0}, errors.ArgumentError, "bins"),
+    (survival, (P,), {**TIME, "level": 2}, errors.ArgumentError, "level"),
+    (forest, (POOLED, "slope"), {}, errors.ArgumentError, "metric"),
+    (forest, ([1, 2],), {}, errors.InputTypeError, "validation"),
+    (forest(POOLED).plot, (), {"order": "size"}, errors.ArgumentError, "order"),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "keywords", "error", "argument"), REFUSED)
+def test_calls_that_are_refused_name_the_argument(
+    function: Any, args: tuple[Any, ...], keywords: dict[str, Any], error: type[Exception], argument: str
+) -> None:
+    with pytest.raises(error) as raised:
+        function(*args, **keywords)
+    assert raised.value.argument == argument  # type: ignore[attr-defined]
