@@ -177,7 +177,7 @@ def test_where_no_cells_will_do_rows_are_drawn() -> None:
 
 def test_scores_that_vary_more_than_outcomes_are_drawn_again_as_they_are() -> None:
     p = np.random.default_rng(0).uniform(0.3, 0.301, 3000)
-    found = cal.interval(np.zeros(3000, int), p, metric="ece", rng=0, n_resamples=200)
+    found = cal.interval(np.zeros(3000, int), p, metric="ece", method="percentile", rng=0, n_resamples=200)
     assert found.high - found.low == pytest.approx(2 * 1.96 * p.std() / np.sqrt(3000), rel=0.25)
 
 

@@ -36,7 +36,7 @@ def counted() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return (rng.random(60) < p).astype(int), p, rng.integers(0, 6, 60), np.repeat(np.arange(20), 3)
 
 
-@pytest.mark.parametrize("words", [{"cluster": True}, {"stratify": True}], ids=["cluster", "stratify"])
+@pytest.mark.parametrize("words", [{"cluster": True}], ids=["cluster"])
 @pytest.mark.parametrize("metric", ["brier", "ece", "esce"])
 def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, Any]) -> None:
     y, p, counts, groups = counted()

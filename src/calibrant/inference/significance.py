@@ -20,7 +20,7 @@ from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .cells import Draws
+from .cells import Draws, Same, shared
 from .metric_tests import ANY_SIDE, NULL_DRAWS, OwnTest, TestInput, TestOutcome, default_test, usual_side
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
@@ -170,14 +170,11 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
-    asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
+    asked = test_input(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
 
     def simulated(why: str = "") -> SignificanceResult:
-        null, unit = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None, ROW_BY_ROW
-        if null is None:
-            draws: Draws = "outcomes" if fixed_design else "scores"
-            sampler = choose_sampler([(chosen, options)], source, exact, draws)
-            null, unit = _draw([(chosen, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
+        draws: Draws = "outcomes" if fixed_design else "scores"
+        null, unit = simulated_null(asked, source, options, draws, exact, workers)
         return _simulated_result(asked, null, unit, fixed_design, why)
 
     if method == "auto":
@@ -299,7 +296,7 @@ def assess_many(
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
-    asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
+    asked = [test_input(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
     sampler = choose_sampler(plans, source, exact, draws)
     null = _draw(plans, sampler, asked[0], draws, workers)
@@ -348,7 +345,7 @@ def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
-def _asked(
+def test_input(
     metric: Metric,
     source: Source,
     options: dict[str, Any],
@@ -357,6 +354,7 @@ def _asked(
     n_resamples: int,
     seed: int,
 ) -> TestInput:
+    """What a test of a metric reads."""
     views = metric.views(source, **view_keywords(metric, options))
     if metric.id == "mean_confidence":
         problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
@@ -380,7 +378,7 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
     """Whether `assess` would simulate labels for a metric because its own test has no accurate null distribution for such rows."""
-    asked = _asked(metric, source, options, 0.05, None, 1, 0)
+    asked = test_input(metric, source, options, 0.05, None, 1, 0)
     return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
 
@@ -423,6 +421,23 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
         raise ArgumentError("method", f"'enumeration' of 2^{rows} outcomes is too slow", "use 'consistency'")
     found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
+
+
+def simulated_null(
+    asked: TestInput, source: Source, options: dict[str, Any], draws: Draws, exact: bool, workers: int | None
+) -> tuple[Floats, str]:
+    """Values of a metric under the null hypothesis, and how labels were simulated; an interval and a test share them, see `sharing`."""
+    metric = asked.metric
+
+    def simulate() -> tuple[Floats, str]:
+        null = NULL_DRAWS[metric.id](asked) if metric.id in NULL_DRAWS and draws == "outcomes" else None
+        if null is not None:
+            return null, ROW_BY_ROW
+        sampler = choose_sampler([(metric, options)], source, exact, draws)
+        return _draw([(metric, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
+
+    key = "null", metric.id, tuple(sorted(options.items())), Same(source), draws, exact, asked.n_resamples, asked.seed
+    return shared(key, simulate)
 
 
 def _draw(
@@ -498,7 +513,7 @@ def points_somewhere(
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
     try:
-        tested = closed_form_test(_asked(other, source, keywords, alpha, "two-sided", 1, 0))
+        tested = closed_form_test(test_input(other, source, keywords, alpha, "two-sided", 1, 0))
     except CalibrantError:
         return None
     return None if tested is None else tested.pvalue <= alpha
