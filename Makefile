@@ -84,6 +84,7 @@ simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.thin_data
 	$(BIN)/python -m experiments.claims
 	$(BIN)/python tools/make_references.py simulations
+	$(BIN)/python -m experiments.calibrators_choice
 
 # Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.
 release-check: $(VENV)-release/.ready

@@ -594,7 +594,7 @@ def test_the_packaged_digits_get_better(tmp_path: Path, run: Run) -> None:
         labels = pl.read_csv(folder / "digits_test.csv")["label"].to_numpy()
         before = pl.read_csv(folder / "digits_test.csv").drop("label").to_numpy()
     after = calibrated(tmp_path / "c.parquet", 10)
-    assert cal.nll(labels, after) < cal.nll(cal.Predictions(labels, before, sum_tolerance=1e-6))
+    assert cal.nll(labels, after) < cal.nll(cal.Predictions(labels, before, normalize=1e-6))
     code, out, _ = run("evaluate", tmp_path / "c.parquet", "--probs", "p_*_calibrated", "--metrics", "nll", "--json")
     assert json.loads(out)["metrics"][0]["value"] == pytest.approx(cal.nll(labels, after))
 

@@ -255,3 +255,15 @@ def test_a_label_none_is_the_name_of_a_class(tmp_path: Path, run: Run) -> None:
 def test_single_quotes_in_the_first_rows_are_quotes(tmp_path: Path, run: Run) -> None:
     rows = "".join(f"{number % 2},0.3,'a,{number % 3}'\n" for number in range(30))
     assert brier(run, tmp_path / "quotes.csv", f"label,prob,g\n{rows}", "--where", "g = 'a,1'") == (0, (10, 0.29))
+
+
+@pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
+@pytest.mark.parametrize("label", ["true", "yes"])
+def test_a_late_word_among_numbers_is_an_error_in_memory_and_in_a_stream(
+    run: Run, tmp_path: Path, label: str, stream: str
+) -> None:
+    rows = [f"{number % 2},0.{number % 9 + 1}" for number in range(ROWS)]
+    (tmp_path / "rows.csv").write_text("\n".join(["y,p", *rows, f"{label},0.5"]) + "\n")
+    code, _, error = run("evaluate", tmp_path / "rows.csv", "--metrics", "ece", stream)
+    assert code == 2
+    assert error.startswith("error: --label")

@@ -356,15 +356,10 @@ FLAGS = [
         "must be True or False",
         "got 2",
     ),
-    kind(ArgumentError, ValueError, "sum_tolerance")(
-        "sum_tolerance is negative",
-        lambda: cal.ece(cal.Predictions(Y3, P3, sum_tolerance=-1)),
-        "must be a non-negative number; got -1",
-    ),
-    kind(ArgumentError, ValueError, "sum_tolerance")(
-        "sum_tolerance is text",
-        lambda: cal.ece(cal.Predictions(Y3, P3, sum_tolerance="1%")),
-        "must be a non-negative number; got '1%'",
+    kind(ArgumentError, ValueError, "normalize")(
+        "normalize is negative",
+        lambda: cal.ece(cal.Predictions(Y3, P3, normalize=-1)),
+        "must be True, False or a non-negative number; got -1",
     ),
     kind(InputTypeError, TypeError, "y_prob")(
         "masked",

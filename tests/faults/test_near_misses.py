@@ -31,7 +31,7 @@ ACCEPTED: dict[str, tuple[Callable[[], float], float]] = {
     "float32 sums within 1e-4": (lambda: cal.ece(Y3, with_entry(P3, (2, 0), 0.2 + 9e-5, np.float32)), TOP_LABEL),
     "float16 sums within 1e-2": (lambda: cal.ece(Y3, with_entry(P3, (2, 0), 0.2 + 9e-3, np.float16)), TOP_LABEL),
     "a wider tolerance on request": (
-        lambda: cal.ece(cal.Predictions(Y3, with_entry(P3, (2, 0), 0.205), sum_tolerance=1e-2)),
+        lambda: cal.ece(cal.Predictions(Y3, with_entry(P3, (2, 0), 0.205), normalize=1e-2)),
         TOP_LABEL,
     ),
     "bfloat16 sums within 1e-2": (lambda: cal.ece(Y3, torch.tensor(P3).to(torch.bfloat16)), TOP_LABEL),

@@ -536,7 +536,7 @@ class TestPrintedProbabilities:
 
     def test_a_tolerance_that_is_given_holds(self) -> None:
         with pytest.raises(ProbabilityError, match="within 1e-08"):
-            cal.Predictions([0], [[0.333333] * 3], sum_tolerance=1e-8)
+            cal.Predictions([0], [[0.333333] * 3], normalize=1e-8)
 
     def test_unrounded_rows_have_the_tolerance_of_their_precision(self) -> None:
         with pytest.raises(ProbabilityError, match="within 1e-06"):

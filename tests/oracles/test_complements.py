@@ -165,7 +165,7 @@ def test_several_classes(metric: str, as_logits: bool) -> None:
 
 def test_columns_that_are_rounded_are_not_trusted_beyond_their_digits() -> None:
     p = np.array([[0.901, 0.1], [0.05, 0.95]])
-    found = cal.nses(cal.Predictions([1, 1], p, sum_tolerance=1e-2))
+    found = cal.nses(cal.Predictions([1, 1], p, normalize=1e-2))
     assert found == pytest.approx(np.mean([np.mean([0.901 / (1 - 0.901), 0.9 / 0.1]), 0.05 / 0.95]))
 
 

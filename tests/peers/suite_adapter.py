@@ -33,7 +33,7 @@ def _uncertainty_calibration() -> dict[str, Any]:
         mode: str = "marginal",
     ) -> float:
         probs, labels = np.asarray(probs, float), np.asarray(labels)
-        given: dict[str, Any] = {"binning": rule(binning_scheme, num_bins), "sum_tolerance": 0.1}
+        given: dict[str, Any] = {"binning": rule(binning_scheme, num_bins), "normalize": 0.1}
         if probs.ndim == 2:
             given |= {"lens": "top_label" if mode == "top-label" else "classwise", "classes": range(probs.shape[1])}
         if debias:
@@ -58,7 +58,7 @@ def _uncertainty_calibration() -> dict[str, Any]:
             return cal.ece(labels, probs, binning=binning)
         lens = "top_label" if mode == "top-label" else "classwise"
         return cal.ece(
-            cal.Predictions(labels, probs, classes=range(probs.shape[1]), sum_tolerance=0.1), binning=binning, lens=lens
+            cal.Predictions(labels, probs, classes=range(probs.shape[1]), normalize=0.1), binning=binning, lens=lens
         )
 
     def difference_mean(data: Any) -> float:
@@ -110,7 +110,7 @@ def _mapie() -> dict[str, Any]:
         if y_score_arg is None:
             names = range(y_scores.shape[1]) if classes is None else classes
             return cal.tl_ece(
-                cal.Predictions(y_true, y_scores, classes=names, sum_tolerance=1.0), average="macro", binning=binning
+                cal.Predictions(y_true, y_scores, classes=names, normalize=1.0), average="macro", binning=binning
             )
         right = np.asarray(y_true) == y_score_arg
         found = [

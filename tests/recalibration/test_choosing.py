@@ -13,69 +13,206 @@ import pytest
 import calibrant as cal
 from calibrant.errors import warn_caller
 from calibrant.recalibration.base import Identity
-from calibrant.recalibration.choosing import Candidate, _chosen, _held_out
+from calibrant.recalibration.cross_validation import CrossValidation
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import load, save
 from calibrant.recalibration.scores import TrainingData, dealt, fold_of_rows, order_of_content
 
 
-def test_overconfidence_is_repaired_and_calibration_left_alone() -> None:
-    for distribution in ((1, 1), (1, 1, 1)):
-        sure = cal.inference.make_miscalibrated(
-            2000, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=0
-        )
-        found = cal.recalibrate(sure.y_true, sure.y_prob)
-        assert found.method != "none"
-        assert found.gain > 0.01
-        best = next(c for c in found.candidates if c.method == found.method)
-        assert best.low > 0
-        assert best.loss == min(c.loss for c in found.candidates)
-        new = cal.inference.make_miscalibrated(
-            2000, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=1
-        )
-        assert cal.nll(new.y_true, found.predict_proba(new.y_prob)) < cal.nll(new.y_true, new.y_prob) - 0.01
-        assert found.method in repr(found)
-        assert len(found.to_frame()) == len(found.candidates)
-        assert found.to_dict()["method"] == found.method
-    kept = 0
-    for seed in range(12):
-        calm = cal.inference.make_calibrated(300, rng=seed)
-        result = cal.recalibrate(calm.y_true, calm.y_prob)
-        kept += result.method == "none"
-        assert abs(result.gain) < 0.02
-    assert kept >= 4
-
-
-def test_the_loss_is_that_of_rows_not_seen() -> None:
-    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(1.5), rng=3)
-    found = cal.recalibrate(data.y_true, data.y_prob, method="temperature", folds=4, rng=7)
-    fold = fold_of_rows(TrainingData(cal.Predictions(data.y_true, data.y_prob)), 4, 7)
-    held = np.empty((300, 2))
-    for number in range(4):
+def held_out(name: str, y: np.ndarray, p: np.ndarray, folds: int, seed: int = 0, **keywords: Any) -> np.ndarray:
+    """Probabilities of each row by a calibrator fitted without the fold of the row."""
+    fold = fold_of_rows(TrainingData(cal.Predictions(y, p, **keywords)), folds, seed)
+    probs = np.empty((len(y), 2 if p.ndim == 1 else p.shape[1]))
+    for number in range(folds):
         rows = fold == number
-        held[rows] = (
-            cal.TemperatureScaling().fit(data.y_prob[~rows], data.y_true[~rows]).predict_proba(data.y_prob[rows])
+        others = {key: value[~rows] for key, value in keywords.items()}
+        probs[rows] = METHODS[name]().fit(p[~rows], y[~rows], **others).predict_proba(p[rows])
+    return probs
+
+
+def test_overconfidence_is_corrected_with_the_gain_that_new_data_show() -> None:
+    for distribution in ((1, 1), (1, 1, 1)):
+        sure, new = (
+            cal.inference.make_miscalibrated(
+                2000, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=seed
+            )
+            for seed in (0, 1)
         )
-    losses = -np.log(held[np.arange(300), data.y_true])
-    plain = -np.log(np.where(data.y_true == 1, data.y_prob, 1 - data.y_prob))
-    candidate = found.candidates[1]
-    assert candidate.loss == pytest.approx(losses.mean(), abs=1e-12)
-    gain = plain - losses
-    assert candidate.gain == pytest.approx(gain.mean(), abs=1e-12)
-    half = 1.959963984540054 * gain.std() / np.sqrt(300)
-    assert (candidate.low, candidate.high) == pytest.approx((gain.mean() - half, gain.mean() + half), abs=1e-12)
-    assert candidate.ece == cal.ece(data.y_true, held)
-    again = cal.recalibrate(data.y_true, data.y_prob, method="temperature", folds=4, rng=7)
-    assert again.candidates == found.candidates
+        result = cal.recalibrate(sure.y_true, sure.y_prob)
+        best = next(c for c in result.candidates if c.method == result.method)
+        assert best.low > 0
+        assert best.loss == min(c.loss for c in result.candidates)
+        after = cal.nll(new.y_true, result.predict_proba(new.y_prob))
+        assert result.low < cal.nll(new.y_true, new.y_prob) - after < result.high
+        assert result.method in repr(result)
+        assert len(result.to_frame()) == len(result.candidates)
+        exported = result.to_dict()
+        assert [exported[name] for name in ("method", "gain", "low", "high")] == [
+            result.method,
+            result.gain,
+            result.low,
+            result.high,
+        ]
 
 
-def test_a_rising_ece_is_explained() -> None:
-    from calibrant.recalibration.choosing import _note
+def test_calibrated_data_are_left_alone() -> None:
+    """The method of least held-out loss would be worse than none in 8 of these 20 samples."""
+    results = []
+    for seed in range(20):
+        data = cal.inference.make_calibrated(200, rng=seed)
+        results.append(cal.recalibrate(data.y_true, data.y_prob))
+    assert sum(min(result.candidates, key=lambda c: c.loss).method != "none" for result in results) >= 4
+    assert sum(result.method != "none" for result in results) <= 3
+    # Gains of the selection are not above 0 on average, and 0 lies in their intervals.
+    assert np.mean([result.gain for result in results]) < 0.001
+    assert sum(result.low <= 0 <= result.high for result in results) >= 18
 
-    plain = Candidate("none", 0.5, 0, 0, 0, 0.02)
-    assert "ece rose from 0.02" in _note(Candidate("temperature", 0.4, 0.1, 0.05, 0.15, 0.03), plain)
-    assert _note(Candidate("temperature", 0.4, 0.1, 0.05, 0.15, 0.01), plain) == ""
-    assert "not statistically significant" in _note(Candidate("temperature", 0.49, 0.01, -0.05, 0.15, 0.01), plain)
+
+@pytest.mark.parametrize("keyword", ["sample_weight", "counts"])
+def test_gains_of_candidates_and_of_the_selection(keyword: str) -> None:
+    """By their definition: fits without one and without two folds, the selection repeated in each fold, the correction of Burman."""
+    folds = 4
+    data = cal.inference.make_miscalibrated(120, warp=cal.inference.simulation.temperature(2.2), rng=5)
+    y, p = data.y_true, data.y_prob
+    weight = np.arange(120) % 3 + 1
+    result = cal.recalibrate(
+        cal.Predictions(y, p, **{keyword: weight}), method=["temperature", "platt"], folds=folds, rng=7
+    )
+    assert result.n == (weight.sum() if keyword == "counts" else 120)
+    fold = fold_of_rows(TrainingData(cal.Predictions(y, p, **{keyword: weight})), folds, 7)
+    share = weight / weight.sum()
+    spread = share / weight.sum() if keyword == "counts" else share**2
+
+    def gains(name: str, *left_out: int) -> np.ndarray:
+        rows = ~np.isin(fold, left_out)
+        calibrator = METHODS[name]().fit(p[rows], y[rows], **{keyword: weight[rows]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.errors.InSampleWarning)
+            after = calibrator.predict_proba(p)[np.arange(120), y]
+        return np.asarray(np.log(after) - np.log(np.where(y == 1, p, 1 - p)))
+
+    def select(rows: np.ndarray, held: dict[str, np.ndarray]) -> str:
+        means = {}
+        for name, gain in held.items():
+            w, v = share[rows] / share[rows].sum(), spread[rows] / share[rows].sum() ** 2
+            mean = w @ gain[rows]
+            if mean > 0.75 * np.sqrt(v @ (gain[rows] - mean) ** 2):
+                means[name] = mean
+        return max(means, key=means.__getitem__) if means else "none"
+
+    def estimate(without: np.ndarray, whole: np.ndarray) -> tuple[float, float, float]:
+        held = without[fold, np.arange(120)]
+        shares = np.bincount(fold, share)
+        moved = without - whole
+        moved = moved - (moved @ share)[:, None]
+        variance = spread @ (held - share @ held) ** 2 + 0.5 * (folds - 1) * shares @ (moved**2 @ spread)
+        return share @ held, 1.959963984540054 * np.sqrt(variance), share @ whole - shares @ (without @ share)
+
+    names = ("temperature", "platt")
+    without = {name: np.array([gains(name, k) for k in range(folds)]) for name in names}
+    for candidate in result.candidates[1:]:
+        mean, half, _ = estimate(without[candidate.method], gains(candidate.method))
+        expected = (mean, mean - half, mean + half)
+        assert (candidate.gain, candidate.low, candidate.high) == pytest.approx(expected, abs=1e-9)
+    chosen = []
+    for k in range(folds):
+        inner = {name: np.full(120, np.nan) for name in names}
+        for name in names:
+            for j in set(range(folds)) - {k}:
+                inner[name][fold == j] = gains(name, j, k)[fold == j]
+        name = select(fold != k, inner)
+        chosen.append(without[name][k] if name != "none" else np.zeros(120))
+    mean, half, correction = estimate(np.array(chosen), gains(result.method))
+    gain = mean + correction
+    assert (result.gain, result.low, result.high) == pytest.approx((gain, gain - half, gain + half), abs=1e-9)
+
+
+@pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+def test_losses_are_those_of_the_metrics_on_held_out_rows(distribution: tuple[int, ...], loss: str) -> None:
+    data = cal.inference.make_miscalibrated(
+        400, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=3
+    )
+    weight = np.random.default_rng(0).random(400) + 0.5
+    result = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
+    held = held_out("temperature", data.y_true, data.y_prob, 5, sample_weight=weight)
+    assert result.held_out == pytest.approx(held, abs=1e-12)
+    for candidate, probs in zip(result.candidates, (data.y_prob, held), strict=True):
+        expected = getattr(cal, loss)(data.y_true, probs, sample_weight=weight)
+        assert candidate.loss == pytest.approx(expected, rel=1e-12)
+        assert candidate.ece == pytest.approx(cal.ece(data.y_true, probs, sample_weight=weight), abs=1e-12)
+
+
+def test_all_notes_that_apply_are_shown() -> None:
+    data = cal.inference.make_miscalibrated(150, warp=cal.inference.simulation.temperature(1.6), rng=18)
+    result = cal.recalibrate(data.y_true, data.y_prob, method="platt")
+    plain, best = result.candidates
+    assert best.ece > plain.ece
+    assert result.low <= 0
+    assert "ece rose from" in result.note
+    assert "the gain is not statistically significant" in result.note
+
+
+@pytest.mark.parametrize(
+    ("error", "argument", "call"),
+    [
+        (cal.errors.ArgumentError, "method", lambda y, p: cal.recalibrate(y, p, method="magic")),
+        (
+            cal.errors.ArgumentError,
+            "method",
+            lambda y, p: cal.recalibrate(y, p, method=cal.PlattScaling(input="logit")),
+        ),
+        (cal.errors.ArgumentError, "loss", lambda y, p: cal.recalibrate(y, p, loss="ece")),
+        (cal.errors.ArgumentError, "level", lambda y, p: cal.recalibrate(y, p, level=1)),
+        (cal.errors.ArgumentError, "folds", lambda y, p: cal.recalibrate(y, p, folds=2)),
+        (cal.errors.UndefinedMetricError, "y_true", lambda y, p: cal.recalibrate(y[:6], p[:6])),
+        (cal.errors.UndefinedMetricError, "y_true", lambda y, p: cal.recalibrate(np.ones(40, int), p)),
+        (cal.errors.SwappedArgumentsError, "y_true", lambda y, p: cal.recalibrate(p, y)),
+        (cal.errors.InputTypeError, "y_true", lambda y, p: cal.recalibrate(cal.views.View(p, y))),
+        (
+            cal.errors.InputTypeError,
+            "sample_weight",
+            lambda y, p: cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1),
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named(error: type[cal.errors.CalibrantError], argument: str, call: Any) -> None:
+    y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
+    with pytest.raises(error) as caught:
+        call(y, p)
+    assert caught.value.argument == argument
+
+
+def test_rows_without_one_class_are_told_what_to_do() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random((200, 3))
+    y = (rng.random((200, 3)) < p).astype(int)
+    for predictions, remedy in (
+        (cal.Predictions(y, p, multilabel=True), "fit one calibrator per label"),
+        (cal.Predictions(p[:, 0], p[:, 1], soft=True), "pass the class of each row"),
+        (cal.Predictions(y[:, 0], p[:, 0], input="confidence"), "pass all probabilities"),
+    ):
+        with pytest.raises(cal.errors.UndefinedMetricError, match=remedy):
+            cal.recalibrate(predictions)
+    assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
+
+
+def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -> None:
+    class Wary(cal.TemperatureScaling):
+        def _fit(self, data: Any) -> None:
+            super()._fit(data)
+            self.temperature_ = 0.5
+            warn_caller("wary too")
+
+    y, p = separated()
+    calibrators = {"none": Identity(), "wary": Wary(), "temperature": cal.TemperatureScaling()}
+    data = cal.Predictions(y, p)
+    fold = fold_of_rows(TrainingData(data), 5)
+    assert CrossValidation(calibrators, data, fold, "nll", list(calibrators)).selected == "temperature"
+    calibrators["calm"] = cal.PlattScaling()
+    cv = CrossValidation(calibrators, data, fold, "nll", list(calibrators))
+    assert cv.selected == "calm"
+    assert [bool(cv.fits[name].warnings[-1]) for name in calibrators] == [False, True, True, False]
 
 
 def test_maps_that_cannot_be_fitted_say_why() -> None:
@@ -101,37 +238,6 @@ def test_logits_weights_and_losses(loss: str) -> None:
     assert found.method != "none"
     assert found.calibrator.predict_proba(z[:5] + 1).shape == (5, 4)
     assert found.loss == loss
-
-
-def test_bad_arguments_are_named() -> None:
-    y, p = [0, 1] * 20, [0.3, 0.6] * 20
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match="method: unknown method 'magic'; choose one of auto, none, temperature, bias_corrected_temperature, vector, matrix, dirichlet, ensemble_temperature, platt",
-    ):
-        cal.recalibrate(y, p, method="magic")
-    with pytest.raises(cal.errors.ArgumentError, match="loss"):
-        cal.recalibrate(y, p, loss="ece")  # type: ignore[arg-type]
-    for level in (2, 0, 1, -0.5, float("nan"), "95", True):
-        with pytest.raises(cal.errors.ArgumentError, match="level: must lie between 0 and 1; got"):
-            cal.recalibrate(y, p, level=level)  # type: ignore[arg-type]
-    with pytest.raises(
-        cal.errors.UndefinedMetricError, match="too few rows for 5 folds: at least 10 are required; got 6"
-    ):
-        cal.recalibrate(y[:6], p[:6])
-
-
-def test_every_name_makes_a_map() -> None:
-    for name, make in METHODS.items():
-        assert make(input="logit").input == "logit", name
-
-
-def test_one_class_alone_teaches_nothing() -> None:
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="y_true: recalibration requires rows of at least two classes; all labels are equal",
-    ):
-        cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))
 
 
 def separated(n: int = 500) -> tuple[np.ndarray, np.ndarray]:
@@ -176,32 +282,6 @@ def test_a_map_at_its_bound_is_chosen_where_nothing_else_helps_and_says_so() -> 
     assert "class 2 has no rows" in none.note
 
 
-def test_of_two_maps_that_warn_the_better_is_chosen_where_nothing_else_helps() -> None:
-    class Wary(cal.PlattScaling):
-        def _fit(self, data: Any) -> None:
-            super()._fit(data)
-            warn_caller("wary too")
-
-    y, p = separated()
-    calibrators = {
-        "none": Identity(),
-        "temperature": cal.TemperatureScaling(),
-        "wary": Wary(),
-        "calm": cal.PlattScaling(),
-    }
-    data = TrainingData(cal.Predictions(y, p))
-    losses = {"none": 0.4, "wary": 0.2, "temperature": 0.1}
-    found = [Candidate(name, loss, 0.4 - loss, 0.0, 1.0, 0.0) for name, loss in losses.items()]
-    best, calibrator, told = _chosen(found, calibrators, data)
-    assert (best.method, type(calibrator)) == ("temperature", cal.TemperatureScaling)
-    assert list(told) == ["temperature", "wary"]
-    assert told["wary"] == "wary too"
-    calm = Candidate("calm", 0.3, 0.1, 0.0, 1.0, 0.0)
-    best, calibrator, told = _chosen([*found, calm], calibrators, data)
-    assert (best.method, type(calibrator)) == ("calm", cal.PlattScaling)
-    assert list(told) == ["temperature", "wary"]
-
-
 def test_what_the_chosen_fit_warned_of_is_told_apart() -> None:
     y, p = separated()
     assert cal.recalibrate(y, p).warned == ""
@@ -230,25 +310,6 @@ def test_other_warnings_than_ours_are_let_through() -> None:
     with pytest.warns(UserWarning, match="from elsewhere"):
         found = cal.recalibrate(y, p, method=Noisy())
     assert found.candidates[1].note == ""
-
-
-@pytest.mark.parametrize("distribution", [(1, 1), (1, 1, 1)])
-@pytest.mark.parametrize("loss", ["nll", "brier"])
-def test_losses_are_those_of_the_metrics(distribution: tuple[int, ...], loss: str) -> None:
-    data = cal.inference.make_miscalibrated(
-        400, distribution=distribution, warp=cal.inference.simulation.temperature(2.0), rng=3
-    )
-    weight = np.random.default_rng(0).random(400) + 0.5
-    found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
-    plain, mapped = found.candidates
-    p = cal.Predictions(data.y_true, data.y_prob, sample_weight=weight)
-    held = _held_out({"own": cal.TemperatureScaling()}, p, fold_of_rows(TrainingData(p), 5), 5)["own"]
-    before, after = (getattr(cal, loss)(data.y_true, q, sample_weight=weight) for q in (data.y_prob, held))
-    assert plain.loss == pytest.approx(before, rel=1e-12)
-    assert mapped.loss == pytest.approx(after, rel=1e-12)
-    assert mapped.gain == pytest.approx(before - after, rel=1e-9)
-    assert mapped.low < mapped.gain < mapped.high
-    assert mapped.high - mapped.gain == pytest.approx(mapped.gain - mapped.low, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
@@ -304,26 +365,6 @@ def test_rows_come_in_every_form() -> None:
         assert found.candidates == weighed.candidates
 
 
-def test_a_count_stands_for_so_many_rows() -> None:
-    data = cal.inference.make_miscalibrated(300, warp=cal.inference.simulation.temperature(2.0), rng=0)
-    counts = np.arange(300) % 4
-    found = cal.recalibrate(cal.Predictions(data.y_true, data.y_prob, counts=counts), method="platt")
-    assert found.n == counts.sum()
-    y, p, c = (values[counts > 0] for values in (data.y_true, data.y_prob, counts))
-    fold = fold_of_rows(TrainingData(cal.Predictions(y, p, counts=c)), 5)
-    rows = np.repeat(np.arange(len(y)), c)
-    held = np.empty((len(y), 2))
-    for number in range(5):
-        train = rows[fold[rows] != number]
-        held[fold == number] = cal.PlattScaling().fit(p[train], y[train]).predict_proba(p[fold == number])
-    gain = (np.log(held[np.arange(len(y)), y]) - np.log(np.where(y == 1, p, 1 - p)))[rows]
-    candidate = found.candidates[1]
-    assert candidate.gain == pytest.approx(gain.mean(), abs=1e-9)
-    assert candidate.high - candidate.gain == pytest.approx(
-        1.959963984540054 * gain.std() / np.sqrt(len(rows)), abs=1e-9
-    )
-
-
 def test_the_choice_does_not_depend_on_the_order_of_rows() -> None:
     rng = np.random.default_rng(4)
     data = cal.inference.make_miscalibrated(
@@ -372,50 +413,6 @@ def test_rows_of_a_wider_tolerance_are_fitted() -> None:
     exact = cal.recalibrate(data.y_true, data.y_prob, method="temperature")
     assert found.method == "temperature"
     assert found.gain == pytest.approx(exact.gain, abs=1e-3)
-
-
-def test_rows_without_one_class_are_told_what_to_do() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.random((200, 3))
-    y = (rng.random((200, 3)) < p).astype(int)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match=r"y_true: recalibration requires one class for each row; fit one calibrator per label: recalibrate\(y_true\[:, k\], y_prob\[:, k\]\)",
-    ):
-        cal.recalibrate(cal.Predictions(y, p, multilabel=True))
-    assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
-    with pytest.raises(cal.errors.UndefinedMetricError, match="one class for each row; pass the class of each row"):
-        cal.recalibrate(cal.Predictions(p[:, 0], p[:, 1], soft=True))
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match='y_true: recalibration requires one class for each row; pass all probabilities, or drop input="confidence": being right is then the class',
-    ):
-        cal.recalibrate(cal.Predictions(y[:, 0], p[:, 0], input="confidence"))
-
-
-def test_what_is_not_looked_at_is_refused() -> None:
-    y, p = np.array([0, 1] * 20), np.array([0.3, 0.6] * 20)
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match=r"sample_weight: cannot be combined with Predictions; pass it to Predictions\(\.\.\.\) instead",
-    ):
-        cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
-    with pytest.raises(
-        cal.errors.InputTypeError, match="y_true: expected rows, got a view; pass labels and probabilities"
-    ):
-        cal.recalibrate(cal.views.View(p, y))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="one class for each row"):
-        cal.recalibrate(cal.Predictions(p, p, soft=True))
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"method: PlattScaling\(input='logit'\) expects logits, and the scores are probabilities; use the same input for both",
-    ):
-        cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
-    with pytest.raises(
-        cal.errors.SwappedArgumentsError,
-        match=r"y_true: the labels are fractions and the probabilities are only 0 and 1: they look swapped; pass \(y_true, y_prob\): labels first, probabilities second",
-    ):
-        cal.recalibrate(p, y)
 
 
 def test_groups_and_features_of_predictions_reach_calibrators_that_need_them() -> None:

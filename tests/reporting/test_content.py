@@ -22,7 +22,8 @@ from calibrant.errors import ArgumentError, FileError, InputTypeError
 from calibrant.inference.intervals import interval
 from calibrant.inference.multiplicity import adjust
 from calibrant.inference.significance import assess
-from calibrant.recalibration.choosing import _held_out, recalibrate
+from calibrant.recalibration.choosing import recalibrate
+from calibrant.recalibration.cross_validation import CrossValidation
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.scores import TrainingData, fold_of_rows
 from calibrant.reporting import Report, measuring, recalibration
@@ -113,7 +114,8 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
     found = multiclass.recalibration
     p = Predictions(LABELS, PROBS)
     fold = fold_of_rows(TrainingData(p), 5)
-    held = _held_out({"own": METHODS[found.method]()}, p, fold, 5)["own"]
+    calibrators = {name: METHODS[name]() for name in ("none", found.method)}
+    held = CrossValidation(calibrators, p, fold, "nll", list(calibrators)).fits[found.method].probs
     before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
     assert (found.before, found.after) == (before, after)
     assert found.pvalue_after == assess(LABELS, held).pvalue
@@ -629,7 +631,7 @@ def test_plain_values_know_numpy_and_the_infinite() -> None:
 def test_rows_that_sum_to_one_but_for_rounding_can_be_recalibrated() -> None:
     probs = np.round(PROBS, 4)
     assert np.abs(probs.sum(axis=1) - 1).max() > 5e-5
-    found = report(cal.Predictions(LABELS, probs, sum_tolerance=3e-4), metrics=FEW, n_resamples=200)
+    found = report(cal.Predictions(LABELS, probs, normalize=3e-4), metrics=FEW, n_resamples=200)
     assert found.recalibration.method != "none"
     assert found.recalibration.after is not None
     assert found.recalibration.before is not None

@@ -433,7 +433,7 @@ CALLS = {
         InputTypeError,
         "classes: expected a list of names in the order of the columns, got set",
     ),
-    "tolerance": ({"sum_tolerance": -1}, ArgumentError, "sum_tolerance: must be"),
+    "tolerance": ({"normalize": -1}, ArgumentError, "normalize: must be"),
 }
 
 

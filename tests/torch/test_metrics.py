@@ -210,7 +210,7 @@ def test_half_precision_is_widened_exactly(name: str) -> None:
     metric.update(half.to(DEVICE), put(labels))
     for lens in ("top_label", "class:1"):
         assert metric.sketch(lens) == cal.Sketch.of(
-            cal.Predictions(labels, half.float().numpy(), sum_tolerance=1e-2), lens=lens
+            cal.Predictions(labels, half.float().numpy(), normalize=1e-2), lens=lens
         )
 
 

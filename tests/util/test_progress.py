@@ -155,11 +155,11 @@ def test_resamples_are_counted_with_and_without_threads(terminal: Terminal, monk
 
 def test_fits_are_counted_within_folds(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     data = cal.inference.make_calibrated(100, rng=0)
-    work = partial(cal.recalibrate, data.y_true, data.y_prob, method=["temperature", "platt"], folds=2)
+    work = partial(cal.recalibrate, data.y_true, data.y_prob, method=["temperature", "platt"], folds=3)
     expected = [
         step
-        for fold in range(2)
-        for step in (*([("parts", fold, 2), ("fits", fit, 3)] for fit in (1, 2, 3)), [("parts", fold + 1, 2)])
+        for part in range(7)  # all rows, without each of the three folds, without each pair of them
+        for step in (*([("parts", part, 7), ("fits", fit, 3)] for fit in (1, 2, 3)), [("parts", part + 1, 7)])
     ]
     assert steps_of(work, monkeypatch)[: len(expected)] == expected
 

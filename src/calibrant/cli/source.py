@@ -405,7 +405,10 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
         return labels, of_columns if place is None else [seen[1 - place], seen[place]]
     turned = [False, True] if of_columns is None else as_booleans(of_columns)
     numbered = of_columns is not None and all(isinstance(name, int) for name in of_columns)
-    if numbered or len(set(truth)) < len(seen):  # the columns have other names, or the labels several spellings
+    several = len(set(truth)) < len(seen)
+    if several and not {name.lower() for name in seen} <= {"true", "false"}:  # such as 0, 1 and true
+        return labels, of_columns
+    if numbered or several:  # the columns have other names, or the labels differ in capitals
         meant = dict(zip(seen, truth, strict=True))
         return np.array([meant[label] for label in labels]), of_columns if numbered else turned
     spelled = dict(zip(truth, seen, strict=True))

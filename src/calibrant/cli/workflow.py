@@ -124,7 +124,7 @@ class Outcome:
             return "No calibration method was tried; the probabilities are unchanged."
         if len(fitted) == 1:
             return "No calibration method could be fitted; the probabilities are unchanged."
-        return f"No calibration method lowers the cross-validated {self.found.loss}; the probabilities are unchanged."
+        return f"No calibration method lowers the cross-validated {self.found.loss} reliably; the probabilities are unchanged."
 
     def _disagreement(self) -> list[str]:
         moved = {change.metric: change["after", "before"].difference for change in self.changes}

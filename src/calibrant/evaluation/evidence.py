@@ -10,6 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, CalibrantError
+from ..inference.cells import first_cells
+from ..inference.intervals import OWN_INTERVALS, interval
+from ..inference.metric_tests import DEFAULT_TESTS, TestInput
+from ..inference.multiplicity import adjust
+from ..inference.resampling import remember
+from ..inference.seeds import seed_of
+from ..inference.significance import assess, closed_form_test, points_somewhere, refuse_rows_by_label
 from ..input.predictions import Predictions
 from ..metrics.properties import is_slow_to_resample
 from ..metrics.registry import Metric
@@ -74,15 +81,11 @@ class Inference(NamedTuple):
         least = least_resamples(level) if has_intervals or summary else 19
         if check_whole(n_resamples, "n_resamples") < least:
             raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
-        from ..inference.seeds import seed_of
-
         return cls(level, int(n_resamples), seed_of(rng), has_intervals, assess, named, summary)
 
     def of_rows(self, where: Any) -> Inference:
         """Return the settings for selected rows; raise if a test of rows selected by their labels was requested."""
         if self.assess:
-            from ..inference.significance import refuse_rows_by_label
-
             refuse_rows_by_label(where)
         return self._replace(where=where)
 
@@ -106,10 +109,6 @@ class Inference(NamedTuple):
         self, what: str, result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]
     ) -> tuple[dict[str, Any], str]:
         """Return the fields that an interval or a p-value sets, and a note on it, or why there is none."""
-        from ..inference.intervals import OWN_INTERVALS, interval
-        from ..inference.metric_tests import DEFAULT_TESTS
-        from ..inference.resampling import remember
-
         if isinstance(p, Sketches) and result.lens not in p.lenses:
             return {}, "resampling requires the rows"
         if what == "p-value":
@@ -138,9 +137,6 @@ class Inference(NamedTuple):
         self, source: Any, result: MetricResult, m: Metric, options: dict[str, Any]
     ) -> tuple[dict[str, Any], str]:
         """Test by simulation or the metric's own test; without resamples by the latter, where it is accurate for these rows."""
-        from ..inference.metric_tests import TestInput
-        from ..inference.significance import assess, closed_form_test, refuse_rows_by_label
-
         refuse_rows_by_label(self.where)
         if self.resamples:
             tested = assess(source, metric=m, n_resamples=self.n_resamples, rng=self.seed, **options)
@@ -172,8 +168,6 @@ def with_additions(result: MetricResult, additions: Iterable[tuple[dict[str, Any
 
 def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
     """Return the positions of metrics, given with their lens, that are resampled in the same way: as whole rows, or in as many cells."""
-    from ..inference.cells import first_cells
-
     alike: dict[int, list[int]] = {}
     for position, (metric, lens) in enumerate(metrics):
         one_score = metric.takes == "View" and lens != "classwise"
@@ -183,8 +177,6 @@ def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
 
 def adjust_for_groups(rows: list[list[MetricResult]], place: int) -> None:
     """Add the p-values of a metric adjusted for the groups; a direction is stated where the adjusted one is significant."""
-    from ..inference.multiplicity import adjust
-
     tested = [results for results in rows if results[place].pvalue is not None]
     pvalues = np.array([results[place].pvalue for results in tested], dtype=np.float64)
     for results, adjusted in zip(tested, adjust(pvalues, "holm").tolist(), strict=True):
@@ -199,8 +191,6 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
     evidence = None
     is_known = not isinstance(p, Sketches) or (result.lens in p.lenses and m.takes == "View")
     if is_known and (result.pvalue is None or m.alternative != "two-sided"):
-        from ..inference.significance import points_somewhere
-
         if isinstance(p, Sketches):
             others = {name: value for name, value in options.items() if name != "lens"}
             evidence = points_somewhere(m, p.sketch(result.lens).view(), others, ALPHA)

@@ -66,12 +66,11 @@ class Predictions:
         Whether `y_true` holds class probabilities instead of classes.
     multilabel : bool, default False
         Whether each column of `y_prob` is an independent binary problem.
-    normalize : bool, default False
-        Whether to rescale each row of `y_prob` to sum to 1.
+    normalize : bool or float, default False
+        Whether to rescale each row of `y_prob` to sum to 1. A number leaves the rows as they are, and is the largest accepted deviation
+        of a sum from 1; by default this follows the precision of the data, or the decimals of rounded ones.
     clip : bool, default False
         Whether to clip probabilities to [0, 1].
-    sum_tolerance : float, optional
-        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
     missing : {"raise", "drop"}, default "raise"
         What to do about rows in which a label, probability, weight, group or feature is missing: raise an error that counts them, or
         drop them. Missing are None, NaN, NaT, a null of a frame, a masked entry and, except in groups and for names in `classes`, an
@@ -144,13 +143,11 @@ class Predictions:
         input: Literal["prob", "logit", "confidence"] = "prob",
         soft: bool = False,
         multilabel: bool = False,
-        normalize: bool = False,
+        normalize: bool | float = False,
         clip: bool = False,
-        sum_tolerance: float | None = None,
         missing: Literal["raise", "drop"] = "raise",
     ) -> None:
-        flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
-        _check_form(input, flags, sum_tolerance, missing)
+        _check_form(input, {"soft": soft, "multilabel": multilabel, "clip": clip}, normalize, missing)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         arguments = read_arguments(y_true, y_prob, label, prob, beside)
         if missing == "drop":
@@ -163,7 +160,7 @@ class Predictions:
             arguments = arguments._replace(dropped=missing)
         try:
             columns = find_columns(arguments, prob, classes, pos_label, not (soft or multilabel))
-            probabilities = read_probabilities(columns, input, multilabel, normalize, clip, sum_tolerance)
+            probabilities = read_probabilities(columns, input, multilabel, normalize, clip)
             labels = read_labels(columns, probabilities, soft)
             rows = read_rows(arguments.values, len(probabilities.probs))
         except CalibrantError as error:
@@ -426,7 +423,7 @@ class Predictions:
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights}{positive})"
 
 
-def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missing: Any) -> None:
+def _check_form(input: Any, flags: Mapping[str, Any], normalize: Any, missing: Any) -> None:
     """Raise for invalid values of the keywords that describe the form of the input."""
     if (
         missing != "raise" and missing != "drop" and type(missing).__name__ != "Dropped"
@@ -438,7 +435,6 @@ def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missin
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise ArgumentError(name, f"must be True or False; got {flag!r}")
-    if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
-        raise ArgumentError(
-            "sum_tolerance", f"must be a non-negative number; got {sum_tolerance!r}", "for example 1e-3"
-        )
+    if not isinstance(normalize, (bool, np.bool_)) and not (is_number(normalize) and normalize >= 0):
+        problem = f"must be True, False or a non-negative number; got {normalize!r}"
+        raise ArgumentError("normalize", problem, "for example 1e-3, the accepted deviation of a sum from 1")

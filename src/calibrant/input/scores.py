@@ -36,25 +36,27 @@ class Probabilities(NamedTuple):
 
 
 def read_probabilities(
-    columns: Columns, input: str, multilabel: bool, normalize: bool, clip: bool, sum_tolerance: float | None
+    columns: Columns, input: str, multilabel: bool, normalize: bool | float, clip: bool
 ) -> Probabilities:
     """Return the scores as probabilities, with the kind of the problem and the number of classes."""
     probs = _as_floats(numbers(columns.scores.array, "y_prob"), columns.labels.array, multilabel, input)
     usual = SUM_TOLERANCE.get(columns.scores.precision, 1e-6)
     logits = None
+    is_stated = not isinstance(normalize, (bool, np.bool_))
+    rescale = bool(normalize) and not is_stated
     if input == "logit":
         logits = frozen(probs)
         probs = _from_logits(probs, multilabel)
-    elif clip or normalize:
-        probs = _mend(probs, clip, normalize and probs.ndim == 2 and not multilabel)
+    elif clip or rescale:
+        probs = _mend(probs, clip, rescale and probs.ndim == 2 and not multilabel)
     k = 2 if probs.ndim == 1 else probs.shape[1]
     kind: Kind = "binary" if k == 2 else "multiclass"
     if input == "confidence":
         kind = "confidence"
     elif multilabel:
         kind = "multilabel"
-    tolerance = usual if sum_tolerance is None else sum_tolerance
-    return Probabilities(probs, logits, kind, k, tolerance, sum_tolerance is not None)
+    tolerance = float(normalize) if is_stated else usual
+    return Probabilities(probs, logits, kind, k, tolerance, is_stated)
 
 
 def _as_floats(probs: Array, labels: Array, multilabel: bool, input: str) -> Array:

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
-from ..errors import (
-    ArgumentError,
-    CalibrantError,
-    CalibrantWarning,
-    InputWarning,
-    UndefinedMetricError,
-)
+from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
-from ..util.processes import run_all
-from ..util.progress import track
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
+from .cross_validation import CrossValidation, beside_scores, fit_quietly
 from .methods import METHODS, find_method
 from .safe import FLOOR, SafeCalibration, row_losses
-from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
+from .scores import Floats, TrainingData, fold_of_rows, names_array
 from .targets import carried_over, induced, owners, read_target
 
 Loss = Literal["nll", "brier"]
@@ -53,7 +44,7 @@ class Candidate:
     loss : float
         Mean loss on the held-out folds.
     gain : float
-        Reduction of the loss relative to no recalibration.
+        Reduction of the loss relative to no recalibration, without correction for the selection.
     low : float
         Lower end of the confidence interval of the gain.
     high : float
@@ -63,7 +54,7 @@ class Candidate:
     reason : str, default ""
         Why the method could not be fitted; empty if it was fitted.
     note : str, default ""
-        Remarks: labels with a predicted probability of 0, or the warnings of the fit on all rows.
+        Remarks: the warnings of the fit on all rows, and labels with a predicted probability of 0.
 
     Examples
     --------
@@ -92,7 +83,7 @@ class Recalibration(Result):
     Attributes
     ----------
     method : str
-        Name of the selected method; ``"none"`` if no calibrator reduces the loss.
+        Name of the selected method; ``"none"`` if no calibrator reduces the loss reliably.
     calibrator : Calibrator
         Selected calibrator, fitted on all rows.
     candidates : tuple of Candidate
@@ -103,6 +94,13 @@ class Recalibration(Result):
         Confidence level of the intervals.
     n : int
         Number of rows.
+    gain : float
+        Estimated reduction of the loss on new data by this selection and fit, from nested cross-validation. Where the method is ``"none"``, the
+        calibrator changes nothing, and the gain is that of the methods that parts of the rows select.
+    low : float
+        Lower end of the confidence interval of the gain.
+    high : float
+        Upper end of the confidence interval of the gain.
     note : str
         Remarks on the selection; empty if there are none.
     warned : str
@@ -119,6 +117,9 @@ class Recalibration(Result):
     loss: str
     level: float
     n: int
+    gain: float
+    low: float
+    high: float
     note: str = ""
     warned: str = ""
     lens: str = ""
@@ -141,13 +142,9 @@ class Recalibration(Result):
         """
         return self.calibrator.predict_proba(scores, **beside)
 
-    @property
-    def gain(self) -> float:
-        """Reduction of the held-out loss relative to no recalibration."""
-        return next(c.gain for c in self.candidates if c.method == self.method)
-
     def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("method", "loss", "lens", "level", "n", "note", "candidates")}
+        names = ("method", "loss", "lens", "level", "n", "gain", "low", "high", "note", "candidates")
+        return {name: getattr(self, name) for name in names}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {name: [getattr(c, name) for c in self.candidates] for name in Candidate.__dataclass_fields__}
@@ -164,11 +161,16 @@ class Recalibration(Result):
         return ["", "method", f"held-out {self.loss}", "gain", f"{100 * self.level:g}% interval", "ece", ""], rows
 
     def _title(self) -> str:
+        if len(self.candidates) == 1:
+            return "none: no calibrator was tried"
         if self.method == "none":
-            tried = len(self.candidates) > 1
-            return "none: no calibrator reduces the held-out loss" if tried else "none: no calibrator was tried"
+            return "none: no calibrator reduces the held-out loss reliably"
         event = f" for {self.lens}" if self.lens else ""
-        return f"{self.method}: selected by cross-validation on {self.n:,} rows{event}"
+        span = f"{100 * self.level:g}% interval {number(self.low)} to {number(self.high)}"
+        return (
+            f"{self.method}: selected by cross-validation on {self.n:,} rows{event}\n"
+            f"estimated gain on new data: {number(self.gain)}, {span}"
+        )
 
     def _notes(self) -> list[str]:
         return [f"note: {self.note}"] if self.note else []
@@ -191,8 +193,9 @@ def recalibrate(
 ) -> Recalibration:
     r"""Select a calibrator by cross-validation and fit it on all rows.
 
-    Compares calibration methods, including no recalibration, by their mean loss on held-out folds, and fits the best on all
-    rows. Pass validation data that the classifier was not trained on.
+    Compares calibration methods by their mean loss on held-out folds and fits the best on all rows, unless its gain over no
+    recalibration is small relative to its standard error. The gain is estimated by nested cross-validation. Pass validation data that the
+    classifier was not trained on.
 
     Parameters
     ----------
@@ -207,7 +210,7 @@ def recalibrate(
         Strictly proper scoring rule by which methods are compared. In the negative log-likelihood, probabilities below 1e-12 are
         replaced by 1e-12.
     folds : int, default 5
-        Number of folds. All observations that a row represents (`counts`) are in the same fold.
+        Number of folds, at least 3. All observations that a row represents (`counts`) are in the same fold.
     level : float, default 0.95
         Confidence level of the interval of the gain.
     safe : float, optional
@@ -227,7 +230,7 @@ def recalibrate(
     Returns
     -------
     Recalibration
-        Result with attributes `method`, `calibrator`, `candidates`, `gain` and `note`, and the method `predict_proba`.
+        Result with attributes `method`, `calibrator`, `gain`, `low`, `high`, `candidates` and `note`, and the method `predict_proba`.
 
     Raises
     ------
@@ -246,13 +249,30 @@ def recalibrate(
 
     Notes
     -----
-    The gain of a method is the mean of the difference of the losses of each row without and with recalibration; its interval is the
-    normal approximation
+    The gain of a candidate is the mean :math:`\bar d` of the differences :math:`d_i` of the losses of each row without and with
+    recalibration, where the fit lacks the fold of the row. The method with the largest gain is selected if :math:`\bar d` exceeds
+    0.75 standard errors of the rows, :math:`\sqrt{\sum_i w_i^2 (d_i - \bar d)^2}` with :math:`\sum_i w_i = 1`; otherwise none is. Since the
+    held-out loss already includes the cost of estimation, calibrated data exceed this in 3 to 8 % of samples.
 
-    .. math:: \bar{d} \pm z_{(1 + \text{level}) / 2} \sqrt{\textstyle\sum_i w_i^2 (d_i - \bar{d})^2}, \qquad \textstyle\sum_i w_i = 1.
+    Having been selected makes a gain look larger than it is. The reported gain therefore repeats the selection without the rows on which it is
+    measured [1]_: each fold :math:`k` contributes the gain of the method that the other folds select by cross-validation among themselves. The
+    correction of Burman [2]_ adds :math:`\sum_i w_i e_i - \sum_k s_k \sum_i w_i e_{ik}`, where :math:`e_i` and :math:`e_{ik}` are the gains of
+    row i with the selection on all rows and without fold k, whose share of the weight is :math:`s_k`, since a fit without a fold has fewer rows.
+    The variance of intervals is that between rows plus half of that between fits,
 
-    A calibrator whose fit on all rows warns, because a parameter lies at its bound or a class has no rows, is selected only if no
-    other improves on no recalibration, since cross-validation on similar rows cannot reveal its errors.
+    .. math:: \sum_i w_i^2 (d_i - \bar d)^2 + \tfrac{K - 1}{2} \sum_k s_k \sum_i w_i^2 (e_{ik} - e_i - \overline{e_k - e})^2 .
+
+    In simulations with 100 to 1000 rows, intervals of 95 % cover the gain on new data in 94 to 100 % of samples, but in 88 and 92 % for strong
+    overconfidence of three classes with 200 and 100 rows, where losses are skewed; the mean gain is off by up to 0.008.
+
+    A calibrator whose fit warns, because a parameter lies at its bound or a class has no rows, is selected only if no
+    other is eligible, since cross-validation on similar rows cannot reveal its errors.
+
+    References
+    ----------
+    .. [1] Varma, S., Simon, R. (2006). Bias in error estimation when using cross-validation for model selection. BMC Bioinformatics 7.
+    .. [2] Burman, P. (1989). A comparative study of ordinary cross-validation, v-fold cross-validation and the repeated learning-testing
+       methods. Biometrika 76, 503-514.
 
     Examples
     --------
@@ -266,7 +286,7 @@ def recalibrate(
     """
     predictions = as_predictions(y_true, y_prob, sample_weight, pos_label)
     check_choice(loss, "loss", ("nll", "brier"))
-    check_whole(folds, "folds", 2)
+    check_whole(folds, "folds", 3)
     check_fraction(level, "level")
     if safe is not None:
         check_fraction(safe, "safe", 0.05)
@@ -283,32 +303,41 @@ def recalibrate(
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     if safe is not None:
         calibrators |= _safe_counterparts(calibrators, kind, safe)
-    fold = fold_of_rows(TrainingData(p), folds, rng)
-    held = _held_out(calibrators, p, fold, folds)
-    candidates = _compared(held, p, loss, level)
-    # The others are then candidates for comparison only: they show what safety costs.
-    selectable = [c for c in candidates if safe is None or c.method.startswith(SAFE)]
-    best, chosen, told = _chosen(selectable, calibrators, TrainingData(p))
+    # Unsafe methods are then candidates for comparison only: they show what safety costs.
+    selectable = [name for name in calibrators if safe is None or name.startswith(SAFE)]
+    cv = CrossValidation(calibrators, p, fold_of_rows(TrainingData(p), folds, rng), loss, selectable)
+    candidates = _candidates(cv, calibrators, p, loss, level)
+    best = next(c for c in candidates if c.method == cv.selected)
+    chosen = cv.fits[best.method].calibrator
     if target is not None and best.method != "none":
         chosen = carried_over(target, chosen, whole, names, owner)
     elif target is not None:
-        chosen = _fitted(calibrators["none"], whole, {})[0]
+        chosen = fit_quietly(calibrators["none"], whole, {})[0]
     if names is not None:
         chosen.classes_ = names_array(names)
-    safety = _safety(chosen, safe, best, candidates, p.weight_kind == "importance")
-    note = "; ".join(filter(None, (_whole_note(best, candidates, told), safety)))
-    noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
+    gain, error = cv.nested_gain
+    half = two_sided_quantile(level) * error
+    assert p.labels is not None
+    floored = {name: _floored(cv.fits[name].probs, p.labels, loss) for name in ("none", best.method)}
+    notes = [
+        *_notes_on_selection(best, candidates, cv, (gain - half, gain + half)),
+        *(f"{name}: {note}" for name, note in floored.items() if note),
+        _safety(chosen, safe, best, candidates, p.weight_kind == "importance"),
+    ]
     return Recalibration(
         method=best.method,
         calibrator=chosen,
-        candidates=tuple(noted),
+        candidates=tuple(candidates),
         loss=loss,
         level=level,
         n=_rows(p),
-        note=note,
-        warned=told.get(best.method, ""),
+        gain=gain,
+        low=gain - half,
+        high=gain + half,
+        note="; ".join(filter(None, notes)),
+        warned=cv.fits[best.method].warnings[-1],
         lens="" if target is None else target.name,
-        held_out=held[best.method],
+        held_out=cv.fits[best.method].probs,
     )
 
 
@@ -392,114 +421,37 @@ def _automatic(p: Predictions) -> list[str]:
     return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]
 
 
-def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any]) -> tuple[Calibrator, str]:
-    """A fitted copy, and the warnings of its fit; `read` keeps the data for other calibrators that read them in the same way."""
-    copy = type(calibrator)(**calibrator.get_params(deep=False))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CalibrantWarning)
-        warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
-        copy._check_params()
-        way = copy._way_of_reading()
-        if way not in read:
-            scores = data._p.logits if data._p.logits is not None else data._p.probs
-            weight: dict[str, Any] = {"sample_weight": None, "counts": None}
-            weight["counts" if data.counted else "sample_weight"] = data._p.weight
-            read[way] = copy._read_training(scores, data.labels, **weight)
-        read[way][0].beside = beside_scores(copy, data._p)
-        copy._fit_read(*read[way])
-    own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
-    for other in caught:
-        if other not in own:
-            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-    return copy, "; ".join(dict.fromkeys(str(warning.message) for warning in own))
-
-
-def beside_scores(calibrator: Calibrator, p: Predictions) -> Any:
-    """What a calibrator needs beside the scores of predictions: their groups, by name, or their features; else None."""
-    if calibrator.needs == "groups" and p.groups is not None and p.group_names is not None:
-        return names_array(p.group_names)[p.groups]
-    return p.features if calibrator.needs == "features" else None
-
-
-def _chosen(
-    candidates: list[Candidate], calibrators: Mapping[str, Calibrator], data: TrainingData
-) -> tuple[Candidate, Calibrator, dict[str, str]]:
-    """The candidate of least loss whose fit on all rows does not warn, its calibrator, and the warnings of candidates of lower loss.
-
-    A candidate that warns is selected only if no other improves on no recalibration, which never warns, or all of them warn.
-    """
-    told: dict[str, str] = {}
-    warned: tuple[Candidate, Calibrator] | None = None
-    for candidate in sorted((c for c in candidates if not c.reason), key=lambda c: c.loss):
-        calibrator, warning = _fitted(calibrators[candidate.method], data, {})
-        if not warning:
-            break
-        told[candidate.method] = warning
-        warned = warned or (candidate, calibrator)
-    if warned is not None and (candidate.method == "none" or warning):
-        candidate, calibrator = warned
-    return candidate, calibrator, told
-
-
-def _held_out(
-    calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], folds: int
-) -> dict[str, Floats | str]:
-    """Cross-validated probabilities of each calibrator, or the reason why it cannot be fitted."""
-
-    def of_fold(fold_number: int) -> dict[str, Floats | str]:
-        rows = fold == fold_number
-        data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
-        read: dict[Any, Any] = {}
-        parts: dict[str, Floats | str] = {}
-        for name, calibrator in track(calibrators.items(), "fits"):
-            try:
-                # Warnings of these fits are ignored; their consequences show in the held-out loss.
-                fitted, _ = _fitted(calibrator, data, read)
-                test.beside = beside_scores(calibrator, test._p)
-                parts[name] = np.asarray(fitted.apply(test))
-            except CalibrantError as error:
-                parts[name] = error.problem
-        return parts
-
-    by_fold = run_all([partial(of_fold, number) for number in range(folds)], p.n * p.k / folds)
-    held: dict[str, Floats | str] = {}
-    for name in calibrators:
-        parts = [part[name] for part in by_fold]
-        reason = next((part for part in parts if isinstance(part, str)), None)
-        out = np.empty((p.n, p.k))
-        if reason is None:
-            for number, part in enumerate(parts):
-                out[fold == number] = part
-        held[name] = out if reason is None else reason
-    return held
-
-
-def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: float) -> list[Candidate]:
-
+def _candidates(cv: CrossValidation, names: Iterable[str], p: Predictions, loss: str, level: float) -> list[Candidate]:
+    """Held-out loss, gain and calibration error of each method."""
     assert p.labels is not None
-    weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
-    weight = weight / weight.sum()
-    # Variance of the mean: a row with a count represents as many independent rows.
-    spread = weight / _rows(p) if p.weight_kind == "counts" else weight**2
-    plain: Floats | None = None
-    found = []
-    for name, probs in held.items():
-        if isinstance(probs, str):
-            found.append(Candidate(name, math.inf, -math.inf, -math.inf, math.inf, math.nan, probs))
+    half = two_sided_quantile(level)
+    candidates = []
+    for name in names:
+        if name in cv.reasons:
+            candidates.append(Candidate(name, math.inf, -math.inf, -math.inf, math.inf, math.nan, cv.reasons[name]))
             continue
-        rows = row_losses(probs, p.labels, loss)
-        plain = rows if plain is None else plain
-        gain = plain - rows
-        mean = float(weight @ gain)
-        half = two_sided_quantile(level) * math.sqrt(float(spread @ np.square(gain - mean)))
-        ece = catalogue["ece"](Predictions.derived(p.labels, probs, sample_weight=p.weight))
-        note = _floored(probs, p.labels) if loss == "nll" else ""
-        found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece, note=note))
-    return found
+        fits = cv.fits[name]
+        mean, error = cv.gain(name)
+        ece = catalogue["ece"](Predictions.derived(p.labels, fits.probs, sample_weight=p.weight))
+        notes = [fits.warnings[-1], _floored(fits.probs, p.labels, loss)]
+        candidates.append(
+            Candidate(
+                method=name,
+                loss=float(cv.weight @ row_losses(fits.probs, p.labels, loss)),
+                gain=mean,
+                low=mean - half * error,
+                high=mean + half * error,
+                ece=ece,
+                note="; ".join(filter(None, notes)),
+            )
+        )
+    return candidates
 
 
-def _floored(probs: Floats, labels: NDArray[Any]) -> str:
-    """The number of labels whose predicted probability is below the bound."""
+def _floored(probs: Floats, labels: NDArray[Any], loss: str) -> str:
+    """The number of labels whose predicted probability is below the bound of the negative log-likelihood."""
+    if loss != "nll":
+        return ""
     own = probs[np.arange(len(labels)), labels]
     none, little = int((own == 0).sum()), int((own < FLOOR).sum())
     if none:
@@ -509,15 +461,27 @@ def _floored(probs: Floats, labels: NDArray[Any]) -> str:
     return ""
 
 
-def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str, str]) -> str:
-    """Remarks on the selection: candidates of lower loss that were not selected, the significance of the gain, bounded losses."""
+def _notes_on_selection(
+    best: Candidate, candidates: list[Candidate], cv: CrossValidation, interval: tuple[float, float]
+) -> list[str]:
+    """All remarks that apply to the selected candidate, and those of lower loss that were not selected."""
     plain = candidates[0]
-    parts = [told.get(best.method, "")]
-    if best.method not in told:
-        parts += [f"{name} has a lower loss but was not selected ({why})" for name, why in told.items()]
-    parts.append(_note(best, plain))
-    parts += [f"{c.method}: {c.note}" for c in dict.fromkeys((plain, best)) if c.note]
-    return "; ".join(filter(None, parts))
+    warned = {name: fits.warnings[-1] for name, fits in cv.fits.items()}
+    notes = [warned[best.method]]
+    if not warned[best.method]:
+        better = [c.method for c in candidates if c.method in cv.selectable and c.loss < best.loss]
+        notes += [f"{name} has a lower loss but was not selected ({warned[name]})" for name in better if warned[name]]
+    if best.gain < 0:  # of a safe calibrator, which no recalibration cannot replace
+        losses = f"{number(best.loss)} against {number(plain.loss)}"
+        notes.append(f"the held-out loss is higher than without recalibration ({losses})")
+    elif best.ece > plain.ece:
+        notes.append(
+            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece evaluates one event in bins, where "
+            "errors can cancel; the loss is a proper scoring rule and the better guide"
+        )
+    if best.method != "none" and interval[0] <= 0 <= interval[1]:
+        notes.append("the gain is not statistically significant: its interval contains 0")
+    return notes
 
 
 def _safety(
@@ -535,18 +499,3 @@ def _safety(
     change = best.loss - free.loss
     moved = f"{'raises' if change > 0 else 'lowers'} the held-out loss by {abs(change):.3g}"
     return f"{stated}; compared with {free.method} without this bound, it {moved}"
-
-
-def _note(best: Candidate, plain: Candidate) -> str:
-    if best.method == "none":
-        return ""
-    if best.gain <= 0:  # of a safe calibrator, which no recalibration cannot replace
-        return (
-            f"the held-out loss is higher than without recalibration ({number(best.loss)} against {number(plain.loss)})"
-        )
-    if best.ece > plain.ece:
-        return (
-            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece evaluates one event in bins, where "
-            "errors can cancel; the loss is a proper scoring rule and the better guide"
-        )
-    return "" if best.low > 0 else "the gain is not statistically significant: its interval contains 0"

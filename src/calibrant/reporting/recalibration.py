@@ -134,7 +134,7 @@ def _left(held: Any, p: Predictions, seed: int) -> tuple[float | None, float | N
     """Return the held-out error before and after the chosen calibrator, given its held-out probabilities, and the p-value of the remaining error."""
     assert p.labels is not None
     weights: dict[str, Any] = {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
-    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **weights)
+    plain = Predictions.derived(p.labels, Scores(p).probs, normalize=1e-2, **weights)
     mapped = Predictions.derived(p.labels, held, **weights)
     try:
         before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)

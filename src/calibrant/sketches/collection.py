@@ -21,6 +21,7 @@ from ..errors import (
 )
 from ..input.convert import is_number
 from ..input.predictions import Predictions
+from ..util.cached import cached_property
 from ..util.files import read_limited, write_atomic
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
@@ -214,16 +215,15 @@ class Sketches(Summary):
         if "binary" not in self.lenses:
             return None, None
         sums = self.sketch("binary").halves
-        rows, positives, score = sums.rows, sums.positives, sums.score_sum
-        confidence = (rows[0] - score[0] + score[1]) / self.n
-        return float(confidence), float((rows[0] - positives[0] + positives[1]) / self.n)
+        rows, positives, score = (part.tolist() for part in (sums.rows, sums.positives, sums.score_sum))
+        return (rows[0] - score[0] + score[1]) / self.n, (rows[0] - positives[0] + positives[1]) / self.n
 
     @property
     def main(self) -> str:
         """Lens that metrics use by default."""
         return "binary" if self.kind == "binary" else "top_label"
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return next(iter(self.parts[ALL].lenses.values())).n

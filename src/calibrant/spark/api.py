@@ -44,9 +44,8 @@ def sketch(
     input: Literal["prob", "logit", "confidence"] = "prob",
     lenses: Iterable[str] | None = None,
     scores: bool = True,
-    normalize: bool = False,
+    normalize: bool | float = False,
     clip: bool = False,
-    sum_tolerance: float | None = None,
 ) -> Sketches:
     """Compute the sketches of a Spark DataFrame on the executors, in one pass.
 
@@ -76,12 +75,11 @@ def sketch(
         Lenses to keep a sketch of; see `Sketches.of`.
     scores : bool, default True
         Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
-    normalize : bool, default False
-        Whether to rescale each row of probabilities to sum to 1.
+    normalize : bool or float, default False
+        Whether to rescale each row of probabilities to sum to 1. A number leaves the rows as they are, and is the largest accepted
+        deviation of a sum from 1; by default this follows the precision of the data.
     clip : bool, default False
         Whether to clip probabilities to [0, 1].
-    sum_tolerance : float, optional
-        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
 
     Returns
     -------
@@ -119,7 +117,7 @@ def sketch(
         "classes": None if classes is None else class_names(classes, len(classes)),
         "lenses": None if lenses is None else tuple(lenses),
         "scores": scores,
-        "keywords": {"input": input, "normalize": normalize, "clip": clip, "sum_tolerance": sum_tolerance},
+        "keywords": {"input": input, "normalize": normalize, "clip": clip},
     }
     # Spark would parse other names, such as those with dots.
     chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, name in enumerate(columns.names)))

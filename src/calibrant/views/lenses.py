@@ -472,7 +472,7 @@ def ordinal(name: Any = None, *, combine: Combine | None = None, class_weight: A
     Sums are computed in double precision, from the first class up, and are at most 1. A sum that differs from a
     number of 15 decimals by a relative rounding error of 2^-52 at most is that number: probabilities of 0.1 and 0.2 are tied with one of
     0.3 and lie in the same bin. Near 1 the
-    complement is the sum of the other columns, which keeps its digits. Deviations of a row sum from 1 (within `sum_tolerance`) are
+    complement is the sum of the other columns, which keeps its digits. Deviations of a row sum from 1 (within the accepted one) are
     left to the last class.
 
     Examples

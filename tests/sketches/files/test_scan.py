@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
@@ -566,3 +568,21 @@ def test_lenses_may_be_an_iterator_where_labels_are_read_twice(tmp_path: Path, m
     found = cal.scan(tmp_path / "t.csv", prob="p_*", lenses=iter(lenses))
     assert set(found.lenses) == set(lenses)
     assert found == cal.scan(tmp_path / "t.csv", prob="p_*", lenses=lenses)
+
+
+@pytest.mark.parametrize("second", ["p", "P", "y"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_two_columns_of_one_name_are_an_error(tmp_path: Path, ending: str, second: str) -> None:
+    path, names = tmp_path / f"rows.{ending}", ["y", "p", second]
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_arrays([pa.array([0.0, 1.0])] * 3, names=names), path)
+    else:
+        separator = "\t" if ending == "tsv" else ","
+        path.write_text("\n".join(map(separator.join, [names, ["0", "0.1", "0.2"], ["1", "0.8", "0.7"]])) + "\n")
+    with pytest.raises(cal.errors.FileError):
+        cal.scan(path, label="y", prob="p")
+
+
+def test_a_name_with_a_number_is_a_column_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("y,p,p_1\n0,0.1,0.2\n1,0.8,0.7\n")
+    assert cal.scan(tmp_path / "rows.csv", label="y", prob="p_1").sketch().mean_score == pytest.approx(0.45)

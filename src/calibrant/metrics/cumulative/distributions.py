@@ -8,6 +8,8 @@ from functools import lru_cache
 
 # Terms beyond these are negligible wherever the series is used, and the upper tail of a normal variable is 0 beyond the second.
 TERMS, NO_TAIL = 60, 39.0
+# Beyond this multiple of x, exp(-(k pi)^2 / (8 x^2)) is 0 in double precision.
+NO_TERM = 25.0
 # Up to here the survival function is 1 in double precision, and the square of a smaller number may underflow.
 SURE = 0.05
 
@@ -21,10 +23,10 @@ def maximum_survival(x: float) -> float:
     if x <= SURE:
         return 1.0
     if x < 1:
-        odd = range(1, 2 * TERMS, 2)
+        odd = range(1, int(NO_TERM * x) + 2, 2)
         cdf = 4 / math.pi * math.fsum((-1) ** (k // 2) / k * math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
         return 1 - cdf
-    terms = min(TERMS, int(NO_TAIL / x) + 1)
+    terms = int(NO_TAIL / (2 * x)) + 1
     return min(1.0, 4 * math.fsum((-1) ** k * _upper_normal((2 * k + 1) * x) for k in range(terms)))
 
 
@@ -44,7 +46,7 @@ def bridge_survival(x: float) -> float:
     if x <= SURE:
         return 1.0
     if x < 1:
-        odd = range(1, 2 * TERMS, 2)
+        odd = range(1, int(NO_TERM * x) + 2, 2)
         cdf = math.sqrt(2 * math.pi) / x * math.fsum(math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
         return 1 - cdf
     return min(1.0, 2 * math.fsum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, TERMS)))

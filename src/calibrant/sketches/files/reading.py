@@ -342,6 +342,8 @@ def open_rows(
             )
             described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()  # noqa: S608 - quoted
             types = {row[0]: row[1] for row in described if row[0] != FILE}
+            if kind in ("csv", "tsv", "parquet"):
+                _check_named_once(connection, kind, paths, list(types))
             if kind == "parquet" and ROW not in types:
                 sql = read_call(connection, kind, paths, f"{ROW} = true")
             if len(types) == 1 and re.search(r"[,;\t|]", next(iter(types))):
@@ -405,6 +407,23 @@ def _keys(connection: Any, paths: Sequence[str]) -> list[str]:
         problem = f"has keys that differ in capitals only: {names[lower.index(twice.lower())]!r} and {twice!r}"
         raise FileError(original_of(paths[0]), problem, "rename one of them")
     return names
+
+
+def _check_named_once(connection: Any, kind: str, paths: Sequence[str], names: list[str]) -> None:
+    """Raise if two columns have the same name, in whatever capitals; DuckDB calls the second ``p`` of a file ``p_1``."""
+    lower = {name.lower() for name in names}
+    renamed = {name.lower().rpartition("_")[0] for name in names if re.fullmatch(r".+_\d+", name)} & lower
+    for path in paths if renamed else ():
+        if kind == "parquet":
+            header = connection.execute(f"SELECT list(name) FROM parquet_schema({_literal(path)})").fetchone()[0]  # noqa: S608
+        else:
+            options = ["header = false", *READERS[kind][2:], *_quotes(connection, kind, path)]
+            header = connection.execute(f"SELECT * FROM read_csv({_literal(path)}, {', '.join(options)})").fetchone()  # noqa: S608
+        written = [str(name).strip().lower() for name in header]
+        twice = next((name for name in renamed if written.count(name) > 1), None)
+        if twice is not None:
+            problem = f"has two columns named {twice!r} (capitals do not distinguish columns)"
+            raise FileError(original_of(path), problem, "rename one of them")
 
 
 def _quotes(connection: Any, kind: str, path: str) -> tuple[str, ...]:

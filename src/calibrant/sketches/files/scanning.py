@@ -243,4 +243,4 @@ def _predictions(batch: list[Any] | None, scores: Scores) -> Predictions:
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
     if len(probs) == 1:
         return Predictions(label, probs[0])
-    return Predictions(label, np.column_stack(probs), sum_tolerance=scores.tolerance)
+    return Predictions(label, np.column_stack(probs), normalize=scores.tolerance)

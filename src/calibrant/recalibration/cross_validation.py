@@ -1,0 +1,237 @@
+"""Nested cross-validation of calibration methods: held-out gains of each method, and of the selection among them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CalibrantError, CalibrantWarning, InputWarning
+from ..input.predictions import Predictions
+from ..util.processes import run_all
+from ..util.progress import track
+from .base import Calibrator
+from .safe import row_losses
+from .scores import Floats, Scores, TrainingData, names_array
+
+# A method is selected if its gain exceeds this many standard errors. Cross-validation charges a fit for its parameters, so that calibrated
+# data exceed it in about one sample of twenty (experiments/calibrators_choice.py).
+LEAST_RATIO = 0.75
+# Share of the variance between the fits of the folds that is added to the variance between rows, from the same simulation.
+REFIT_SHARE = 0.5
+
+
+class Gain(NamedTuple):
+    """Mean reduction of the loss, and its standard error."""
+
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class FoldFits:
+    """All fits of one calibrator: on all rows, without one fold, and without two folds.
+
+    A gain is the loss of a row without recalibration minus that with the calibrator.
+    """
+
+    calibrator: Calibrator
+    """Fitted on all rows."""
+    warnings: tuple[str, ...]
+    """Of the fits without one fold, and last of the fit on all rows."""
+    probs: Floats
+    """Held-out probabilities of shape (N, K): each from the fit without the fold of its row."""
+    whole: Floats
+    """Gain of each row with the fit on all rows."""
+    without: Floats
+    """Gain of each row, of shape (folds, N), with the fits without one fold."""
+    inner: Floats
+    """Gain of each row, of shape (folds, N), with the fit without that fold and the fold of the row; NaN where they are the same."""
+
+
+class CrossValidation:
+    """Calibrators fitted without each fold and without each pair of folds, and the selection among them.
+
+    The first of the `selectable` names is selected unless another method improves on it.
+    """
+
+    def __init__(
+        self,
+        calibrators: Mapping[str, Calibrator],
+        p: Predictions,
+        fold: NDArray[Any],
+        loss: str,
+        selectable: Sequence[str],
+    ) -> None:
+        assert p.labels is not None
+        self.fold, self.selectable = fold, selectable
+        weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
+        self.weight = weight / weight.sum()
+        # Variance of the mean: a row with a count represents as many independent rows.
+        self.spread = self.weight / weight.sum() if p.weight_kind == "counts" else self.weight**2
+        self.fits: dict[str, FoldFits] = {}
+        self.reasons: dict[str, str] = {}
+        folds = range(int(fold.max()) + 1)
+        left_out = [(), *((k,) for k in folds), *combinations(folds, 2)]
+        parts = run_all(
+            [partial(_fit_without, calibrators, p, fold, each) for each in left_out], p.n * p.k / len(folds)
+        )
+        whole = parts[0]["none"]
+        assert isinstance(whole, _Fit)  # no recalibration is always possible
+        self.plain = row_losses(whole.probs, p.labels, loss)
+        for name in calibrators:
+            fits = dict(zip(left_out, (part[name] for part in parts), strict=True))
+            reason = next((fit for fit in fits.values() if isinstance(fit, str)), None)
+            if reason is None:
+                self.fits[name] = self._gains(fits, p.labels, loss, len(folds))
+            else:
+                self.reasons[name] = reason
+
+    def _gains(self, fits: Mapping[Any, Any], labels: NDArray[Any], loss: str, folds: int) -> FoldFits:
+        rows = np.arange(len(labels))
+        probs = np.empty_like(fits[()].probs)
+        without, inner = np.empty((folds, len(labels))), np.full((folds, len(labels)), math.nan)
+        for k in range(folds):
+            own = self.fold == k
+            probs[own] = fits[k,].probs[own]
+            without[k] = self.plain - row_losses(fits[k,].probs, labels, loss)
+        for k, j in combinations(range(folds), 2):
+            pair = rows[(self.fold == k) | (self.fold == j)]
+            gain = self.plain[pair] - row_losses(fits[k, j].probs, labels[pair], loss)
+            is_first = self.fold[pair] == k
+            inner[j, pair[is_first]] = gain[is_first]
+            inner[k, pair[~is_first]] = gain[~is_first]
+        return FoldFits(
+            calibrator=fits[()].calibrator,
+            warnings=tuple(fits[each].warning for each in (*((k,) for k in range(folds)), ())),
+            probs=probs,
+            whole=self.plain - row_losses(fits[()].probs, labels, loss),
+            without=without,
+            inner=inner,
+        )
+
+    def held_out(self, without: Floats) -> Floats:
+        """The gain of each row with the fit without its fold."""
+        return np.asarray(without[self.fold, np.arange(len(self.fold))])
+
+    def gain(self, name: str) -> Gain:
+        """Cross-validated gain of one method."""
+        fits = self.fits[name]
+        return self._gain_of(fits.without, fits.whole)
+
+    def _gain_of(self, without: Floats, whole: Floats) -> Gain:
+        """Mean held-out gain; its variance is that between rows, and a share of that between fits."""
+        held = self.held_out(without)
+        mean = float(self.weight @ held)
+        moved = without - whole
+        moved -= (moved @ self.weight)[:, None]
+        between_fits = (len(without) - 1) * float(self.fold_shares @ (np.square(moved) @ self.spread))
+        variance = float(self.spread @ np.square(held - mean)) + REFIT_SHARE * between_fits
+        return Gain(mean, math.sqrt(variance))
+
+    @cached_property
+    def fold_shares(self) -> Floats:
+        """Share of the weight in each fold."""
+        return np.asarray(np.bincount(self.fold, self.weight), np.float64)
+
+    @cached_property
+    def selected(self) -> str:
+        """The method selected on all rows."""
+        held = {name: self.held_out(fits.without) for name, fits in self.fits.items()}
+        return self._select(held, np.ones(len(self.fold), bool), -1)
+
+    def _select(self, gains: Mapping[str, Floats], rows: NDArray[np.bool_], place: int) -> str:
+        """The method with the largest gain on these rows, if it exceeds the default by enough standard errors.
+
+        A method whose fit in this place warned is selected only if there is no other.
+        """
+        share = self.weight[rows].sum()
+        weight, spread = self.weight[rows] / share, self.spread[rows] / share**2
+        means = {}
+        default = self.selectable[0]
+        for name in self.selectable[1:]:
+            if name not in gains:
+                continue
+            over = (gains[name] - gains[default])[rows]
+            mean = float(weight @ over)
+            if mean > LEAST_RATIO * math.sqrt(float(spread @ np.square(over - mean))):
+                means[name] = mean
+        calm = {name: mean for name, mean in means.items() if not self.fits[name].warnings[place]}
+        eligible = calm or means
+        return max(eligible, key=eligible.__getitem__) if eligible else default
+
+    @cached_property
+    def nested_gain(self) -> Gain:
+        """Gain of the selection: in each fold of the method that the other folds select, corrected for the rows that those lack.
+
+        The correction of Burman (1989) adds the difference on all rows between the fit on all rows and the fits without a fold.
+        """
+        without = np.empty((len(self.fold_shares), len(self.fold)))
+        for k in range(len(without)):
+            inner = {name: fits.inner[k] for name, fits in self.fits.items()}
+            without[k] = self.fits[self._select(inner, self.fold != k, k)].without[k]
+        whole = self.fits[self.selected].whole
+        mean, error = self._gain_of(without, whole)
+        correction = self.weight @ whole - self.fold_shares @ (without @ self.weight)
+        return Gain(float(mean + correction), error)
+
+
+class _Fit(NamedTuple):
+    calibrator: Calibrator | None
+    warning: str
+    probs: Floats
+
+
+def _fit_without(
+    calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], left_out: tuple[int, ...]
+) -> dict[str, _Fit | str]:
+    """Each calibrator fitted without these folds and applied to them if they are two, else to all rows; or the reason why it cannot be fitted."""
+    excluded = np.isin(fold, left_out)
+    data = TrainingData(p.take(~excluded) if left_out else p)
+    test = Scores(p.take(excluded) if len(left_out) == 2 else p)
+    read: dict[Any, Any] = {}
+    fits: dict[str, _Fit | str] = {}
+    for name, calibrator in track(calibrators.items(), "fits"):
+        try:
+            fitted, warning = fit_quietly(calibrator, data, read)
+            test.beside = beside_scores(calibrator, test._p)
+            fits[name] = _Fit(None if left_out else fitted, warning, np.asarray(fitted.apply(test)))
+        except CalibrantError as error:
+            fits[name] = error.problem
+    return fits
+
+
+def fit_quietly(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any]) -> tuple[Calibrator, str]:
+    """A fitted copy, and the warnings of its fit; `read` keeps the data for other calibrators that read them in the same way."""
+    copy = type(calibrator)(**calibrator.get_params(deep=False))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrantWarning)
+        warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
+        copy._check_params()
+        way = copy._way_of_reading()
+        if way not in read:
+            scores = data._p.logits if data._p.logits is not None else data._p.probs
+            weight: dict[str, Any] = {"sample_weight": None, "counts": None}
+            weight["counts" if data.counted else "sample_weight"] = data._p.weight
+            read[way] = copy._read_training(scores, data.labels, **weight)
+        read[way][0].beside = beside_scores(copy, data._p)
+        copy._fit_read(*read[way])
+    own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
+    for other in caught:
+        if other not in own:
+            warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    return copy, "; ".join(dict.fromkeys(str(warning.message) for warning in own))
+
+
+def beside_scores(calibrator: Calibrator, p: Predictions) -> Any:
+    """What a calibrator needs beside the scores of predictions: their groups, by name, or their features; else None."""
+    if calibrator.needs == "groups" and p.groups is not None and p.group_names is not None:
+        return names_array(p.group_names)[p.groups]
+    return p.features if calibrator.needs == "features" else None
