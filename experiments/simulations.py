@@ -183,7 +183,7 @@ def pvalue_of(test: Test, rows: cal.Predictions, draws: int, rng: np.random.Gene
         if test.metric in FUNCTIONS:
             found = FUNCTIONS[test.metric](rows, method=test.method, n_resamples=draws, rng=rng)
         else:
-            words: dict[str, Any] = {"n_resamples": draws, "rng": rng, "workers": 1, **test.options}
+            words: dict[str, Any] = {"n_resamples": draws, "rng": rng, **test.options}
             found = cal.assess(rows, metric=test.metric, method=test.method, **words)
         return found.pvalue, found.method == "consistency"
     except cal.errors.UndefinedMetricError:
@@ -238,7 +238,7 @@ def run_intervals(task: Task) -> list[dict[str, Any]]:
     for run in range(task.first, task.stop):
         words: dict[str, Any] = {}
         if method not in CLOSED_FORM:
-            words = {"n_resamples": task.draws, "rng": generator(task, run, 1), "workers": 1}
+            words = {"n_resamples": task.draws, "rng": generator(task, run, 1)}
         try:
             found = cal.interval(rows_of(task, run), metric=metric, method=method, **words)
         except cal.errors.UndefinedMetricError:

@@ -48,7 +48,7 @@ def test_normal_intervals_are_standard_errors() -> None:
 def test_intervals_are_reproducible_and_ordered(metric: str, method: str) -> None:
     y, p = predictions(500)
     found = cal.interval(y, p, metric=metric, method=method, rng=3, n_resamples=200)
-    again = cal.interval(y, p, metric=metric, method=method, rng=3, n_resamples=200, workers=4)
+    again = cal.interval(y, p, metric=metric, method=method, rng=3, n_resamples=200)
     assert found == again
     assert found.low < found.high
     assert found.sample is not None
@@ -165,9 +165,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
     same = found["raw", "same"]
     assert (same.difference, same.low, same.high, same.pvalue) == (0, 0, 0, 1)
     assert found.values == {"raw": cal.ece(y, p), "mended": cal.ece(y, better), "same": cal.ece(y, p)}
-    again = cal.compare(
-        y, {"raw": p, "mended": better, "same": p.copy()}, metric="ece", rng=0, n_resamples=300, workers=2
-    )
+    again = cal.compare(y, {"raw": p, "mended": better, "same": p.copy()}, metric="ece", rng=0, n_resamples=300)
     assert found == again
     assert len(found.to_frame()) == 3
     assert "raw - mended" in repr(found)

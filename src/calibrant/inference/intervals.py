@@ -136,7 +136,6 @@ def interval(
     cluster: bool = False,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -172,7 +171,6 @@ def interval(
     exact : bool, default False
         Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -300,13 +298,13 @@ def interval(
         raise ArgumentError("method", problem, "use 'bootstrap'")
     if method in ("auto", "inversion") and simulates:
         test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
-        sample, _ = simulated_null(test, source, options, "outcomes", exact, workers)
+        sample, _ = simulated_null(test, source, options, "outcomes", exact)
         sampler = choose_sampler([(chosen, options)], source, exact)
-        low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)], workers).limits()
+        low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits()
         note = "" if value >= low else BELOW_ZERO
         return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples, note, sample)
     sampler = _rows_to_resample(chosen, options, source, cluster, exact)
-    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
+    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng))[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")

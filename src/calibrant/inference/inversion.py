@@ -256,7 +256,6 @@ class Inversion:
     sampler: Sampler
     null: Floats
     """Values for labels simulated from the predicted probabilities."""
-    workers: int | None
 
     @property
     def sets(self) -> int:
@@ -304,7 +303,7 @@ class Inversion:
         """Estimates from labels with these probabilities."""
         plans = [(self.metric, self.options)]
         sampler = self.sampler.with_chance(chance)
-        values = resampled_values(plans, sampler, "outcomes", sets, self.test.seed + 7919 * (number + 1), self.workers)
+        values = resampled_values(plans, sampler, "outcomes", sets, self.test.seed + 7919 * (number + 1))
         values = values[:, 0]
         return values[np.isfinite(values)]
 

@@ -77,7 +77,7 @@ class Crowd(NamedTuple):
 
 
 def skce_draws(
-    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int, workers: int | None
+    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int
 ) -> Floats | None:
     """Bootstrap replicates of `skce_uq`; None where one-by-one evaluation is as fast."""
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
@@ -101,7 +101,7 @@ def skce_draws(
             total, weight = without_own(own, choose_kernel(own, *shape), parts)
             return total / weight if weight > 1e-12 else math.nan
 
-        return np.array(many(value_in_parts, count, workers), dtype=np.float64)
+        return np.array(many(value_in_parts, count), dtype=np.float64)
     if not quick and len(cloud.points) < DISTINCT_SHARE * view.n:
         return None
 
@@ -122,17 +122,17 @@ def skce_draws(
             near = choose_kernel(crowd.cloud(counts), *shape, kernel.width)
             return _value_on_a_line(crowd, residual, squares, counts, near.width / near.scale)
 
-        return np.array(many(value, count, workers), dtype=np.float64)
+        return np.array(many(value, count), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
     if fixed:
         rates = np.full(count, _rate(kernel))
     elif view.n > MEDIAN_ROWS and sampler.clusters is None:
         # As many rows in each replicate as there are, of which some are read for the width of the kernel.
-        chosen = many(lambda number: evenly_spaced(_share(crowd, picked(number)), MEDIAN_ROWS), count, workers)
+        chosen = many(lambda number: evenly_spaced(_share(crowd, picked(number)), MEDIAN_ROWS), count)
         medians = medians_of_selections(crowd.points, chosen, kernel.metric, kernel.scale)
         rates = np.array([_rate(kernel._replace(width=median)) for median in medians.tolist()])
     else:
-        rates = np.array(many(rate, count, workers))
+        rates = np.array(many(rate, count))
     return _values(crowd, kernel, rates, picked)
 
 

@@ -1,6 +1,6 @@
 """Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
-Resample number b has its own random generator, determined by the seed and b alone, so the result does not depend on the number of workers. For
+Resample number b has its own random generator, determined by the seed and b alone. For
 metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
 for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
@@ -358,7 +358,7 @@ def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDA
 
 
 def values_on_resamples(
-    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int, workers: int | None = 1
+    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int
 ) -> NDArray[np.float64]:
     """Values of each metric on these resamples, one row per resample; NaN where it is undefined."""
     resample = resamples(sampler, draws, seed)
@@ -368,7 +368,7 @@ def values_on_resamples(
         drawn = resample(numbers[place])
         return [value(drawn) for value in metrics]
 
-    return np.array(many(work, len(numbers), workers), np.float64).reshape(len(numbers), len(plans))
+    return np.array(many(work, len(numbers)), np.float64).reshape(len(numbers), len(plans))
 
 
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:

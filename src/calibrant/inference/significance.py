@@ -61,7 +61,6 @@ def assess(
     fixed_design: bool = True,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -98,7 +97,6 @@ def assess(
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -174,7 +172,7 @@ def assess(
 
     def simulated(why: str = "") -> SignificanceResult:
         draws: Draws = "outcomes" if fixed_design else "scores"
-        null, unit = simulated_null(asked, source, options, draws, exact, workers)
+        null, unit = simulated_null(asked, source, options, draws, exact)
         return _simulated_result(asked, null, unit, fixed_design, why)
 
     if method == "auto":
@@ -207,7 +205,6 @@ def assess_many(
     fixed_design: bool = True,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -236,7 +233,6 @@ def assess_many(
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -299,7 +295,7 @@ def assess_many(
     asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
     sampler = choose_sampler(plans, source, exact, draws)
-    null = _draw(plans, sampler, asked[0], draws, workers)
+    null = _draw(plans, sampler, asked[0], draws)
     tested = zip(asked, null.T, strict=True)
     results = [_simulated_result(each, column, sampler.unit, fixed_design) for each, column in tested]
     pvalues = np.array([result.pvalue for result in results])
@@ -424,7 +420,7 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
 
 
 def simulated_null(
-    asked: TestInput, source: Source, options: dict[str, Any], draws: Draws, exact: bool, workers: int | None
+    asked: TestInput, source: Source, options: dict[str, Any], draws: Draws, exact: bool
 ) -> tuple[Floats, str]:
     """Values of a metric under the null hypothesis, and how labels were simulated; an interval and a test share them, see `sharing`."""
     metric = asked.metric
@@ -434,28 +430,26 @@ def simulated_null(
         if null is not None:
             return null, ROW_BY_ROW
         sampler = choose_sampler([(metric, options)], source, exact, draws)
-        return _draw([(metric, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
+        return _draw([(metric, options)], sampler, asked, draws)[:, 0], sampler.unit
 
     key = "null", metric.id, tuple(sorted(options.items())), Same(source), draws, exact, asked.n_resamples, asked.seed
     return shared(key, simulate)
 
 
-def _draw(
-    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws, workers: int | None
-) -> Floats:
+def _draw(plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws) -> Floats:
     """Values of each metric under the null hypothesis, one row per simulated data set."""
     # Labels are simulated in the order of the rows; rows with counts are expanded.
     if draws == "scores" or asked.view.weight_kind == "counts":
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
-    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed, workers)
+    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
         missing = asked.n_resamples - int((~np.isnan(null)).sum())
         if not missing:
             break
         more = range(len(null), len(null) + missing)
-        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed, workers)])
+        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed)])
     for column, (metric, _) in enumerate(plans):
         if np.isnan(null[:, column]).all():
             raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
