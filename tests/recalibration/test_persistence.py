@@ -329,8 +329,9 @@ def test_a_map_that_refuses_some_rows_is_still_loaded(tmp_path: Path) -> None:
 
 def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path) -> None:
     found = cal.recalibrate(BINARY.y_true, BINARY.y_prob, method="temperature")
-    again = load(save(found, tmp_path / "map.json"))
-    assert again.temperature_ == found.calibrator.temperature_  # type: ignore[attr-defined]
+    path = save(found, tmp_path / "map.json", preprocessing="none")
+    assert found.save(tmp_path / "same.json", preprocessing="none").read_bytes() == path.read_bytes()
+    assert load(path).temperature_ == found.calibrator.temperature_  # type: ignore[attr-defined]
     new = cal.inference.make_calibrated(60, rng=1)
     with_map, with_found = (
         cal.evaluate(new.y_true, new.y_prob, metrics=["nll"], calibrator=calibrator)["nll"]
