@@ -107,12 +107,12 @@ def test_classes_are_named_as_they_were_given() -> None:
         cal.VectorScaling().fit(np.full((20, 8), 1 / 8), np.arange(20) % 2)
     groups = np.where((Y4 == 2) | (np.arange(300) % 2 == 0), "a", "b")
     with pytest.raises(
-        cal.errors.GroupError, match="group 'b' cannot be fitted to its 1[0-9]+ rows: class 2 has no rows"
+        cal.errors.GroupError, match=r"group 'b' cannot be fitted to its 1[0-9]+ rows: class 2 has no rows"
     ):
         cal.GroupCalibration(cal.BetaCalibration()).fit(P4, Y4, groups=groups)
     alone = np.where(np.arange(200) == 7, "alone", "others")
     with pytest.raises(
-        cal.errors.GroupError, match="group 'alone' cannot be fitted to its 1 row: .*merge small groups"
+        cal.errors.GroupError, match=r"group 'alone' cannot be fitted to its 1 row: .*merge small groups"
     ):
         cal.GroupCalibration(cal.BetaCalibration()).fit(P2, Y2, groups=alone)
     with pytest.warns(cal.CalibrantWarning, match="class 2 has no rows"):
