@@ -282,15 +282,6 @@ def test_weighted_and_soft_tables() -> None:
     assert soft.rate == pytest.approx([0.4, 1])
 
 
-def test_counts_are_repeated_rows() -> None:
-    rng = np.random.default_rng(0)
-    p, y, counts = rng.random(50), rng.integers(0, 2, 50), rng.integers(0, 4, 50)
-    one = cal.calibration_curve(cal.Predictions(y, p, counts=counts))
-    many = cal.calibration_curve(np.repeat(y, counts), np.repeat(p, counts))
-    for name in ("weight", "rate", "mean_score", "low", "high"):
-        assert getattr(one, name) == pytest.approx(getattr(many, name), nan_ok=True, abs=1e-14)
-
-
 @pytest.mark.parametrize("binning", ["equal_mass", EqualWidth(closed="left")])
 def test_fitted_bins_serve_another_model(binning: Any) -> None:
     rng = np.random.default_rng(1)

@@ -166,23 +166,6 @@ def test_checked_values(id: str, data: tuple[list[int], list], words: dict[str, 
     assert call(cal.catalogue[id], *data, **words) == pytest.approx(expected, abs=5e-10)
 
 
-def test_identities() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        p = rng.random(30)
-        y = (rng.random(30) < p**2).astype(int)
-        mad, spread = cal.ecce_mad(y, p), cal.ecce_r(y, p)
-        assert abs(cal.esce(y, p)) <= mad + 1e-15
-        assert mad <= spread <= 2 * mad + 1e-15
-        assert mad <= cal.lp_error(y, p) + 1e-15
-        assert spread == pytest.approx(cal.ecce_r(1 - y, 1 - p), abs=1e-12)
-        assert spread == cal.cce(y, p)
-        assert cal.ecce_mean_abs(y, p) <= mad + 1e-15
-        assert cal.ecce_mean_abs(y, p) ** 2 <= cal.ecce_l2(y, p) + 1e-15 <= mad**2 + 1e-14
-        assert cal.mcm(cal.Predictions(y, p, groups=np.zeros(30))) == pytest.approx(spread, rel=1e-12)
-        assert cal.mcm(cal.Predictions(y, p, groups=np.arange(30) % 3)) >= spread - 1e-15
-
-
 @pytest.mark.parametrize("x", [0.3, 0.5, 0.8, 0.999, 1.0, 1.2, 1.499, 1.5, 2.0, 3.0, 5.0, 8.0])
 def test_limit_laws_keep_relative_accuracy(x: float) -> None:
     with mpmath.workdps(40):

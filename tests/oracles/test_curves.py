@@ -105,27 +105,6 @@ def test_the_curves_have_the_printed_shapes() -> None:
     assert curves.spline(B)(P_B).tolist() == [printed(text) for text in smooth]
 
 
-def test_the_line_through_its_own_output_is_the_diagonal() -> None:
-    rates = curves.logistic(B)(np.array(P_B))
-    assert rates.sum() == pytest.approx(sum(Y_B), abs=1e-12)
-    assert rates @ logit(P_B) == pytest.approx(np.array(Y_B) @ logit(P_B), abs=1e-12)
-    assert cal.cox_slope(Y_B, rates) == pytest.approx(1, abs=1e-11)
-    assert cal.cox_intercept(Y_B, rates) == pytest.approx(0, abs=1e-11)
-    assert cal.metrics.fott_platt(Y_B, rates) == pytest.approx(0, abs=1e-12)
-
-
-def test_the_slope_says_over_and_under() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.beta(0.6, 0.6, 20_000)
-    z = logit(p)
-    for slope, shift in ((0.5, 0.0), (2.0, 0.3)):
-        y = (rng.random(len(p)) < 1 / (1 + np.exp(-(shift + slope * z)))).astype(int)
-        error = np.sqrt(np.diag(curves.fit_line(groups_of(view_of(y, p))).covariance))
-        assert error.max() < 0.05
-        assert cal.cox_slope(y, p) == pytest.approx(slope, abs=4 * error[1])
-        assert cal.cox_intercept(y, p) == pytest.approx(shift, abs=4 * error[0])
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_separation_is_found_exactly(seed: int) -> None:
     """The pattern of signs against a linear programme, for curves with one and with two zeros."""
@@ -248,30 +227,6 @@ def test_an_offset_leaves_what_is_beyond_it() -> None:
     assert fit_logistic(groups, columns, offset=z, ridge=1e9).coefficients == pytest.approx([0, 0], abs=1e-6)
 
 
-def test_several_distances() -> None:
-    wanted = {1: 0.25, 2: 0.105, math.inf: 0.6}
-    for norm, value in wanted.items():
-        assert cal.metrics.fott_isotonic(Y_A, P_A, norm=norm) == pytest.approx(value, abs=1e-14)
-
-
-def test_binned_maps_are_binned_errors() -> None:
-    rng = np.random.default_rng(3)
-    p = rng.random(400)
-    y = (rng.random(400) < p**2).astype(int)
-    assert cal.metrics.fott_ew(y, p) == cal.ece(y, p)
-    assert cal.metrics.fott_em(y, p) == cal.ece_em(y, p) == cal.ece_em(y, p)
-
-
-def test_likelihood_keeps_the_mean() -> None:
-    """A curve of greatest likelihood with an intercept has the mean of the outcomes, so no error below the mean gap."""
-    rng = np.random.default_rng(4)
-    p = rng.beta(2, 3, 300)
-    y = (rng.random(300) < np.sqrt(p)).astype(int)
-    gap = abs(np.mean(p - y))
-    for metric in (cal.metrics.fott_platt, cal.metrics.fott_beta, cal.metrics.fott_pl3, cal.metrics.fott_isotonic):
-        assert metric(y, p) >= gap - 1e-12
-
-
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_the_number_of_knots_is_chosen() -> None:
@@ -310,19 +265,6 @@ def test_knots_are_checked() -> None:
         cal.metrics.fott_iop(Y_B, P_B, pieces=0)
     with pytest.raises(cal.errors.WeightsNotSupportedError):
         cal.pws(cal.Predictions(Y_B, P_B, counts=[2] * 10), covariance="HAC")
-
-
-def test_one_piece_is_temperature_scaling() -> None:
-    """With one piece the map is softmax(s ln p); its slope makes the mean log-probability right, up to the small price."""
-    rng = np.random.default_rng(6)
-    p = rng.dirichlet(np.ones(4), 20_000)
-    sharp = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
-    y = (rng.random((20_000, 1)) > sharp.cumsum(axis=1)).sum(axis=1)
-    tempered = np.mean(np.abs(sharp - p).sum(axis=1) / 2)
-    assert cal.metrics.fott_iop(y, p, pieces=1) == pytest.approx(tempered, abs=0.02)
-    assert cal.metrics.fott_iop(y, p) == pytest.approx(tempered, abs=0.02)
-    assert cal.metrics.fott_iop(y, sharp) < 0.02
-    assert cal.metrics.fott_iop([0, 1, 2], np.full((3, 3), 1 / 3)) == 0
 
 
 def test_kernel_regression_is_its_sum() -> None:
@@ -369,11 +311,6 @@ def test_many_rows_are_the_same_as_their_groups() -> None:
         kept = counts > 0
         wanted = metric(cal.Predictions(np.repeat([1, 0], 200)[kept], np.tile(score, 2)[kept], counts=counts[kept]))
         assert metric(y, p) == pytest.approx(wanted, rel=1e-10), name
-
-
-def test_hac_without_lags_is_hc0() -> None:
-    assert cal.pws(Y_B, P_B, covariance="HAC", lags=0) == pytest.approx(cal.pws(Y_B, P_B, covariance="HC0"), rel=1e-12)
-    assert cal.pws(Y_B, P_B, covariance="HAC", lags=3) != pytest.approx(cal.pws(Y_B, P_B, covariance="HC0"))
 
 
 def test_few_scores_have_fewer_terms() -> None:

@@ -18,8 +18,6 @@ from calibrant.util import blocks
 from calibrant.views.resolve import views_of
 from tests.calling import call
 
-from . import embedding_definitions as slow
-
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 C = ([0, 1, 1, 0], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
@@ -66,32 +64,6 @@ def test_published_values(data: Any, options: dict[str, Any], printed: tuple[str
         assert call(metric, *data, **options) == pytest.approx(float(text), abs=0.5 * 10**-digits)
 
 
-@pytest.mark.parametrize(
-    ("labels", "unbiased", "biased"),
-    [([1, 0], -2 * math.exp(-1), 1 - math.exp(-1)), ([0, 0], 0, 0.5), ([0, 1], 0, 0)],
-)
-def test_exact_values_of_two_sure_forecasts(labels: list[int], unbiased: float, biased: float) -> None:
-    """The exact tests of the reference package: a gaussian kernel of width 1."""
-    options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 1}
-    for p in ([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0]):
-        assert call(cal.skce_uq, labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
-        assert call(cal.skce_ul, labels, p, **options) == pytest.approx(unbiased, abs=1e-15)
-        assert call(cal.skce_b, labels, p, **options) == pytest.approx(biased, abs=1e-15)
-
-
-@pytest.mark.parametrize("k", [2, 3, 10])
-@pytest.mark.parametrize("options", [{}, {"kernel": "gaussian"}, {"distance": "l2", "bandwidth": 0.1}])
-def test_biased_is_unbiased_and_the_diagonal(k: int, options: dict[str, Any]) -> None:
-    y, p = draw(200, k)
-    rows = np.column_stack([1 - p, p]) if k == 2 else p
-    own = np.square(np.eye(k)[y] - rows).sum(axis=1)
-    n = len(y)
-    expected = (n - 1) / n * call(cal.skce_uq, y, p, **options) + own.sum() / n**2
-    assert call(cal.skce_b, y, p, **options) == pytest.approx(expected, abs=1e-14)
-    # Rows that are right by chance: k (1{y = y'} - p_y' - p'_y + <p, p'>) is the same product.
-    assert own == pytest.approx(1 - 2 * rows[np.arange(n), y] + np.square(rows).sum(axis=1), abs=1e-14)
-
-
 def test_blocks_lead_from_pairs_to_all_pairs() -> None:
     y, p = draw(60, 3)
     assert cal.skce_ul(y, p, block=60) == pytest.approx(cal.skce_uq(y, p), abs=1e-14)
@@ -100,24 +72,6 @@ def test_blocks_lead_from_pairs_to_all_pairs() -> None:
     assert cal.skce_ul(y, p, block=29, bandwidth=0.3) == pytest.approx(
         cal.skce_ul(y[:58], p[:58], block=29, bandwidth=0.3), abs=1e-15
     )
-
-
-def test_a_wide_kernel_sees_the_mean_residual() -> None:
-    y, p = draw(300, 4)
-    mean = (np.eye(4)[y] - p).mean(axis=0)
-    for options in ({}, {"kernel": "gaussian"}):
-        assert call(cal.skce_b, y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean), rel=1e-7)
-        assert call(cal.ucme, y, p, bandwidth=1e9, **options) == pytest.approx(float(mean @ mean) / 4, rel=1e-7)
-
-
-def test_two_classes_are_twice_the_product_of_residuals() -> None:
-    """On a line the exponential kernel is summed in the time of a sort; l2 is the same with another width."""
-    y, p = draw(700, 2)
-    residual = y - p
-    near = np.exp(-np.abs(p[:, None] - p) / 0.2)
-    expected = 2 * float(residual @ near @ residual) / len(y) ** 2
-    assert cal.skce_b(y, p, bandwidth=0.2) == pytest.approx(expected, abs=1e-14)
-    assert cal.skce_b(y, p, bandwidth=0.2 * math.sqrt(2), distance="l2") == pytest.approx(expected, abs=1e-14)
 
 
 @pytest.mark.parametrize(("n", "k"), [(700, 3), (1000, 10), (999, 5)])
@@ -174,22 +128,6 @@ def test_many_rows_have_no_order(k: int) -> None:
             assert call(metric, np.argsort(classes)[y], p[:, classes], **words) == pytest.approx(wanted, abs=1e-12)
 
 
-def test_many_counts_are_repeated_rows() -> None:
-    y, p = draw(400, 3)
-    counts = np.random.default_rng(2).integers(0, 9, 400)
-    for metric in (cal.skce_b, cal.skce_uq, cal.ucme, cal.ckce):
-        repeated = metric(np.repeat(y, counts), np.repeat(p, counts, axis=0))
-        assert metric(cal.Predictions(y, p, counts=counts)) == pytest.approx(repeated, abs=1e-12)
-
-
-def test_equal_importance_of_many_rows_is_none() -> None:
-    y, p = draw(2000, 3)
-    for scale in (0.1, 1e-300, 7e5):
-        words = {"sample_weight": np.full(2000, scale)}
-        assert median_width(y, p, **words) == median_width(y, p)
-        assert call(cal.skce_uq, y, p, **words) == pytest.approx(cal.skce_uq(y, p), abs=1e-13)
-
-
 def test_the_median_may_be_zero() -> None:
     """Then the mean distance is taken; and all predictions alike are a kernel of 1."""
     p = np.array([[0.5, 0.3, 0.2]] * 9 + [[0.2, 0.5, 0.3]])
@@ -227,16 +165,6 @@ def test_parts_are_blocks_of_an_order_of_their_own(monkeypatch: pytest.MonkeyPat
         assert metric(cal.Predictions(y, p, counts=np.full(1200, 2))) == pytest.approx(
             metric(np.repeat(y, 2), np.repeat(p, 2, axis=0)), abs=1e-12
         )
-
-
-def test_calibrated_forecasts_in_parts_are_not_negative(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    monkeypatch.setattr(embeddings, "MOST_PAIR_WORK", 1.0)
-    for _ in range(5):
-        p = rng.dirichlet(np.ones(3), 2000)
-        y = (rng.random((2000, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, 2)
-        assert 0 <= cal.skce_b(y, p) < 0.01
-        assert abs(cal.skce_uq(y, p)) < 0.01
 
 
 def test_two_classes_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,12 +248,6 @@ def test_bad_locations_are_refused(locations: Any) -> None:
 
 
 # The ridge regression.
-
-
-def test_a_strong_ridge_leaves_the_biased_estimate() -> None:
-    """(G + N l)^-1 tends to 1 / (N l): the norm is then that of the mean embedding over l^2."""
-    y, p = draw(150, 3)
-    assert cal.ckce(y, p, ridge=1e6) * 1e12 == pytest.approx(cal.skce_b(y, p), rel=1e-5)
 
 
 def low_rank(y: np.ndarray, p: np.ndarray, count: int, ridge: float) -> float:
@@ -438,15 +360,6 @@ def test_one_row_has_no_pairs() -> None:
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
     assert cal.ucme([1], [0.2]) == pytest.approx(0.64)
     assert cal.ckce([1], [0.2], ridge=1) == pytest.approx(2 * 0.64 / 4)
-
-
-def test_the_gaussian_kernel_is_what_it_says() -> None:
-    y, p = draw(25, 4)
-    options: dict[str, Any] = {"kernel": "gaussian", "bandwidth": 0.3}
-    near = np.exp(-np.square(p[:, None] - p[None]).sum(axis=2) / (2 * 0.3**2))
-    residual = np.eye(4)[y] - p
-    assert call(cal.skce_b, y, p, **options) == pytest.approx((near * (residual @ residual.T)).mean(), abs=1e-15)
-    assert call(cal.skce_b, y, p, **options) == pytest.approx(slow.skce_b(y.tolist(), p.tolist(), **options), abs=1e-15)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 57, 300])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 
 import calibrant as cal
 from calibrant.metrics.kernel import bandwidths, densities, gaussian, regressions
@@ -123,31 +122,6 @@ def test_equal_quartiles_leave_the_deviation() -> None:
     assert cal.msce(y, p) == cal.msce(y, p, bandwidth="scott")
 
 
-@pytest.mark.parametrize("data", [A, B])
-def test_limits_of_kernel_regression(data: Any) -> None:
-    y, p = map(np.array, data)
-    assert math.isclose(cal.msce(y, p, bandwidth=1e6), np.mean((y.mean() - p) ** 2), rel_tol=1e-9)
-    assert math.isclose(cal.sece(y, p, bandwidth=1e6), np.mean(np.abs(y.mean() - p)), rel_tol=1e-9)
-    assert math.isclose(cal.msce(y, p, bandwidth=1e-3), cal.brier(y, p), rel_tol=1e-12)
-    assert math.isclose(cal.sece(y, p, bandwidth=1e-3), np.mean(np.abs(y - p)), rel_tol=1e-12)
-    assert math.isclose(cal.ls_ece(y, p, bandwidth=1e-5), np.mean(np.abs(y - p)), rel_tol=1e-8)
-    for width in (0.05, 0.1, 0.3):
-        assert cal.sece(y, p, bandwidth=width) ** 2 <= cal.msce(y, p, bandwidth=width)
-    assert cal.msce(y, p, adaptive=True) != cal.msce(y, p)
-
-
-def test_one_score_has_the_mean_outcome_as_its_curve() -> None:
-    y, p = [0, 1, 1, 0, 1], [0.3] * 5
-    for options in ({}, {"bandwidth": 0.1}, {"bandwidth": "scott"}, {"bandwidth": "loo_cv"}, {"adaptive": True}):
-        assert math.isclose(call(cal.msce, y, p, **options), 0.09)
-        assert math.isclose(call(cal.sece, y, p, **options), 0.3)
-    assert math.isclose(cal.skde(y, p), 0.3)
-    assert math.isclose(cal.skde(y, p, norm=2), 0.09)
-    assert math.isclose(cal.msce([1], [0.3]), 0.49)
-    # Left out, a row sees the mean of the four others.
-    assert math.isclose(cal.bkde(y, p), (2 * abs(0.75 - 0.3) + 3 * abs(0.5 - 0.3)) / 5)
-
-
 def test_leave_one_out_needs_others() -> None:
     for metric in (cal.bkde, cal.dkde):
         with pytest.raises(cal.errors.UndefinedMetricError, match="at least 2 rows"):
@@ -175,39 +149,6 @@ def test_options_are_checked() -> None:
             metric(*B, norm=math.inf)
 
 
-def test_limits_of_beta_kernels() -> None:
-    y, p = map(np.array, B)
-    others = (y.sum() - y) / (len(y) - 1)
-    assert math.isclose(cal.bkde(y, p, bandwidth=1e8), np.mean(np.abs(others - p)), rel_tol=1e-6)
-    none = np.zeros(10, int)
-    assert math.isclose(cal.bkde(none, p), p.mean())
-    assert math.isclose(cal.bkde(none, p, norm=2), np.mean(p**2))
-    one = none.copy()
-    one[3] = 1  # alone, it sees no event
-    assert math.isclose(cal.bkde(one, p, bandwidth=0.1, scale=2), published_estimate(one, p, 0.1), rel_tol=1e-12)
-    assert math.isclose(cal.bkde(y, p, scale=2), 2 * cal.bkde(y, p))
-
-
-def published_estimate(y: np.ndarray, p: np.ndarray, width: float) -> float:
-    """`get_ece_kde` of a single column as its code goes: a matrix of log kernels, the diagonal shut, ratios, times two."""
-    beta = gammaln(p / width + 1) + gammaln((1 - p) / width + 1) - gammaln(1 / width + 2)
-    log_kernel = np.log(p)[:, None] * (p / width) + np.log(1 - p)[:, None] * ((1 - p) / width) - beta
-    np.fill_diagonal(log_kernel, -np.inf)
-    top = log_kernel + np.where(y == 1, 0.0, -np.inf)
-    with np.errstate(divide="ignore"):
-        ratio = np.exp(np.log(np.exp(top).sum(axis=1)) - np.log(np.exp(log_kernel).sum(axis=1)))
-    return 2 * float(np.mean(np.abs(ratio - p)))
-
-
-def test_published_code_gives_twice_the_value() -> None:
-    y, p = draw(400, 3, "uniform")
-    for width in (0.5, 0.05, 0.005):
-        assert math.isclose(published_estimate(y, p, width), cal.bkde(y, p, bandwidth=width, scale=2), rel_tol=1e-9)
-        two = np.column_stack([1 - p, p])
-        assert math.isclose(cal.dkde(y, two, bandwidth=width), cal.bkde(y, p, bandwidth=width, scale=2), rel_tol=1e-9)
-    assert math.isclose(cal.dkde(y, p), 2 * cal.bkde(y, p), rel_tol=1e-9)
-
-
 def test_many_classes_and_zeros_do_not_underflow() -> None:
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.full(120, 0.02), 40)
@@ -216,22 +157,6 @@ def test_many_classes_and_zeros_do_not_underflow() -> None:
         assert 0 <= cal.dkde(y, p, bandwidth=width) <= 2
     order = rng.permutation(120)
     assert math.isclose(cal.dkde(np.argsort(order)[y], p[:, order]), cal.dkde(y, p), rel_tol=1e-9)
-
-
-def test_only_events_leave_the_mean_of_what_is_missing() -> None:
-    _, p = draw(200, 1, "uniform")
-    every = density_definitions.grid_density([(float(v), 1) for v in p], 0.1)
-    inside = (density_definitions.GRID >= 0) & (density_definitions.GRID <= 1)
-    t, f = density_definitions.GRID[inside], every[inside]
-    wanted = np.trapezoid((1 - t) * f, t) / np.trapezoid(f, t)
-    assert math.isclose(cal.skde(np.ones(200, int), p, bandwidth=0.1), wanted, rel_tol=1e-12)
-
-
-def test_one_event_takes_the_spread_of_all() -> None:
-    y, p = np.zeros(50, int), draw(50, 2)[1]
-    y[7] = 1
-    width = p.std() * 100**-0.2
-    assert math.isclose(cal.skde(y, p), cal.skde(y, p, bandwidth=width), rel_tol=1e-9)
 
 
 @pytest.mark.deep

@@ -27,7 +27,6 @@ from . import loess_definitions as slow
 P = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
 Y = np.array([0, 1, 0, 0, 1, 0, 1, 1, 1, 1])
 INDICES = (cal.ici, cal.e50, cal.e90, cal.emax)
-SMOOTHERS = ("loess", "lowess", "rcs", "logistic")
 
 
 def groups_of(p: Any, y: Any, **weights: Any) -> Groups:
@@ -72,54 +71,6 @@ def test_checked_curve() -> None:
     wanted += [0.54140832, 0.69062382, 0.94601789, 1.03807914, 0.99247027]
     found = loess(groups_of(P, Y), 0.75, 2, "direct")
     assert np.abs(found - wanted).max() <= 0.5e-8
-
-
-@pytest.mark.parametrize(
-    "options", [{"degree": 1}, {"degree": 2, "span": 0.4}, {"surface": "direct"}, {"smoother": "lowess"}]
-)
-@pytest.mark.parametrize("n", [5, 300, 6000])
-def test_a_line_is_reproduced(options: dict[str, Any], n: int) -> None:
-    """Outcomes equal to the scores, as soft labels: the fit is exact, and all indices are 0."""
-    p = np.random.default_rng(n).random(n)
-    for metric in INDICES:
-        assert call(metric, p, p, soft=True, **options) <= 1e-10
-    assert call(cal.eci, p, p, soft=True, **options) <= 1e-10
-
-
-@pytest.mark.parametrize("smoother", SMOOTHERS)
-@pytest.mark.parametrize("n", [100, 4000])
-def test_order_of_the_indices(smoother: str, n: int) -> None:
-    y, p = drawn(n, "uniform")
-    mean, median, ninety, largest = (metric(y, p, smoother=smoother) for metric in INDICES)
-    assert median <= ninety <= largest
-    assert mean <= largest
-    assert cal.ep(y, p, q=1.0, smoother=smoother) == largest
-    assert cal.ep(y, p, q=0.5, smoother=smoother) == median
-    assert mean**2 <= cal.eci(y, p, smoother=smoother, surface="interpolate") / 100 <= largest**2 * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("smoother", SMOOTHERS)
-def test_one_score_has_the_rate_for_a_curve(smoother: str) -> None:
-    y = [1, 0, 0, 1, 1]
-    for metric in INDICES:
-        assert metric(y, [0.3] * 5, smoother=smoother) == pytest.approx(0.3, abs=1e-15)
-    assert cal.eci(y, [0.3] * 5, smoother=smoother) == pytest.approx(9, abs=1e-12)
-    assert cal.ici([1], [0.3], smoother=smoother) == pytest.approx(0.7, abs=1e-15)
-
-
-def test_few_rows_are_interpolated_or_averaged() -> None:
-    """A neighbourhood of one row, or of ties alone, is their mean."""
-    assert cal.ici([0, 1], [0.2, 0.9]) == pytest.approx(0.15, abs=1e-12)
-    assert cal.emax([0, 1, 1], [0.2, 0.2, 0.9], span=0.4) == pytest.approx(0.3, abs=1e-12)
-
-
-def test_a_span_above_one_stretches_the_bandwidth() -> None:
-    wide = cal.ici(Y, P, span=1e8)
-    line = np.polynomial.Polynomial.fit(P, Y, 2)
-    assert wide == pytest.approx(np.abs(line(P) - P).mean(), abs=1e-9)
-    found = loess(groups_of(P, Y), 2.25, 2, "direct")
-    rows = [(x, y, 1.0) for x, y in zip(P.tolist(), Y.tolist(), strict=True)]
-    assert found == pytest.approx([slow.local_polynomial(rows, x, 2.25, 2)[0] for x in P], abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "rare", "confident", "u-shaped"])
@@ -214,14 +165,6 @@ def test_quantiles_are_those_of_repeated_rows() -> None:
         assert equal == pytest.approx(np.quantile(values, q), abs=1e-14)
 
 
-def test_importance_multiplies_the_kernel() -> None:
-    """Weights on one side pull the curve there, and scaling them does nothing."""
-    weight = np.where(Y == 1, 3.0, 1.0)
-    up = loess(groups_of(P, Y, weight=weight, weight_kind="importance"), 0.75, 2, "direct")
-    assert (up >= loess(groups_of(P, Y), 0.75, 2, "direct") - 1e-12).mean() > 0.7
-    assert cal.ici(Y, P, sample_weight=weight) == pytest.approx(cal.ici(Y, P, sample_weight=weight * 1e-200), abs=1e-13)
-
-
 def test_logistic_curve_of_forecasts_bent_on_the_log_odds() -> None:
     """Where the truth is a line on the log-odds, both logistic curves find it."""
     p = np.linspace(0.02, 0.98, 60)
@@ -254,14 +197,6 @@ def test_eci_of_several_classes() -> None:
     ten = rng.dirichlet(np.ones(10), 200)
     y = rng.integers(0, 10, 200)
     assert cal.eci(y, ten) == cal.eci(y, ten, smoother="loess")
-
-
-def test_two_classes_are_one_curve() -> None:
-    both = np.column_stack([1 - P, P])
-    assert cal.eci(Y, both) == pytest.approx(cal.eci(1 - Y, both[:, ::-1]), abs=1e-10)
-    assert cal.eci(Y, both, relative=True) == pytest.approx(cal.eci(Y, P, relative=True), abs=1e-12)
-    with pytest.raises(cal.errors.UndefinedMetricError):
-        cal.eci([0, 1], [0.3, 0.3], relative=True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.metrics.kernel import smooth
-from calibrant.metrics.kernel.laplace import LONGEST, laplace_pair_sum, laplace_sums
 from calibrant.metrics.kernel.lipschitz import largest_lipschitz_sum
 from calibrant.metrics.kernel.spectral import CosineSeries
 from calibrant.util import kernels
@@ -80,27 +79,6 @@ def drawn(n: int, seed: int = 0, places: int | None = None) -> tuple[np.ndarray,
     return (rng.random(n) < p**1.2).astype(int), p
 
 
-@pytest.mark.parametrize("width", [1e-5, 1 / LONGEST / 1.01, 1 / LONGEST, 0.02, 0.4, 1.0, 50.0])
-def test_kernel_sums_are_double_sums(width: float) -> None:
-    rng = np.random.default_rng(3)
-    x = np.sort(np.concatenate([rng.random(200), [0.0, 1.0, 0.5, 0.5]]))
-    v = rng.normal(size=len(x))
-    kernel = np.exp(-np.abs(x[:, None] - x) / width)
-    assert np.allclose(laplace_sums(x, v, width), kernel @ v, rtol=0, atol=1e-12)
-    assert laplace_pair_sum(x, v, width) == pytest.approx(v @ kernel @ v, abs=1e-10)
-
-
-def test_wide_and_narrow_kernels_meet_their_limits() -> None:
-    y, p = drawn(300)
-    gap = float(np.mean(y - p))
-    assert cal.mmce(y, p, bandwidth=1e9) == pytest.approx(abs(gap), abs=1e-9)
-    assert cal.mmce(y, p, bandwidth=1e-12) == pytest.approx(math.sqrt(np.sum((y - p) ** 2)) / len(p), abs=1e-9)
-    assert cal.smece(y, p, bandwidth=50) == pytest.approx(abs(gap), abs=1e-12)
-    y, p = drawn(300, places=20)
-    groups = math.fsum(abs(np.sum((y - p)[p == score])) for score in np.unique(p)) / len(p)
-    assert cal.smece(y, p, bandwidth=1e-3) == pytest.approx(groups, abs=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_errors_without_bins_bound_each_other(seed: int) -> None:
     y, p = drawn(50 + 13 * seed, seed, places=10 if seed % 2 else None)
@@ -116,35 +94,6 @@ def test_errors_without_bins_bound_each_other(seed: int) -> None:
     falls = [cal.smece(y, p, bandwidth=width) for width in np.geomspace(0.005, 2, 12)]
     assert all(second <= first + 1e-9 for first, second in pairwise(falls))
     assert cal.smece(y, p, bandwidth=smooth) == pytest.approx(smooth, abs=1e-9)
-
-
-def test_two_points_have_a_closed_form() -> None:
-    for p, y in [((0.3, 0.8), (1, 0)), ((0.1, 0.4), (1, 0)), ((0.5, 0.9), (1, 0))]:
-        first, second = abs(y[0] - p[0]), abs(y[1] - p[1])
-        wanted = (max(first, second) - (1 - abs(p[0] - p[1])) * min(first, second)) / 2
-        assert cal.smce(y, p) == pytest.approx(wanted, abs=1e-15)
-
-
-def test_balanced_outcomes_double_the_weighted_error() -> None:
-    y, p = drawn(400)
-    events, others = np.flatnonzero(y)[:100], np.flatnonzero(1 - y)[:100]
-    rows = np.concatenate([events, others])
-    assert cal.mmce_w(y[rows], p[rows]) == pytest.approx(2 * cal.mmce(y[rows], p[rows]), abs=1e-12)
-    assert cal.mmce_w([0, 0], [0.2, 0.9]) == 0
-    assert cal.mmce_w([1, 0], [0.0, 1.0]) == pytest.approx(math.sqrt(2 - 2 * math.exp(-2.5)), abs=1e-12)
-
-
-def test_published_code_divides_twice() -> None:
-    y, p = np.array(B[0]), np.array(B[1])
-    kernel = np.exp(-np.abs(p[:, None] - p) / 0.4)
-    events, others = y.sum(), (1 - y).sum()
-    up, down = y * (1 - p), (1 - y) * p
-    square = (
-        up @ kernel @ up / events**4
-        + down @ kernel @ down / others**4
-        - 2 * up @ kernel @ down / (events * others) ** 2
-    )
-    assert cal.mmce_w(y, p, normalisation="code") == pytest.approx(math.sqrt(square), abs=1e-12)
 
 
 def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:

@@ -411,7 +411,7 @@ class Plan:
         describe: Callable[[Source], Header],
         known: Mapping[str, MetricResult],
     ) -> list[tuple[Header, tuple[MetricResult, ...]]]:
-        """Return the header and the results of each group: all values, then intervals and p-values, one metric after the other.
+        """Return the header and the results of each group: all values, then intervals and p-values, one group after the other.
 
         The p-values of a metric are adjusted by Holm for all groups. `known` are results that do not depend on the group.
         """
@@ -439,11 +439,15 @@ class Plan:
         done = [pair for task in run_all(tasks, sum(part.n for part in parts)) for pair in task]
         rows = [results for _, results in done]
         if infer is not None and is_resampled:
-            for place, m in enumerate(track(self.metrics, "metrics") if parts else ()):
-                is_slow = is_slow_to_resample(m, sum(part.n for part in parts), parts[0].k)
-                own = self.infer if is_slow and self.infer is not None else infer
-                for results, part in zip(rows, track(parts, "groups"), strict=True):
-                    results[place] = self._inferred(own, place, results[place], part)
+            from ..inference.cells import sharing
+
+            total = sum(part.n for part in parts)
+            slow = [bool(parts) and is_slow_to_resample(m, total, parts[0].k) for m in self.metrics]
+            for results, part in zip(rows, track(parts, "groups"), strict=True):
+                with sharing():  # metrics of a group have the same resamples
+                    for place, is_slow in enumerate(slow):
+                        own = self.infer if is_slow and self.infer is not None else infer
+                        results[place] = self._inferred(own, place, results[place], part)
             rows = [self._with_directions(results, part) for results, part in zip(rows, parts, strict=True)]
         for place in range(len(self.metrics) if infer is not None else 0):
             adjust_for_groups(rows, place)

@@ -75,7 +75,7 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
 
     def value(drawn: AnyView) -> float:
         try:
-            return asked.metric.of_arguments([drawn], asked.options)
+            return asked.metric.value_of([drawn], asked.options)
         except UndefinedMetricError:
             return math.nan
 

@@ -34,8 +34,6 @@ Floats = NDArray[np.float64]
 AnyView = View | VectorView
 SomeView = TypeVar("SomeView", View, VectorView, View | VectorView)
 
-# Options that make a proper score improper: below the floor a forecast of 0 would score better than the true rate.
-_IMPROPER = {("nll", "floor")}
 # Average number of rows per distinct forecast from which their rates are informative.
 _ENOUGH_ROWS = 10
 # A reference this close to the ideal value differs from it by rounding only.
@@ -214,11 +212,11 @@ def decompose(
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
     check_options(decompose, options, proper)
-    for word, value in options.items():
-        if (proper.id, word) in _IMPROPER and value is not None:
-            raise ArgumentError(
-                word, f"{proper.id} is not proper with this option", "clip the probabilities to [eps, 1 - eps] first"
-            )
+    if (
+        proper.id == "nll" and options.get("floor") is not None
+    ):  # below the floor a forecast of 0 would score better than the true rate
+        remedy = "clip the probabilities to [eps, 1 - eps] first"
+        raise ArgumentError("floor", f"{proper.id} is not proper with this option", remedy)
     binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
     if binned and method == "corp":
         raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
@@ -548,24 +546,13 @@ def _class_proportions(p: Predictions) -> Floats:
 
 def _with_probs(p: Predictions, probs: Array, input: Any = "prob") -> Predictions:
     """Return the same rows with other probabilities, which are checked; the remaining data are not checked again."""
-    weight: dict[str, Any] = {}
-    if p.weight is not None:
-        weight["counts" if p.weight_kind == "counts" else "sample_weight"] = p.weight
     multilabel = p.kind == "multilabel"
+    labels = p.labels if p.labels is not None else np.zeros((p.n, p.k) if multilabel else p.n, np.int64)
+    kind = "confidence" if p.kind == "confidence" else input
     try:
-        other = Predictions.derived(
-            p.labels if p.labels is not None else np.zeros((p.n, p.k) if multilabel else p.n, np.int64),
-            probs,
-            input="confidence" if p.kind == "confidence" else input,
-            multilabel=multilabel,
-            **weight,
-        )
+        checked = Predictions.derived(labels, probs, input=kind, multilabel=multilabel)
     except InputError as error:  # it speaks of y_prob, which is in order
         raise error.replaced(argument="reference") from None
-    if p.soft is not None:
-        other.labels, other.soft, other.top_correct = None, p.soft, None
-    other.classes, other.groups, other.group_names = p.classes, p.groups, p.group_names
-    other.groupings = p.groupings
-    other.class_order = p.class_order
-    other.features = p.features
+    other = p.with_probs(checked.probs)
+    other.logits = checked.logits
     return other

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Literal, cast
@@ -329,7 +328,7 @@ class Metric:
         return options | {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
 
     @cached_property
-    def _rule_reader(self) -> Callable[..., Any] | None:
+    def _read_rule(self) -> Callable[..., Any] | None:
         return rule_reader(self.formula)
 
     def arguments(self, keywords: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -348,14 +347,14 @@ class Metric:
         options = dict(self.options)
         if keywords:
             options |= {name: value for name, value in keywords.items() if name in options}
-        if self._rule_reader is None:
+        if self._read_rule is None:
             return options
         bins, binning, min_rows = map(options.pop, BIN_OPTIONS)
         numbers = None if isinstance(bins, int) else several_bins(bins)
         if numbers is None:
-            rule = self._rule_reader(bins, binning, min_rows)
+            rule = self._read_rule(bins, binning, min_rows)
         else:
-            rule = Averaged(tuple(self._rule_reader(number, binning, min_rows) for number in numbers))
+            rule = Averaged(tuple(self._read_rule(number, binning, min_rows) for number in numbers))
         return {"rule": rule, **options}
 
     def averaged(self, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -403,12 +402,7 @@ class Metric:
             if y_prob is None:
                 raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob) or Predictions")
         if more:
-            example = next(
-                (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"
-            )
-            raise InputTypeError(
-                self.id, "takes only y_true and y_prob by position", f"pass options by keyword, such as {example}"
-            )
+            raise InputTypeError(self.id, "takes only y_true and y_prob by position", "pass options by keyword")
         return self._evaluate(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
@@ -439,7 +433,7 @@ class Metric:
             return combine_values([value], [], self.combine, together.get("class_weight")), "canonical"
         views = self._views(y_true, y_prob, lens, where, rows, options)
         name = views[0].lens if len(views) == 1 else shared_name(views)
-        value = self._value(views, options, **together)
+        value = self.value_of(views, options, **together)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
         return value, name
@@ -476,24 +470,7 @@ class Metric:
         """
         options, lens, *_ = self._split(keywords)
         how = combination(lens)
-        return lambda views: self._value(views, options, **how)
-
-    def of_arguments(self, views: list[AnyView], options: Mapping[str, Any]) -> float:
-        """Compute the value for given views from arguments of the formula.
-
-        Parameters
-        ----------
-        views : list of View or VectorView
-            One view, or one view per class.
-        options : mapping
-            Arguments of the formula, as `arguments` returns them.
-
-        Returns
-        -------
-        float
-            Value of the metric.
-        """
-        return self._value(views, options)
+        return lambda views: self.value_of(views, options, **how)
 
     def fill_views(self, views: Sequence[View], options: Mapping[str, Any]) -> None:
         """Compute what the formula reads of several views with counts in one pass over all; each view keeps its own.
@@ -589,9 +566,7 @@ class Metric:
         if not self.is_row_mean:
             raise self._no_row_mean()
         options, lens, where, rows = self._split(keywords)
-        rows.pop(
-            "sample_weight", None
-        )  # it does not change the contribution of a row, and without it every row has one
+        rows.pop("sample_weight", None)  # the contribution of a row does not depend on it
         views = self._views(y_true, y_prob, lens, where, rows, options)
         if not has_one_event(views):
             raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
@@ -710,16 +685,34 @@ class Metric:
                 remedies = [f"pass {word}" if word in options else f"pass {word} to Predictions" for word in enough]
                 raise InputTypeError(need, f"required by {self.id}", ", or ".join(remedies))
 
-    def _value(
+    def value_of(
         self,
         views: list[AnyView],
         options: Mapping[str, Any],
         combine: Combine | None = None,
         class_weight: Any = None,
     ) -> float:
+        """Compute the value for given views from arguments of the formula.
+
+        Parameters
+        ----------
+        views : list of View or VectorView
+            One view, or one view per class.
+        options : mapping
+            Arguments of the formula, as `arguments` returns them.
+        combine : {"mean", "sum", "max", "prevalence"}, optional
+            How the values of several classes are combined; by default as the metric does.
+        class_weight : array-like of shape (K,), optional
+            Weight of each class.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
         several = self.averaged(options)
         if several != [options]:
-            values = [self._value(views, each, combine, class_weight) for each in several]
+            values = [self.value_of(views, each, combine, class_weight) for each in several]
             return math.fsum(values) / len(values)
         if len(views) == 1:
             values = [self._formula_value(views[0], options)]
@@ -864,10 +857,8 @@ class Metric:
 
     def _above(self, options: Mapping[str, Any]) -> Above:
         """Which deviation a value above the ideal indicates with these options."""
-        if all(
-            (options.get(word) == value) == (self.options.get(word) == value)
-            for word, value in self.info.reversed_by.items()
-        ):
+        reversing = self.info.reversed_by.items()
+        if all((options.get(word) == value) == (self.options.get(word) == value) for word, value in reversing):
             return self.info.above
         return "under" if self.info.above == "over" else "over"
 
@@ -1097,13 +1088,8 @@ class Catalogue(Mapping[str, Metric]):
             several = isinstance(value, tuple) and name != "range"
             known += [each for each in ((*value, True, False) if several else (value,)) if each not in known]
         if wanted not in known:
-            shown = [repr(value) for value in known]
-            if len(shown) > MOST_VALUES:
-                near = get_close_matches(repr(wanted), shown, 1)
-                raise ArgumentError(
-                    name, f"no metric has the value {wanted!r}", f"did you mean {near[0]}?" if near else ""
-                )
-            raise ArgumentError(name, f"must be {', '.join(shown[:-1])} or {shown[-1]}; got {wanted!r}")
+            listed = f"; the values are {', '.join(map(repr, known))}" if len(known) <= MOST_VALUES else ""
+            raise ArgumentError(name, f"no metric has the value {wanted!r}{listed}")
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.
@@ -1131,16 +1117,7 @@ class Catalogue(Mapping[str, Metric]):
     def _repr_html_(self) -> str:
         from html import escape
 
-        parts = [f"<p>{len(self)} calibration metrics</p>"]
-        for family, subfamilies in self.tree().items():
-            inner = "".join(
-                f"<li>{escape(subfamily)}<ul>"
-                + "".join(f"<li><code>{escape(m.id)}</code> {escape(m.name)}</li>" for m in metrics)
-                + "</ul></li>"
-                for subfamily, metrics in subfamilies.items()
-            )
-            parts.append(f"<details open><summary>{escape(family)}</summary><ul>{inner}</ul></details>")
-        return "".join(parts)
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 catalogue = Catalogue()

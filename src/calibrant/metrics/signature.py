@@ -67,21 +67,7 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
     choices = _choices(formula, word)
     if choices and value not in choices:
         raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
-    if word == "class_weight":
-        return check_class_weight(value)
     return check_norm(value) if word == "norm" else value
-
-
-def check_class_weight(value: Any) -> Any:
-    """Return class weights as an array, or None; their number is checked where they are used."""
-    if value is None:
-        return None
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            "class_weight", f"must be one number per class; got {value!r}", "for example [1, 1, 2]"
-        ) from None
 
 
 def check_norm(norm: Any) -> float:
