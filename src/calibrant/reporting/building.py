@@ -160,7 +160,7 @@ class Report(Document):
         return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome)
+        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome, self.metrics.n_resamples)
         return table.headings, table.cells
 
 

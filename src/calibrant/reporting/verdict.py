@@ -14,7 +14,7 @@ from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
-from ..util.results import number, percent
+from ..util.results import number, percent, pvalue_clause
 from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
@@ -354,4 +354,4 @@ def chance(pvalue: float) -> str:
     >>> chance(0.03214), chance(1e-9)
     ('p = 0.0321', 'p < 0.001')
     """
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3g}"
+    return pvalue_clause(pvalue)
