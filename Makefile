@@ -80,6 +80,7 @@ reproduce: $(VENV)/.dev
 
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
+	$(BIN)/python -m experiments.simulations_intervals
 	$(BIN)/python -m experiments.thin_data
 	$(BIN)/python -m experiments.claims
 	$(BIN)/python tools/make_references.py simulations

@@ -298,7 +298,7 @@ def page(results: dict[str, Any]) -> str:
         power_table(rows["power"]),
         FINDINGS_POWER,
         "## Coverage of 95% intervals",
-        "1000 rows with uniform scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is the population value of the metric by quadrature; for `drmsce_bcs` and `smece` at temperature 1.5 it is the value for two million rows. *Above* is the share of intervals that lie entirely above the true value. *Nominal* means within the 99.9% band around 0.95. Percentile and basic intervals use the same resamples; *asymptotic* is the interval derived for the metric.",
+        "1000 rows with uniform scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is the population value of the metric by quadrature; for `drmsce_bcs` and `smece` at temperature 1.5 it is the value for two million rows. *Above* is the share of intervals that lie entirely above the true value. *Nominal* means within the 99.9% band around 0.95. *Asymptotic* is the interval derived for the metric.",
         coverage_table(rows["coverage"]),
         FINDINGS_COVERAGE,
         "## Coverage in difficult settings",
@@ -345,11 +345,11 @@ FINDINGS_COVERAGE = """Where intervals undercover, and the default:
 
 | metric | finding | default |
 | --- | --- | --- |
-| `ece`, `smece`, `ecce_mad` | a non-negative error is biased upwards, and resampling adds to the bias: percentile and bca never contain 0, basic too rarely | `corrected`: the bias is removed on the squared scale; conservative |
-| `ce2_db` | the estimate is unbiased, its bootstrap is not: percentile is too high, basic and bca too low | `corrected`: the bootstrap is centred at the estimate |
-| `drmsce_bcs` | percentile is nominal; basic is too low | `corrected`, not simulated here |
+| `ece`, `smece`, `ecce_mad` | a non-negative error is biased upwards, and resampling adds to the bias: percentile never contains 0 | `inversion`, see [coverage of intervals of errors](simulations-intervals.md); `bootstrap` is the default for clusters |
+| `ce2_db` | the estimate is unbiased, its bootstrap is not: percentile is too high | `inversion` |
+| `drmsce_bcs` | percentile is nominal | `inversion` |
 | `l2ce_interval` | conservative | `asymptotic` |
-| `brier`, `ecd` | means over rows: normal, percentile and basic are nominal for uniform scores | `gamma`, which is valid for few events too |
+| `brier`, `ecd` | means over rows: normal and percentile are nominal for uniform scores | `gamma`, which is valid for few events too |
 | `cox_slope` | asymptotic is nominal | `asymptotic` |"""
 FINDINGS_HARD = """What this shows:
 

@@ -302,17 +302,17 @@ POWER = [
 
 TRUTHS = {"calibrated": temperature(1.0), "temperature 1.5": temperature(1.5)}
 COVERAGE_ROWS, RESAMPLES = 1000, 200
-# Runs for each type of interval; "resampled" stands for percentile and basic, computed from the same replicates.
+# Runs for each type of interval.
 COVERAGE: dict[str, dict[str, int]] = {
-    "ece": {"resampled": 2000, "bca": 50, "corrected": 300},
-    "ce2_db": {"resampled": 1000, "bca": 50, "corrected": 100},
-    "drmsce_bcs": {"resampled": 300, "bca": 30},
+    "ece": {"percentile": 2000, "bootstrap": 300},
+    "ce2_db": {"percentile": 1000, "bootstrap": 100},
+    "drmsce_bcs": {"percentile": 300},
     "l2ce_interval": {"asymptotic": 2000},
-    "smece": {"resampled": 40},
-    "ecce_mad": {"resampled": 1000, "bca": 50, "corrected": 200},
-    "brier": {"normal": 2000, "resampled": 300, "gamma": 1000},
-    "ecd": {"normal": 2000, "resampled": 300, "gamma": 1000},
-    "cox_slope": {"asymptotic": 2000, "resampled": 100},
+    "smece": {"percentile": 40},
+    "ecce_mad": {"percentile": 1000, "bootstrap": 200},
+    "brier": {"normal": 2000, "percentile": 300, "gamma": 1000},
+    "ecd": {"normal": 2000, "percentile": 300, "gamma": 1000},
+    "cox_slope": {"asymptotic": 2000, "percentile": 100},
 }
 
 

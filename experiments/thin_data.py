@@ -19,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,6 +162,26 @@ def censoring(rng: Rng, n: int, dependence: float) -> Runs:
     return {id: (bool(rows[id].low <= value <= rows[id].high), rows[id].value) for id, value in truth.items()}
 
 
+def season(rng: Rng, rows: int, season: str | None) -> Runs:
+    """Two weeks of a monitor whose scores are higher at weekends, in the reference data of eight weeks too."""
+
+    def days(first: str, count: int) -> tuple[Any, Any, Any]:
+        day = np.datetime64(first) + np.repeat(np.arange(count), rows)
+        score = np.where(np.is_busday(day), rng.beta(2, 4, len(day)), rng.beta(2.5, 3.5, len(day)))
+        return rng.random(len(day)) < score, score, day
+
+    y, p, when = days("2026-01-05", 56)
+    rule = cal.monitoring.window_rule("1d", season=season)
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "monitor.db"
+        monitor = cal.Monitor.create(store, reference=(y, p), when=when, every=rule, n_resamples=199)
+        y, p, when = days("2026-03-02", 14)
+        monitor.update(y, p, when=when)
+        monitor.advance("2026-03-16")
+        alarms = len([alarm for alarm in monitor.status().alarms if alarm.kind == "scores"])
+    return {"no alarm in 14 windows": (alarms == 0, alarms / 14)}
+
+
 # Confidences of n rows, the probability of being right given the confidence, and the accuracy wanted, which rows at the border just miss.
 CONFIDENCES: dict[str, tuple[Callable[[Rng, int], Any], Callable[[Any], Any], float]] = {
     "even": (lambda rng, n: 0.5 + rng.random(n) / 2, lambda c: c - 0.02, 0.95),
@@ -208,7 +229,7 @@ STUDIES = {
         centres,
         [
             {"count": count, "rows": rows, "spread": spread}
-            for count, rows, spread in product((10, 40), (30, 60, 200), (0.0, 0.3))
+            for count, rows, spread in product((10, 40), (30, 60), (0.0, 0.3))
         ],
         (0.93, 1),
         200,
@@ -226,6 +247,8 @@ STUDIES = {
         (0.92, 1),
         400,
     ),
+    # 14 windows at the level 0.01; without the season alarms are what the monitor should raise.
+    "season": Study(season, [{"rows": rows, "season": "week"} for rows in (50, 300)], (0.99**14, 1), 80),
 }
 
 

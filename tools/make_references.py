@@ -990,7 +990,7 @@ def benchmarks() -> dict[str, Any]:
                 )  # fmt: skip
     return {
         "about": f"Measured on {content['date']} with calibrant {content['versions']['calibrant']} on {machine['cores']} cores of {machine['cpu']} ({machine['architecture']}), "
-        "not on this installation; `calibrant validate --timings` adds times of this machine. docs/benchmarks.md has the other packages, `make bench` repeats it. A plain read "
+        "not on this installation; docs/benchmarks.md has the other packages, `make bench` repeats it. A plain read "
         "is numpy.max of the probabilities.",
         "columns": [
             "case",

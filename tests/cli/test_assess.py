@@ -94,10 +94,13 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
     assert (code, err) == (1, "gate failed: ece, ecce_r rejected at 0.05\n")
 
 
-def test_tests_as_gates_are_written_for_continuous_integration(binary: Path, run: Run, tmp_path: Path) -> None:
+def test_tests_as_gates_are_written_for_continuous_integration(
+    binary: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The results of --fail-if-rejected and --fail-if-worse are in JUnit XML, Markdown and annotations as those of --fail-if are."""
     xml, text = tmp_path / "gates.xml", tmp_path / "gates.md"
-    written = ("--junit", str(xml), "--summary", str(text), "--annotations", "github")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    written = ("--junit", str(xml), "--summary", str(text))
     one, several = ("assess", binary, "--fail-if-rejected"), ("--metrics", "ece,ecce_r", "--resamples", "99")
     worse = ("compare", binary, "--metric", "smece", "--resamples", "99", "--fail-if-worse", "--models")
     cases: list[tuple[tuple[Any, ...], int, int, str]] = [

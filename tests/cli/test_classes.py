@@ -217,10 +217,7 @@ def test_one_column_and_its_calibrated_counterpart(tmp_path: Path, run: Run) -> 
     code, _, err = run("evaluate", path, *MEASURE)
     assert (code, "--prob 'p' or --prob 'p_calibrated'" in err) == (2, True)
     assert ece(run("evaluate", path, *MEASURE, "--prob", "p_calibrated")) == pytest.approx(cal.ece(YES, TWO[:, 1] ** 2))
-    with pytest.raises(
-        cal.errors.ColumnError,
-        match="could be p or its calibrated form p_calibrated; name one set: 'p' or 'p_calibrated'",
-    ):
+    with pytest.raises(cal.errors.ColumnError):
         cal.scan(path)
 
 
@@ -347,5 +344,5 @@ def test_groups_by_the_label_or_the_score_leave_them_in_use() -> None:
         assert find_columns(["y", "p"], Columns(by=by)) == ("y", ["p"])
     # Another column comes first.
     assert find_columns(["y", "target", "p", "score"], Columns(by="target, score/4")) == ("y", ["p"])
-    with pytest.raises(cal.errors.ColumnError, match="no column has a common name for labels"):
+    with pytest.raises(cal.errors.ColumnError):
         find_columns(["target", "p"], Columns(prob="target"))

@@ -154,14 +154,3 @@ def test_what_is_wrong_is_named_with_its_place(project: Path, run: Run, text: st
 
 def test_the_settings_can_be_shown(project: Path, run: Run) -> None:
     assert f"note: bins, by, label, metrics, prob, seed from {project}" in run("evaluate", "preds.csv", "--debug")[2]
-    code, out, _ = run("config")
-    assert code == 0
-    assert str(project / "calibrant.toml") in out
-    shown = {each["key"]: each for each in json.loads(run("config", "--json")[1])["settings"]}
-    assert shown["bins"] == {"table": "evaluate", "key": "bins", "value": 10, "commands": ["evaluate"]}
-    assert "assess" not in shown["by"]["commands"]
-    (project / "calibrant.toml").write_text('by = ["contract", "zz/2"]')  # not a column, which other commands require
-    assert json.loads(run("config", "--json")[1])["settings"][0]["commands"] == ["evaluate", "survival", "report"]
-    assert "monitor init" in shown["by"]["commands"]
-    (project / "calibrant.toml").unlink()
-    assert run("config")[1].startswith("No configuration")

@@ -183,15 +183,9 @@ def test_groups_of_a_baseline_are_those_of_the_same_grouping(rows: str, run: Run
     one = ["--fail-if", "brier@g=monthly != baseline", "--by", "g, p/2"]
     code, _, err = run("evaluate", rows, "--metrics", "brier", "--baseline", "one.json", *one)
     assert (code, "does not hold (group g: monthly)" in err) == (0, True)
-    for file, by, message in (
-        ("one.json", "coalesce(g, '')", "has no results for group"),
-        ("one.json", "g, p > 0.4", "its groups are by g; evaluate it with the same --by (and 1 more)"),
-        ("two.json", "p/2 x p > 0.4", "its groups are by g, p/2, p > 0.4; evaluate it with the same --by"),
-    ):
+    for file, by in (("one.json", "coalesce(g, '')"), ("one.json", "g, p > 0.4"), ("two.json", "p/2 x p > 0.4")):
         code, _, err = run(*asked, file, "--by", by)
-        assert (code, message in err) == (2, True), err
-    code, _, err = run(*asked, "two.json", "--by", "p/2", "--where", "p > 0.2")
-    assert (code, "the ranges of p/2 follow the data: use an expression" in err) == (2, True), err
+        assert (code, "has no results for group" in err) == (2, True), err
 
 
 def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
@@ -229,9 +223,6 @@ def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) ->
     text = Path("gates.md").read_text()
     assert text.startswith("### calibrant evaluate rows.csv: 1 of 2 gates failed\n\n| gate |")
     assert "| ece > 0 | all | " in text
-    assert Path("step.md").read_text() == f"before\n{text}\n"
-    code, _, err = run(*evaluated, "--annotations", "none")
-    assert "::error" not in err
     assert Path("step.md").read_text() == f"before\n{text}\n"
     assert "--summary: names the file of --junit" in run(*evaluated, "--junit", "x", "--summary", "x")[2]
     assert run("evaluate", rows, "--metrics", "ece", "--summary", "plain.md")[0] == 0

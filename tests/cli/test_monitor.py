@@ -528,7 +528,7 @@ def test_a_store_without_columns_is_as_before(run: Run, files: Path, store: Path
     code, _, err = run("labels", store, files / "labels.csv")
     assert (code, err) == (2, "error: --id: is required, since none was given to init; name the column of ids\n")
     with pytest.raises(cal.errors.ArgumentError, match="unknown key 'when'"):
-        cal.Monitor.create(files / "x.db", reference=(YES, SCORE), rows=10, columns={"when": "x"})
+        cal.Monitor.create(files / "x.db", reference=(YES, SCORE), every=10, columns={"when": "x"})
 
 
 def test_gates_on_the_newest_tested_window(run: Run, files: Path, store: Path) -> None:
@@ -566,3 +566,18 @@ def test_labels_that_are_not_known_yet(run: Run, tmp_path: Path, monkeypatch: py
         code, out, err = run("labels", "m.db", "l.csv")
         assert told in out + err
         assert code == (0 if "added" in told else 2)
+
+
+def test_a_season_reads_the_times_of_the_reference_data(run: Run, files: Path) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(140)
+    days = np.datetime64("2026-01-05") + np.arange(140) // 5
+    table = pd.DataFrame({"label": (rng.random(140) < score).astype(int), "score": score, "day": days.astype(str)})
+    table.to_csv(files / "weeks.csv", index=False)
+    words = ["init", files / "weekly.db", "--reference", files / "weeks.csv", "--prob", "score"]
+    words += ["--every", "1d", "--season", "week"]
+    code, _, err = run(*words)
+    assert (code, "--time" in err) == (2, True)
+    assert run(*words, "--time", "day")[0] == 0
+    baseline = cal.Monitor.open(files / "weekly.db")._reference_of("null", 20454)
+    assert baseline.scores.n == 20

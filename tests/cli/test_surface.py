@@ -126,7 +126,7 @@ def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     check_writable(tmp_path / "a" / "b", folder=True)
     assert list(tmp_path.iterdir()) == []
     if os.path.isdir("/proc/self"):
-        with pytest.raises(cal.errors.FileError, match="cannot be written"):
+        with pytest.raises(cal.errors.FileError):
             check_writable("/proc/x.html")
 
 

@@ -175,9 +175,7 @@ def test_settings_with_the_same_cells_count_once() -> None:
         assert len(set(shown.metric_value[:-1])) == 1
         assert shown.region is None
         assert math.isnan(shown.plateau)
-        assert shown.same_as == (None, 0.001, 0.001, 0.001, 0.001, None)
         assert shown.to_dict()["stable"] == [False] * 6
-        assert "same as" in repr(shown)
 
 
 def test_what_calibrated_labels_would_give() -> None:
@@ -188,7 +186,6 @@ def test_what_calibrated_labels_would_give() -> None:
         spread = (shown.chance_high[place] - shown.chance_low[place]) / (2 * 1.96)
         assert shown.by_chance[place] == pytest.approx(exact, abs=4 * spread / math.sqrt(25))
         assert shown.chance_low[place] < exact < shown.chance_high[place]
-    assert shown.same_as[:2] == (None, 0.001)
     assert shown.by_chance[0] == shown.by_chance[1]
     assert shown.to_dict()["by_chance"] == shown.by_chance.tolist()
     plain = call(stability_diagram, MANY.predictions, n_resamples=0, tolerance=0.1, **words)
@@ -258,12 +255,10 @@ def test_bins_of_few_scores_count_once() -> None:
         shown = stability_diagram(
             y, p, values=[2, 3, 5, 7, 10, 50], binning=binning, tolerance=0.5, n_resamples=0, lens="binary"
         )
-        kinds = [a if b is None else b for a, b in zip(shown.values, shown.same_as, strict=True)]
+        kinds = shown.metric_value.round(12).tolist()
         assert kinds[-3:] == [kinds[-3]] * 3
         different = 0 if shown.region is None else len(set(kinds[shown.region[0] : shown.region[1] + 1]))
         assert different == 0 or different >= 3
-    # Another norm of the same bins is another setting.
-    assert stability_diagram(y, p, over="norm", tolerance=0.9, n_resamples=0).same_as == (None,) * 5
 
 
 def test_a_missing_value_ends_a_run() -> None:

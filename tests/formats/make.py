@@ -23,7 +23,7 @@ def main() -> None:
     (folder / "groups.sketch").write_bytes(cal.Sketches.of(cal.Predictions(y, p, groups=groups)).to_bytes())
     with tempfile.TemporaryDirectory() as place:
         store = Path(place) / "monitor.db"
-        cal.Monitor.create(store, reference=(y, p), rows=20).update(y, p)
+        cal.Monitor.create(store, reference=(y, p), every=20).update(y, p)
         (folder / "monitor.db.gz").write_bytes(gzip.compress(store.read_bytes(), mtime=0))
 
 

@@ -102,16 +102,11 @@ def overconfident(n: int, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.nda
 
 @pytest.mark.parametrize("metric", ["ece", "ecce_r", "smece", "cwce", "skce_uq", "brier"])
 @pytest.mark.parametrize("fixed_design", [True, False])
-def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers(metric: str, fixed_design: bool) -> None:
+def test_the_same_seed_gives_the_same_bits(metric: str, fixed_design: bool) -> None:
     y, p = overconfident(900, 3)
     words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 24, "fixed_design": fixed_design}
-    first = call(cal.assess, y, p, rng=5, workers=1, **words)
+    first = call(cal.assess, y, p, rng=5, **words)
     assert first.null is not None
-    for workers in (2, 8):
-        other = call(cal.assess, y, p, rng=5, workers=workers, **words)
-        assert other.null is not None
-        assert first.null.tobytes() == other.null.tobytes()
-        assert first.pvalue == other.pvalue
     longer = call(cal.assess, y, p, rng=5, **{**words, "n_resamples": 40})
     assert longer.null is not None
     assert longer.null[:24].tobytes() == first.null.tobytes()

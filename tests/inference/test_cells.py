@@ -177,14 +177,14 @@ def test_where_no_cells_will_do_rows_are_drawn() -> None:
 
 def test_scores_that_vary_more_than_outcomes_are_drawn_again_as_they_are() -> None:
     p = np.random.default_rng(0).uniform(0.3, 0.301, 3000)
-    found = cal.interval(np.zeros(3000, int), p, metric="ece", rng=0, n_resamples=200)
+    found = cal.interval(np.zeros(3000, int), p, metric="ece", method="percentile", rng=0, n_resamples=200)
     assert found.high - found.low == pytest.approx(2 * 1.96 * p.std() / np.sqrt(3000), rel=0.25)
 
 
-def test_the_choice_depends_neither_on_the_seed_nor_on_workers() -> None:
+def test_the_choice_does_not_depend_on_the_seed() -> None:
     y, p = rows("rare")
     words: dict[str, Any] = {"metric": "ece_em", "method": "percentile", "n_resamples": 200}
-    one, again = (call(cal.interval, y, p, rng=3, workers=workers, **words) for workers in (1, 2))
+    one, again = (call(cal.interval, y, p, rng=3, **words) for _ in range(2))
     assert one.sample is not None
     assert again.sample is not None
     assert one.sample.tolist() == again.sample.tolist()

@@ -191,7 +191,6 @@ def test_what_is_not_available_is_named() -> None:
         ({"metric": "cox_slope", "method": "profile", "penalty": "firth"}, "use method='wald'"),
         ({"metric": "cox_slope", "method": "sandwich", "penalty": "firth"}, "use method='wald'"),
         ({"metric": "cox_slope", "method": "wald", "lens": "classwise"}, "'wald' applies to one lens"),
-        ({"metric": "cox_slope", "method": "wald", "stratify": True}, "'wald' applies to one lens"),
     ):
         with pytest.raises(cal.errors.ArgumentError, match=text):
             call(cal.interval, y, p, **words)  # type: ignore[arg-type]

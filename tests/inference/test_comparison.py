@@ -171,8 +171,8 @@ def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, lea
         assert (found.low > 0 or found.high < 0) == (found.pvalue <= 1 - level + 1e-12)
 
 
-def one_by_one(plans: Any, sampler: Any, draws: Any, count: int, seed: int, workers: Any) -> Any:
-    return values_on_resamples(plans, sampler, draws, range(count), seed, workers)
+def one_by_one(plans: Any, sampler: Any, draws: Any, count: int, seed: int) -> Any:
+    return values_on_resamples(plans, sampler, draws, range(count), seed)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_a_replicate_is_determined_by_the_seed_and_its_number() -> None:
     batches = np.concatenate(list(many.batches(4 * 30)))
     assert batches.tolist() == [many.counts(number).tolist() for number in range(50)]
     assert many.values(lambda counts: counts[0]).tolist() == batches[:, 0].tolist()
-    assert many.values(lambda counts: counts[0], workers=2).tolist() == batches[:, 0].tolist()
+    assert many.values(lambda counts: counts[0]).tolist() == batches[:, 0].tolist()
 
 
 def test_copies_are_drawn_as_often_as_the_rows_they_stand_for() -> None:

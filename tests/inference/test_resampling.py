@@ -36,7 +36,7 @@ def counted() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return (rng.random(60) < p).astype(int), p, rng.integers(0, 6, 60), np.repeat(np.arange(20), 3)
 
 
-@pytest.mark.parametrize("words", [{"cluster": True}, {"stratify": True}], ids=["cluster", "stratify"])
+@pytest.mark.parametrize("words", [{"cluster": True}], ids=["cluster"])
 @pytest.mark.parametrize("metric", ["brier", "ece", "esce"])
 def test_counts_are_repeated_rows_to_the_last_bit(metric: str, words: dict[str, Any]) -> None:
     y, p, counts, groups = counted()
@@ -123,7 +123,7 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
     given = {"none": {}, "groups": {"groups": np.arange(90) // 3}, "counts": {"counts": rng.integers(0, 3, 90)}}
     words = given.get(weights, {"sample_weight": rng.random(90)})
     sampler = PredictionSampler(cal.Predictions(y, p, **words), cluster=weights == "groups")
-    found = skce_draws(cal.skce_uq, options, sampler, 25, 7, 1)
+    found = skce_draws(cal.skce_uq, options, sampler, 25, 7)
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, options, 25, 7), rtol=0, atol=1e-12)
 
@@ -133,7 +133,7 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
 def test_widths_of_a_thousand_rows_and_more(n: int, sure: float) -> None:
     y, p = vectors(n, 4, sure=sure)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    found = skce_draws(cal.skce_uq, {}, sampler, 6, 0, 1)
+    found = skce_draws(cal.skce_uq, {}, sampler, 6, 0)
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, {}, 6, 0), rtol=0, atol=1e-12)
 
@@ -143,7 +143,7 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
     p, soft = rng.random(80), rng.random(80)
     sampler = PredictionSampler(cal.Predictions(soft, p, soft=True))
     for options in ({"kernel": "gaussian"}, {}):
-        found = skce_draws(cal.skce_uq, options, sampler, 10, 0, 1)
+        found = skce_draws(cal.skce_uq, options, sampler, 10, 0)
         assert found is not None
         np.testing.assert_allclose(found, one_by_one(sampler, options, 10, 0), rtol=0, atol=1e-12)
 
@@ -151,20 +151,16 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
 def test_what_is_measured_one_by_one() -> None:
     y, p = vectors(60, 3)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, 5, 0, 1) is None
+    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, 5, 0) is None
     few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
-    assert skce_draws(cal.skce_uq, {}, few, 5, 0, 1) is None
+    assert skce_draws(cal.skce_uq, {}, few, 5, 0) is None
 
 
-def test_resamples_of_pairs_are_the_same_for_any_number_of_workers_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = vectors(300, 3)
     words: dict[str, Any] = {"metric": "skce_uq", "rng": 2, "n_resamples": 200}
     found = call(cal.interval, y, p, **words)
-    again = call(cal.interval, y, p, workers=3, **words)
     assert found.sample is not None
-    assert again.sample is not None
-    assert found == again
-    assert found.sample.tolist() == again.sample.tolist()
     monkeypatch.setattr("calibrant.inference.pair_resampling.COUNT_ENTRIES", 1000)
     monkeypatch.setattr("calibrant.inference.pair_resampling.TILE", 64)
     small = call(cal.interval, y, p, **words)
@@ -174,7 +170,7 @@ def test_resamples_of_pairs_are_the_same_for_any_number_of_workers_and_blocks(mo
 def test_a_resample_without_pairs_has_no_value() -> None:
     y, p = vectors(3, 3)
     sampler = PredictionSampler(cal.Predictions(y, p, sample_weight=[1, 1e-14, 1e-14]))
-    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, 40, 0, 1)
+    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, 40, 0)
     assert found is not None
     plain = one_by_one(sampler, {"bandwidth": 1.0}, 40, 0)
     assert np.isnan(plain).any()
@@ -259,12 +255,11 @@ def test_a_width_is_kept_for_the_same_question_only() -> None:
         assert _median_distance(apart, "cityblock", 1.0) != pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_warning_about_a_resample_does_not_reach_the_user(workers: int) -> None:
+def test_a_warning_about_a_resample_does_not_reach_the_user() -> None:
     """One event at the end of a simulated data set is an order of its rows, not of the user's."""
     y, p = np.zeros(40, dtype=int), np.full(40, 0.02)
     y[17] = 1
-    found = cal.assess(y, p, metric="skce_ul", method="consistency", n_resamples=400, workers=workers)
+    found = cal.assess(y, p, metric="skce_ul", method="consistency", n_resamples=400)
     assert 0 < found.pvalue <= 1
     with pytest.warns(CalibrantWarning, match="sorted by labels"):
         cal.skce_ul(np.sort(y), p)

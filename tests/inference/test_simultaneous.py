@@ -21,14 +21,12 @@ COUNT = 16
 OF_SUMS = [metric.id for metric in catalogue.values() if metric.takes == "VectorView" and metric._returns_form]
 
 
-def bootstrap_draws(
-    metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int, workers: int | None
-) -> Any:
-    return draws_at_once(metric, options, sampler, "rows", count, seed, workers)
+def bootstrap_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int) -> Any:
+    return draws_at_once(metric, options, sampler, "rows", count, seed)
 
 
-def null_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int, workers: int | None) -> Any:
-    return draws_at_once(metric, options, sampler, "outcomes", count, seed, workers)
+def null_draws(metric: Any, options: dict[str, Any], sampler: Any, count: int, seed: int) -> Any:
+    return draws_at_once(metric, options, sampler, "outcomes", count, seed)
 
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
@@ -76,7 +74,7 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
     plans += [("vce", bootstrap_draws, {"variation": lambda q: 1 - float(q.max())})]
     for name, draws, options in plans:
         metric = catalogue[name]
-        found = draws(metric, options, sampler, COUNT, 7, None)
+        found = draws(metric, options, sampler, COUNT, 7)
         wanted = [resamples(sampler, "rows", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
@@ -88,7 +86,7 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
     for name in ("brier", "nll", "ecd", "brier"):
         metric = catalogue[name]
         options = {"lens": "top_label"} if name == "ecd" and kind == "classes" else {}
-        found = null_draws(metric, options, sampler, COUNT, 7, None)
+        found = null_draws(metric, options, sampler, COUNT, 7)
         wanted = [resamples(sampler, "outcomes", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
@@ -100,7 +98,7 @@ def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: s
     sampler, metric = PredictionSampler(predictions(kind), cluster=kind == "groups"), catalogue[name]
     for options in ({}, *OPTIONS.get(name, [{"bins": 4}, {"bins": [0, 0.3, 0.8, 1]}])):
         for kind_of_draws, draws in (("rows", bootstrap_draws), ("outcomes", null_draws)):
-            found = draws(metric, options, sampler, COUNT, 7, None)
+            found = draws(metric, options, sampler, COUNT, 7)
             grown = name == "gece_db" or (name == "gece" and "bins" not in options)
             if (name == "spiegelhalter_z" and kind != "classes") or (grown and kind_of_draws == "rows"):
                 assert found is None  # one score per row is as fast, and a tree is grown for the rows of each replicate
@@ -114,12 +112,12 @@ def test_sums_over_rows_of_all_resamples_are_those_one_by_one(name: str, kind: s
 @pytest.mark.parametrize("name", OF_SUMS)
 def test_bins_of_the_rows_and_weights_are_left_to_the_formula(name: str) -> None:
     metric = catalogue[name]
-    assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7, None) is None
+    assert bootstrap_draws(metric, {}, RowSampler(View(np.array([0.2, 0.7]), np.array([0, 1]))), COUNT, 7) is None
     if name not in ("vce", "uce", "multiclass_ce", "gece_db"):
-        assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7, None) is None
+        assert bootstrap_draws(metric, {}, PredictionSampler(predictions("weights")), COUNT, 7) is None
     if "binning" in metric.options:
         sampler = PredictionSampler(predictions("classes"))
-        assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7, None) is None
+        assert bootstrap_draws(metric, {"binning": "equal_mass"}, sampler, COUNT, 7) is None
 
 
 def test_class_wise_errors_of_all_resamples_are_those_one_by_one() -> None:
@@ -136,7 +134,7 @@ def test_class_wise_errors_of_all_resamples_are_those_one_by_one() -> None:
             sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
             for name, own in (("cwce", options), ("ece", {"lens": "classwise", "norm": 2, **options})):
                 at_once = bootstrap_draws if draws == "rows" else null_draws
-                found = at_once(catalogue[name], own, sampler, COUNT, 7, None)
+                found = at_once(catalogue[name], own, sampler, COUNT, 7)
                 wanted = [resamples(sampler, draws, 7)(b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
                 assert found is not None
                 assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
@@ -149,7 +147,8 @@ def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabil
         paths = PredictionSampler(p).paths
         assert paths is not None
         for b in range(4):
-            assert draw_labels(p, generator(1, b), paths).tolist() == draw_labels(p, generator(1, b)).tolist()
+            kept = draw_labels(p, p.probs, generator(1, b), paths)
+            assert kept.tolist() == draw_labels(p, p.probs, generator(1, b)).tolist()
     assert PredictionSampler(predictions("plain")).paths is None
 
 
@@ -167,7 +166,7 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
         monkeypatch.setattr(module, "MEDIAN_ROWS", 40)
     p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
     sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
-    found = skce_draws(skce, {}, sampler, COUNT, 7, None)
+    found = skce_draws(skce, {}, sampler, COUNT, 7)
     wanted = [resamples(sampler, "rows", 7)(number).value(skce, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 
@@ -175,17 +174,17 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
 def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     sampler = PredictionSampler(predictions("plain"))
     vce, brier = catalogue["vce"], catalogue["brier"]
-    assert null_draws(vce, {"bins": [3, 5]}, sampler, COUNT, 0, None) is None
+    assert null_draws(vce, {"bins": [3, 5]}, sampler, COUNT, 0) is None
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
-        assert bootstrap_draws(vce, options, sampler, COUNT, 0, None) is None
+        assert bootstrap_draws(vce, options, sampler, COUNT, 0) is None
     wanted = [resamples(sampler, "rows", 0)(number).value(brier, {}) for number in range(COUNT)]
-    assert bootstrap_draws(brier, {}, sampler, COUNT, 0, None) == pytest.approx(wanted, rel=1e-13)
-    assert null_draws(brier, {}, sampler, 4, 0, None) is None
+    assert bootstrap_draws(brier, {}, sampler, COUNT, 0) == pytest.approx(wanted, rel=1e-13)
+    assert null_draws(brier, {}, sampler, 4, 0) is None
     cwce = catalogue["cwce"]
     for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"combine": "max"}, {"lens": "binary"}):
-        assert bootstrap_draws(cwce, options, sampler, COUNT, 0, None) is None
+        assert bootstrap_draws(cwce, options, sampler, COUNT, 0) is None
     weighted = PredictionSampler(predictions("weights"))
-    assert bootstrap_draws(cwce, {}, weighted, COUNT, 0, None) is None
+    assert bootstrap_draws(cwce, {}, weighted, COUNT, 0) is None
 
 
 @pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])

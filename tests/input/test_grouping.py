@@ -138,7 +138,7 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     assert members(cal.Predictions(FRAME.y, FRAME.p, groups=of_arrays)) == plain
     both = cal.Predictions(FRAME.y, FRAME.p, groups=FRAME[["contract", "few"]])
     assert members(both) == members(grouped("contract, few"))
-    with pytest.raises(cal.errors.ShapeError, match="pass a dict of columns"):
+    with pytest.raises(cal.errors.ShapeError):
         cal.Predictions(FRAME.y, FRAME.p, groups=np.zeros((N, 2)))
     with pytest.raises(cal.errors.ArgumentError, match="'contract' is None"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": None})

@@ -147,7 +147,7 @@ def test_rows_without_a_group_are_refused_where_groups_are_watched(tmp_path: Pat
 
 def test_times_of_counted_windows_are_refused(tmp_path: Path) -> None:
     y, p = day(99, 0, 300)
-    made = Monitor.create(tmp_path / "a.db", reference=(y, p), rows=100)
+    made = Monitor.create(tmp_path / "a.db", reference=(y, p), every=100)
     with pytest.raises(
         ArgumentError, match="when: applies to windows of time, and these are counted in rows; drop when"
     ):

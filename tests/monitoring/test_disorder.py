@@ -20,9 +20,7 @@ from tests.postgres import Server
 HOLIDAYS = ("2026-04-03", "2026-04-06", "2026-10-26")
 ZONES = ("+00:00", "+05:30", "-08:00", "+14:00", "")
 SETTINGS: dict[str, Any] = {
-    "every": "business day",
-    "time_zone": "Europe/Berlin",
-    "holidays": HOLIDAYS,
+    "every": cal.monitoring.window_rule("business day", time_zone="Europe/Berlin", holidays=HOLIDAYS),
     "mature": 1.0,
     "n_resamples": 19,
     "drift_alpha": 0.4,

@@ -187,7 +187,7 @@ def test_a_delivery_name_with_other_rows_is_refused(tmp_path: Path) -> None:
 def test_any_order_of_rows_labels_and_corrections_gives_the_same_bytes(tmp_path: Path, random: Any) -> None:
     """Rows with and without labels, labels later, wrong ones corrected, all of it repeated: the sketch is that of the final labels."""
     folder = Path(tempfile.mkdtemp(dir=tmp_path))
-    monitor = make(folder, rows=10_000, every=None)
+    monitor = make(folder, every=10_000)
     rows = list(range(40))
     random.shuffle(rows)
     cut = random.randint(1, 39)
@@ -327,7 +327,7 @@ def test_a_change_among_outcomes_that_are_only_reported_when_they_happen(tmp_pat
 
 
 def test_an_impossible_outcome_is_named(tmp_path: Path) -> None:
-    monitor = make(tmp_path, every=None, rows=100)
+    monitor = make(tmp_path, every=100)
     score = SCORE[:400].copy()
     score[250], label = 0.0, YES[:400].copy()
     label[250] = 1
@@ -453,7 +453,7 @@ def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
 
 
 def test_counted_windows(tmp_path: Path) -> None:
-    monitor = make(tmp_path, every=None, rows=100)
+    monitor = make(tmp_path, every=100)
     for rows in (slice(0, 130), slice(60, 130), slice(130, 305)):
         monitor.update(YES[rows], SCORE[rows], ids=np.arange(N)[rows])
     status = monitor.status()
@@ -476,7 +476,10 @@ def test_several_classes_by_name(tmp_path: Path, lens: str) -> None:
     probs = RNG.dirichlet([2, 2, 2], 300)
     labels = names[(RNG.random(300)[:, None] > probs.cumsum(axis=1)).sum(axis=1)]
     monitor = Monitor.create(
-        tmp_path / "w.db", reference=(labels[:100], probs[:100]), classes=list(names), lens=lens, **QUICK
+        tmp_path / "w.db",
+        reference=cal.Predictions(labels[:100], probs[:100], classes=list(names)),
+        lens=lens,
+        **QUICK,
     )
     some = labels[100:].astype(object)
     some[::2] = None
@@ -572,8 +575,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"every": None}, "every: is required unless rows is given; give one of them"),
-        ({"rows": 10}, "every: cannot be combined with rows; give one of them"),
+        ({"every": 0}, "every"),
         (
             {"every": "1 month"},
             "every: must be a positive integer followed by s, m, h, d or w; got '1 month'; for example '1d'",
@@ -672,7 +674,7 @@ def test_the_time_is_set_back_only_by_rows_of_the_newest_window(tmp_path: Path) 
 
 
 def test_now_is_named_where_windows_count_rows(tmp_path: Path) -> None:
-    monitor = Monitor.create(tmp_path / "r.db", reference=(TRUTH, REFERENCE), rows=50)
+    monitor = Monitor.create(tmp_path / "r.db", reference=(TRUTH, REFERENCE), every=50)
     monitor.update(YES[:10], SCORE[:10], ids=np.arange(10))
     with pytest.raises(ArgumentError, match="now: applies to windows of time, and these are counted in rows; drop now"):
         monitor.remove([0], now="2026-01-01")
@@ -761,3 +763,42 @@ def test_a_monitor_is_created_or_opened(arguments: Any, keywords: Any) -> None:
     remedy = "use Monitor.create for a new monitor or Monitor.open for an existing one"
     with pytest.raises(InputTypeError, match=f"^Monitor: has no public constructor; {remedy}$"):
         cal.Monitor(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("season", [None, "week"])
+def test_windows_are_compared_with_the_same_day_of_the_week(tmp_path: Path, season: str | None) -> None:
+    rng = np.random.default_rng(3)
+
+    def days(first: str, count: int) -> tuple[Any, Any, Any]:
+        """100 rows a day; at weekends the scores are higher, and calibrated as on other days."""
+        day = np.datetime64(first) + np.repeat(np.arange(count), 100)
+        weekend = np.is_busday(day) == 0
+        score = np.where(weekend, rng.beta(4, 2, len(day)), rng.beta(2, 4, len(day)))
+        return rng.random(len(day)) < score, score, day
+
+    y, p, when = days("2026-01-05", 56)
+    rule = cal.monitoring.window_rule("1d", season=season)
+    ood = {"half": p / 2}
+    monitor = Monitor.create(tmp_path / "s.db", reference=(y, p), when=when, every=rule, ood=ood, n_resamples=199)
+    y, p, when = days("2026-03-02", 14)
+    monitor.update(y, p, when=when, ood={"half": p / 2})
+    monitor.advance("2026-03-16")
+    alarms = {alarm.window for alarm in Monitor.open(tmp_path / "s.db").status().alarms}
+    weekends = {"2026-03-07", "2026-03-08", "2026-03-14", "2026-03-15"}
+    assert alarms & weekends == (weekends if season is None else set())
+    assert season is None or not alarms
+    y, p, when = days("2026-03-16", 1)
+    monitor.update(y, p**0.3, when=when, ood={"half": p**0.3 / 2})
+    assert "scores" in {alarm.kind for alarm in monitor.advance("2026-03-17").alarms}
+    assert monitor.status().windows[-1].scores.reading.reference.n == (800 if season else 5600)
+
+
+def test_a_season_requires_rows_with_times(tmp_path: Path) -> None:
+    rule = cal.monitoring.window_rule("1d", season="week")
+    with pytest.raises(ArgumentError) as caught:
+        Monitor.create(tmp_path / "s.db", reference=(TRUTH, REFERENCE), every=rule)
+    assert caught.value.argument == "when"
+    sketches = cal.Sketches.of(cal.Predictions(TRUTH, REFERENCE))
+    with pytest.raises(ArgumentError) as caught:
+        Monitor.create(tmp_path / "s.db", reference=sketches, every=rule)
+    assert caught.value.argument == "reference"

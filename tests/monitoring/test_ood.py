@@ -27,7 +27,7 @@ from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timeline_charts import timeline_spec
 from calibrant.sketches.sketch import Sketch
 
-QUICK: dict[str, Any] = {"rows": 40, "n_resamples": 99, "drift_alpha": 0.1}
+QUICK: dict[str, Any] = {"every": 40, "n_resamples": 99, "drift_alpha": 0.1}
 
 
 def rows_of(n: int, seed: int, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
@@ -236,7 +236,7 @@ def test_any_order_gives_the_same_bytes(tmp_path: Path) -> None:
     for number, order in enumerate((np.arange(60), np.random.default_rng(0).permutation(60))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        monitor = make(folder, rows=None, every="1d", n_resamples=19)
+        monitor = make(folder, every="1d", n_resamples=19)
         for rows in np.array_split(order, 4):
             days = np.datetime64("2026-01-05") + (rows // 20).astype("timedelta64[D]")
             part = {name: values[rows] for name, values in ood.items()}

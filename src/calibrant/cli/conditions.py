@@ -100,15 +100,7 @@ class Baseline(NamedTuple):
 
     def absent(self, place: Place) -> str:
         """Why there is nothing to compare a group with."""
-        known = dict.fromkeys(each.within[0] for each in self.places if each.within)
-        problem = f"{self.file} has no results for {str(place).strip(' ()')}"
-        if place.within is not None and place.within[0] in known:
-            quantiles = re.search(r"/\d+\b", place.within[0])
-            ranges = f"; the ranges of {place.within[0]} follow the data: use an expression such as age >= 65"
-            return problem + (ranges if quantiles else "")
-        return (
-            problem + (f"; its groups are by {', '.join(known)}" if known else "") + "; evaluate it with the same --by"
-        )
+        return f"{self.file} has no results for {str(place).strip(' ()')}; evaluate it with the same --by"
 
 
 class Gates(NamedTuple):
@@ -118,7 +110,6 @@ class Gates(NamedTuple):
     baseline: str | None = None
     junit: str | None = None
     summary: str | None = None
-    annotations: str = "auto"
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> Gates:
@@ -177,9 +168,7 @@ class Gates(NamedTuple):
             say(clean(f"gate passed: {line}"), err=True)
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)
-        github = self.annotations == "github" or (
-            self.annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"
-        )
+        github = os.environ.get("GITHUB_ACTIONS") == "true"
         checked = [*checked, *tests]
         if github:  # the runner reads them from standard error too, which leaves --json intact
             for each in [*failed, *(test for test in tests if test.failed), *undefined]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..util.configuration import OWN, PROJECT, Configuration, find_configuration, read_configuration
+from ..util.configuration import OWN, Configuration, find_configuration, read_configuration
 from .invocation import Setting, running
 
 # The keys at the top level: options that mean the same in every command that has them.
@@ -222,52 +221,6 @@ def is_configured(parameter: str) -> bool:
 def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     return {"configuration": running.configuration.name} if running.configuration and running.settings else {}
-
-
-def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:
-    """Print the settings of the configuration, and the commands that each applies to."""
-    from .screen import print_json, print_lines, print_table
-
-    found = find_configuration() if file is None else read_configuration(Path(file), named=True)
-    root = context.find_root().command
-    assert isinstance(root, click.Group)
-    rows = []
-    for setting in () if found is None else settings_of(found, root):
-        users = []
-        for path, command in _commands(root):
-            option = configurable_options(command).get(setting.key)
-            tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
-            if option is None or setting.table not in tables:
-                continue
-            if setting.table or _is_meant(path, option, setting):
-                users.append(" ".join(path))
-        rows.append((setting, users))
-    if as_json:
-        keys = [{**setting._asdict(), "commands": users} for setting, users in rows]
-        print_json({"file": None if found is None else str(found.path), "settings": keys})
-        return
-    if found is None:
-        print_lines([f"No configuration: neither {OWN} nor [tool.calibrant] in {PROJECT}, here or above."])
-        return
-    print_lines([f"Configuration: {found.path}", ""])
-    cells = [
-        [
-            s.key,
-            json.dumps(s.value, ensure_ascii=False, default=str),
-            f"[{s.table}]" if s.table else "top level",
-            ", ".join(u),
-        ]
-        for s, u in rows
-    ]
-    print_table(["option", "value", "set in", "commands"], cells, range(0))
-
-
-def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[list[str], click.Command]]:
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from _commands(command, (*before, name))
-        else:
-            yield [*before, name], command
 
 
 def where_set(text: str, options: Collection[str] = ()) -> str:

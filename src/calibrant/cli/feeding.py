@@ -14,8 +14,10 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..monitoring.ingest import some_names
 from ..monitoring.monitor import Monitor
+from ..monitoring.windows import window_rule
 from ..sketches.files.columns import Columns
-from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_rows
+from ..util.checks import check_whole
+from .arrivals import in_class_order, labels_like, read_label_file, read_ood, read_reference_times, read_rows
 from .config import is_configured
 from .rows import is_sketch
 from .source import Source
@@ -29,27 +31,35 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     """Create a monitor from the options of ``monitor init``; also returns what was dropped of the reference data."""
     if (options["every"] is None) == (options["rows"] is None):
         raise ArgumentError("--every", "windows are defined by a duration or by rows", "give either --every or --rows")
-    same = ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature", "missing", "time_zone", "keep")
+    same = ("lens", "alpha", "run_length", "drift_alpha", "mature", "missing", "keep")
     keywords = {name: options.pop(name) for name in same}
-    keywords |= {"by": options["by"], "n_resamples": options.pop("resamples")}
+    keywords["n_resamples"] = options.pop("resamples")
+    every, rows = options.pop("every"), options.pop("rows")
     horizon, holidays = options.pop("horizon"), options.pop("holidays")
-    by_rows = keywords["rows"] is not None and str(horizon).isdigit()
-    keywords["horizon"] = int(horizon) if by_rows else horizon
-    keywords["holidays"] = None if holidays is None else holidays.split(",")
-    columns = {"time": options.pop("time"), "id": options.pop("id_column")}
+    keywords["horizon"] = int(horizon) if rows is not None and str(horizon).isdigit() else horizon
+    rule = window_rule(
+        every if rows is None else check_whole(rows, "rows"),
+        time_zone=options.pop("time_zone"),
+        holidays=None if holidays is None else holidays.split(","),
+        season=options.pop("season"),
+    )
+    time = options.pop("time")
+    columns = {"time": time, "id": options.pop("id_column"), "by": options["by"]}
     columns |= {name: options[name] for name in ("label", "prob", "probs", "logits", "confidence")}
     keywords["columns"] = {name: column for name, column in columns.items() if column is not None}
     ood = options.pop("ood")
     source = Source.take(options.pop("reference"), options)
     if is_sketch(source.file):  # the columns are those of the files of update
         sketches = read((source.file,), replace(source, columns=Columns()))
-        return Monitor.create(store, reference=sketches, ood=dict.fromkeys(ood) or None, **keywords), None
-    rows = source.read()
+        return Monitor.create(store, reference=sketches, every=rule, ood=dict.fromkeys(ood) or None, **keywords), None
+    data = source.read()
+    kept = slice(None) if data.dropped is None else data.dropped.kept
     if ood:
         scores = read_ood(source, ood)
-        kept = slice(None) if rows.dropped is None else rows.dropped.kept
         keywords["ood"] = {name: values[kept] for name, values in scores.items()}
-    return Monitor.create(store, reference=rows, **keywords), rows.dropped
+    if rule.season is not None:
+        keywords["when"] = read_reference_times(source, time)[kept]
+    return Monitor.create(store, reference=data, every=rule, **keywords), data.dropped
 
 
 def add_predictions(opened: Monitor, file: str, options: dict[str, Any], *, label_required: bool) -> Update:

@@ -586,7 +586,6 @@ def demo(out: str, save_data: str | None) -> None:
     is_flag=True,
     help="Evaluate all rows, and start Spark if it is installed; otherwise one of the two stored values of each test and interval.",
 )
-@click.option("--timings", is_flag=True, help="Add time and memory, which differ from run to run.")
 @click.option(
     "--only",
     metavar="ROWS",
@@ -594,7 +593,7 @@ def demo(out: str, save_data: str | None) -> None:
 )
 @options.json_option
 @options.debug_option
-def validate(out: str | None, deep: bool, timings: bool, only: str | None, as_json: bool) -> None:
+def validate(out: str | None, deep: bool, only: str | None, as_json: bool) -> None:
     """Check that this installation computes what it should, without a network, and write the validation dossier.
 
     Every metric, test, interval, calibrator and decision is compared with stored values: definitions, packages of R and of Python, and an
@@ -605,7 +604,7 @@ def validate(out: str | None, deep: bool, timings: bool, only: str | None, as_js
     from ..validation.dossier import validate
     from .screen import print_json, print_lines, say
 
-    found = validate(deep=deep, timing=timings, only=only)
+    found = validate(deep=deep, only=only)
     if out is not None:
         found.save(out)
     if as_json:
@@ -616,23 +615,6 @@ def validate(out: str | None, deep: bool, timings: bool, only: str | None, as_js
         say(f"Wrote {out}", err=as_json)
     if not found.passed:
         raise _GateFailed
-
-
-@cli.command(short_help="Show the configuration.")
-@click.option(
-    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
-)
-@options.json_option
-@click.pass_context
-def config(context: click.Context, file: str | None, as_json: bool) -> None:
-    """Show the settings of the configuration: value, table, and the commands that each applies to.
-
-    Commands read calibrant.toml, or [tool.calibrant] of pyproject.toml, in the working folder or the nearest folder above, up to the root
-    of the git repository. An option on the command line takes precedence.
-    """
-    from .config import show_configuration
-
-    show_configuration(context, file, as_json)
 
 
 cli.add_command(monitor)

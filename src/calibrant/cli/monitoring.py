@@ -114,7 +114,9 @@ def run(context: click.Context, /, **options: Any) -> None:
 @options.where_option
 @options.classes_option
 @options.file_options
-@time_option("Column with the time of each prediction in the files of update, which need not be in the reference data.")
+@time_option(
+    "Column with the time of each prediction in the files of update; only --season requires it in the reference data."
+)
 @id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d, 1w or 'business day'.")
 @click.option(
@@ -124,6 +126,11 @@ def run(context: click.Context, /, **options: Any) -> None:
     "--holidays",
     metavar="DATES",
     help="With --every 'business day': dates that are not business days, separated by commas.",
+)
+@click.option(
+    "--season",
+    type=click.Choice(["week"]),
+    help="Compare a window with the reference data of the same part of the week, by the times (--time) in the reference data.",
 )
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @options.ood_option(

@@ -398,13 +398,6 @@ stream_option = click.option(
 gate_outputs = with_options(
     written_option("--junit", help="Write the results of the gates as JUnit XML."),
     written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
-    click.option(
-        "--annotations",
-        type=click.Choice(["auto", "github", "none"]),
-        default="auto",
-        show_default=True,
-        help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
-    ),
 )
 
 

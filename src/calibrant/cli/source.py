@@ -15,7 +15,7 @@ from ..input.convert import match_columns
 from ..input.expressions import check_expression, quoted
 from ..input.frames import ColumnNames, as_booleans, class_names, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
-from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
+from ..input.missing import Dropped, drop_rows, missing_error, missing_labels, missing_rows
 from ..input.predictions import Predictions
 from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.collection import Sketches
@@ -172,9 +172,7 @@ def complete(
         return arrays, None
     if not drop:
         raise missing_error(missing)
-    dropped = Dropped.of({name: mask for name, (_, mask) in missing.items()}, applied=True)
-    if dropped.n == dropped.rows:
-        raise all_missing(dropped, next(iter(missing.values()))[0])
+    dropped = drop_rows(missing, applied=True)
     kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
     for name, (argument, _) in missing.items():
         read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(

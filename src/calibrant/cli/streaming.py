@@ -6,7 +6,7 @@ import glob
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
+from ..errors import ArgumentError, CalibrantError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.reading import PACKED, kind_of, paths_of
 from ..sketches.files.remote import is_remote
@@ -15,7 +15,7 @@ from .config import is_configured
 from .places import remember_read
 from .rows import SKETCH, is_log, is_sketch
 from .screen import clean, note_positive, print_lines, say
-from .source import Source, is_expression
+from .source import Source
 
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
@@ -105,25 +105,17 @@ def read(files: tuple[str, ...], source: Source) -> Sketches:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
     paths = paths_of(files)
     remember_read(paths, source.format or kind_of(paths[0]) or "", source.where)
-    try:
-        sketches = scan(
-            list(files),
-            label=columns.label,
-            prob=columns.probs or columns.prob,
-            by=columns.by,
-            where=source.where,
-            classes=None if source.classes is None else class_list(source.classes),
-            format=source.format,
-            table=source.table,
-            missing="drop" if source.drop_missing else "raise",
-        )
-    except ColumnError as error:
-        option = f"--{error.argument.strip('-')}"
-        text = {"--label": columns.label, "--prob": columns.prob}.get(option)
-        if not is_expression(text):
-            raise
-        problem = f"an expression such as {text!r} cannot be used with a stream"
-        raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
+    sketches = scan(
+        list(files),
+        label=columns.label,
+        prob=columns.probs or columns.prob,
+        by=columns.by,
+        where=source.where,
+        classes=None if source.classes is None else class_list(source.classes),
+        format=source.format,
+        table=source.table,
+        missing="drop" if source.drop_missing else "raise",
+    )
     if source.classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(sketches.classes)
     return sketches

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, CalibrantError, ColumnError, FileError
 from ..input.expressions import first_line, quoted
 from ..input.frames import CALIBRATED, class_names
-from ..input.missing import Dropped, all_missing, missing_error, missing_rows
+from ..input.missing import Dropped, drop_rows, missing_error, missing_rows
 from ..sketches.files.columns import Columns, find_columns, is_guessed, no_probabilities
 from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
 from ..util.database import connect
@@ -86,14 +86,16 @@ class Table:
         """
         columns = {**dict.fromkeys(self.scores, "y_prob"), **dict.fromkeys(groups, "groups")}
         arrays = self.rows.fetch([name for name in self.scores if name not in groups], groups)
-        masks = {name: missing_rows(arrays[name], texts=columns[name] != "groups") for name in columns}
-        dropped = Dropped.of(masks, applied=True)
-        if not dropped.n:
+        masks = {
+            name: (argument, missing_rows(arrays[name], texts=argument != "groups"))
+            for name, argument in columns.items()
+        }
+        missing = {name: pair for name, pair in masks.items() if pair[1].any()}
+        if not missing:
             return None
         if not drop:
-            raise missing_error({name: (columns[name], mask) for name, mask in masks.items() if mask.any()})
-        if dropped.n == dropped.rows:
-            raise all_missing(dropped, columns[next(iter(dropped.columns))])
+            raise missing_error(missing)
+        dropped = drop_rows(missing, applied=True)
         connection = self.rows.connection
         connection.register("rows_absent", {"absent": ~dropped.kept})
         query = "SELECT rows_read.* FROM rows_read POSITIONAL JOIN rows_absent WHERE NOT absent"

@@ -28,7 +28,8 @@ INTERVALS = {
     "wald": "Wald",
     "asymptotic": "gamma",
     "profile": "profile likelihood",
-    "corrected": "corrected bootstrap",
+    "inversion": "test inversion",
+    "bootstrap": "corrected bootstrap",
     "percentile": "percentile bootstrap",
 }
 COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))

@@ -143,7 +143,7 @@ class Inference(NamedTuple):
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
                 tested = assess(source, metric=m, n_resamples=self.simulations, rng=self.seed, **options)
-            fields = {"pvalue": tested.pvalue, "by_chance": tested.by_chance}
+            fields = {"pvalue": tested.pvalue, "by_chance": tested.by_chance, "least_pvalue": tested.least_pvalue}
             return fields, side_note(m, result.lens, tested.alternative)
         views = m.views(source, **options)
         if any(view.is_soft for view in views):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ArgumentError, CalibrantError
 from ..metrics.registry import catalogue
-from ..util.results import Result, html_lines, html_table, number, percent, several, text_table
+from ..util.results import Result, html_lines, html_table, number, percent, pvalue_text, several, text_table
 from .confidence import ConfidenceDistribution
 
 # The largest number of metrics in the row of a group, and of groups that a note lists.
@@ -158,6 +158,8 @@ class MetricResult:
     """Expected value if the predictions were calibrated, where p-values were requested; None where unknown."""
     adjusted: float | None = None
     """Of a group: p-value adjusted by Holm for all groups of this metric."""
+    least_pvalue: float = field(default=0.0, repr=False, compare=False)
+    """The smallest p-value that the simulations of the test can have; 0 for closed forms."""
     error: CalibrantError | None = field(default=None, repr=False, compare=False)
     """The error that `reason` is the text of."""
 
@@ -350,7 +352,7 @@ class Evaluation(Result):
             row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
             row += [_cell(r.low), _cell(r.high)] * shown["low"]
             row += [_cell(r.by_chance)] * shown["by_chance"]
-            row += [pvalue_cell(r.pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
+            row += [pvalue_cell(r.pvalue, r.least_pvalue), pvalue_cell(r.adjusted)] * shown["pvalue"]
             rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
         tested = sum(r.adjusted is not None for *_, r in ranked)
         order = f", worst first; p-values adjusted by Holm for {several(tested, 'group')}" if tested else ""
@@ -361,8 +363,12 @@ class Evaluation(Result):
         cells = []
         for key, heading in (("low", "low"), ("high", "high"), ("by_chance", "by chance"), ("pvalue", "p-value")):
             if any(getattr(r, key) is not None for r in self.results):
-                shown = pvalue_cell if key == "pvalue" else _cell
-                cells.append(heading if result is None else shown(getattr(result, key)))
+                if result is None:
+                    cells.append(heading)
+                else:
+                    is_pvalue = key == "pvalue"
+                    value = getattr(result, key)
+                    cells.append(pvalue_cell(value, result.least_pvalue) if is_pvalue else _cell(value))
         return cells
 
     def notes(self) -> list[str]:
@@ -463,11 +469,9 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:COLUMNS]) + more
 
 
-def pvalue_cell(value: float | None) -> str:
+def pvalue_cell(value: float | None, least: float = 0.0) -> str:
     """Format a p-value of a table; empty where there is none."""
-    if value is None:
-        return ""
-    return f"{value:.3g}" if value >= 0.001 else "< 0.001"
+    return "" if value is None else pvalue_text(value, least, 3, 0.001)
 
 
 def _cell(value: float | None) -> str:

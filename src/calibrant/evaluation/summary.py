@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..util.results import pvalue_clause
 from .evidence import LEVEL, TEST
 from .result import ALPHA, WORST, Evaluation, MetricResult, Table, pvalue_cell, shown_number
 
@@ -73,7 +74,7 @@ class EvaluationSummary(Evaluation):
         if result.by_chance is not None:
             parts.append(f"{shown_number(result.by_chance)} by chance")
         if result.pvalue is not None and result is not self.results[0]:
-            parts.append(_pvalue(result.pvalue))
+            parts.append(pvalue_clause(result.pvalue, result.least_pvalue))
         if result.direction:
             parts.append(result.direction)
         if result.lens == "canonical" and self.header.kind != "binary":
@@ -115,10 +116,8 @@ class EvaluationSummary(Evaluation):
         return [f"{WORST} of {len(self.groups):,} groups are shown"] if len(self.groups) > WORST else []
 
     def _note(self, result: MetricResult) -> str:
-        """The note without a missing p-value, which the line of the test states, and without how the interval was computed."""
-        from ..inference.intervals import CORRECTED
-
-        return result.note.replace(CORRECTED, "").partition("no p-value")[0].strip("; ")
+        """The note without a missing p-value, which the line of the test states."""
+        return result.note.partition("no p-value")[0].strip("; ")
 
 
 def _verdict(result: MetricResult) -> str:
@@ -127,8 +126,4 @@ def _verdict(result: MetricResult) -> str:
     if result.pvalue is None:
         return f"not tested ({name}): {(result.note or result.reason).removeprefix('no p-value: ')}"
     outcome = "rejected" if result.pvalue <= ALPHA else "not rejected"
-    return f"calibration is {outcome} at {100 * ALPHA:g}%: {_pvalue(result.pvalue)} ({name})"
-
-
-def _pvalue(value: float) -> str:
-    return f"p = {value:.3g}" if value >= 0.001 else "p < 0.001"
+    return f"calibration is {outcome} at {100 * ALPHA:g}%: {pvalue_clause(result.pvalue, result.least_pvalue)} ({name})"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..util.checks import check_choice
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.resolve import resolve
-from .base import FIGURE_PARAMETERS, Diagram, square
+from .base import Diagram, square
 from .canvas import PAPER_WIDTH, grid_of_axes
-from .flexible_curves import FlexibleCalibrationCurve, Smoother, Uncertainty, flexible_calibration_curve
+from .flexible_curves import FlexibleCalibrationCurve, flexible_calibration_curve
 from .labels import plain
 from .panels import MOST_CLASSES, classes_shown, panels_across, with_rows
 from .styling import plots, style_of_each
@@ -114,23 +114,20 @@ class ClasswiseCurves(Diagram):
         return axes
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords(
+    taken=("smoother", "level", "uncertainty", "span", "degree", "knots", "n_resamples", "rng"),
+    source=flexible_calibration_curve,
+    table=parameters_of(flexible_calibration_curve),
+)
 def classwise_curves(
     y_true: Any,
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    smoother: Smoother = "loess",
-    level: float | None = 0.95,
-    uncertainty: Uncertainty = "auto",
-    span: float = 0.75,
-    degree: int = 2,
-    knots: int = 5,
-    n_resamples: int = 500,
     where: Any = None,
-    rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
+    **options: Any,
 ) -> ClasswiseCurves:
     """Estimate the flexible calibration curve of each class: the polytomous calibration plot.
 
@@ -143,24 +140,10 @@ def classwise_curves(
     y_prob
     show : int or sequence, default 12
         Number of classes, the most frequent ones in their own order, or the classes by name or index.
-    smoother : {"loess", "rcs", "isotonic"}, default "loess"
-        Form of the curves, as for `flexible_calibration_curve`.
-    level : float or None, default 0.95
-        Confidence level of the pointwise intervals; None for no intervals.
-    uncertainty : {"auto", "binomial", "residual", "wald", "bootstrap"}, default "auto"
-        Kind of the intervals, as for `flexible_calibration_curve`.
-    span : float, default 0.75
-        Fraction of the rows in each neighbourhood of LOESS.
-    degree : int, default 2
-        Degree of the local polynomials of LOESS: 0, 1 or 2.
-    knots : int, default 5
-        Knots of the spline: 3, 4 or 5.
-    n_resamples : int, default 500
-        Number of resamples of ``"bootstrap"``.
     where
-    rng
     sample_weight
     pos_label
+    **options
 
     Returns
     -------
@@ -199,8 +182,6 @@ def classwise_curves(
     ['class 0', 'class 1', 'class 2']
     """
     source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
-    options: dict[str, Any] = {"smoother": smoother, "level": level, "uncertainty": uncertainty, "span": span}
-    options |= {"degree": degree, "knots": knots, "n_resamples": n_resamples, "rng": rng}
     return ClasswiseCurves(
         {
             name: flexible_calibration_curve(source, lens=f"class:{key}", **options)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,8 +104,6 @@ class StabilityDiagram(Diagram):
         Median number of rows in them.
     most : ndarray
         Largest number of rows in one of them.
-    same_as : tuple
-        The first setting with the same cells; None for a setting of its own.
     region : tuple of int or None
         First and last index of the stable region, or None.
     plateau : float
@@ -137,7 +134,6 @@ class StabilityDiagram(Diagram):
     least: Floats
     middle: Floats
     most: Floats
-    same_as: tuple[Any, ...]
     region: tuple[int, int] | None
     plateau: float
     tolerance: float | str
@@ -156,16 +152,15 @@ class StabilityDiagram(Diagram):
         return {
             self.over: list(self.values),
             **self._listed(*COLUMNS),
-            "same_as": list(self.same_as),
             "stable": inside,
         }
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
-            [_setting(value), *(number(x) for x in rest), "" if same is None else _setting(same), "yes" if held else ""]
-            for value, *rest, same, held in zip(*self._columns().values(), strict=True)
+            [_setting(value), *map(number, rest), "yes" if held else ""]
+            for value, *rest, held in zip(*self._columns().values(), strict=True)
         ]
-        return [self.over, self.metric, *COLUMNS[1:], "same as", "stable"], rows
+        return [self.over, self.metric, *COLUMNS[1:], "stable"], rows
 
     def _title(self) -> str:
         where = "no stable region"
@@ -363,18 +358,19 @@ def stability_diagram(
         )
     with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
     resamples = _Resamples(source, chosen, with_lens, n_resamples, seed_of(rng))
-    sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
+    sizes = np.full((len(settings), 4), np.nan)
     if over == "fraction":
         sample = np.hstack([resamples.values("rows", share) for share in settings])
         null = np.hstack([resamples.simulated(share) for share in settings])
         value, spread, low, high = _summary(sample, level)
     else:
         sample = resamples.values("rows")
-        partitions = [_cells_of(chosen, views, plan) for plan in plans]
-        sizes[:], kinds = [each.sizes for each in partitions], _kinds(whole, sample, partitions)
-        null = resamples.simulated_once(kinds)
+        sizes[:] = [_cell_sizes(chosen, views, plan) for plan in plans]
+        null = replace(resamples, plans=[_with_cells(chosen, source, plan) for plan in with_lens]).simulated()
         value = whole
         spread, low, high = _normal_interval(whole, sample, level, chosen.range)
+    # Settings with the same cells have the same value, up to the order of sums.
+    kinds = None if over == "fraction" else np.round(whole, 12).tolist()
     region, plateau = _stable(value, low, high, tolerance, kinds)
     by_chance, _, chance_low, chance_high = _summary(null, level)
     cells, least, middle, most = sizes.T
@@ -383,7 +379,6 @@ def stability_diagram(
         over,
         settings,
         *(value, spread, low, high, by_chance, chance_low, chance_high, cells, least, middle, most),
-        same_as=tuple(None if kind == place else settings[kind] for place, kind in enumerate(kinds)),
         region=region,
         plateau=plateau,
         tolerance=tolerance,
@@ -455,20 +450,8 @@ def _normal_interval(
     return spread, low, np.minimum(value + half, np.maximum(value, limits[1]))
 
 
-def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
-    """Index of the first equivalent setting: equal cells and value, or without cells equal values in all resamples."""
-    seen: dict[tuple[bytes, bytes], int] = {}
-    # Sums over the same cells in another order differ by rounding; resamples may have other cells.
-    values = np.round(np.vstack([whole, sample]).T, 12) + 0.0
-    kinds = []
-    for place, own in enumerate(cells):
-        key = own.name, values[place, : 1 if own.name else None].tobytes()
-        kinds.append(place if np.isnan(whole[place]) else seen.setdefault(key, place))
-    return kinds
-
-
 def _stable(
-    value: Floats, low: Floats, high: Floats, tolerance: float | str, kinds: Sequence[int] | None = None
+    value: Floats, low: Floats, high: Floats, tolerance: float | str, kinds: Sequence[float] | None = None
 ) -> tuple[tuple[int, int] | None, float]:
     """The longest run of settings, at least three different ones, over which the metric is stable, and its value.
 
@@ -528,17 +511,11 @@ class _Resamples:
             return np.full((self.count, len(self.plans)), np.nan)
         return replace(self, seed=self.seed + 1).values("outcomes" if share == 1 else "scores", share)
 
-    def simulated_once(self, kinds: Sequence[int]) -> Floats:
-        """Simulated values of each plan; those with the same cells as an earlier one are not simulated again."""
-        first = [place for place, kind in enumerate(kinds) if kind == place]
-        plans = [self.plans[place] for place in first]
-        if isinstance(self.source, Predictions):
-            plans = [_with_cells(self.metric, self.source, plan) for plan in plans]
-        return replace(self, plans=plans).simulated()[:, [first.index(kind) for kind in kinds]]
 
-
-def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any]) -> dict[str, Any]:
+def _with_cells(metric: Metric, source: Source, plan: dict[str, Any]) -> dict[str, Any]:
     """The options with the tree that they give, so that it is not grown anew for every set of labels."""
+    if not isinstance(source, Predictions):
+        return plan
     settings = {**metric.options, **plan}
     views = metric.views(source, **({"lens": plan["lens"]} if "lens" in plan else {}))
     grown = settings.get("binning") == "auto" and "gamma" in settings and is_default(settings["bins"])
@@ -560,47 +537,30 @@ def _suggested(metric: Metric, over: str, settings: Sequence[Any], excess: Float
     return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
 
 
-class Cells(NamedTuple):
-    """Bins or cells of a metric: number of non-empty ones, and least, median and largest number of rows; NaN without cells."""
-
-    sizes: tuple[float, float, float, float]
-    name: bytes
-    """Fingerprint of the partition of the rows; empty without cells."""
-
-
-NO_CELLS = Cells((np.nan, np.nan, np.nan, np.nan), b"")
-
-
-def _cells_of(metric: Metric, views: Sequence[AnyView], options: dict[str, Any]) -> Cells:
-    """Cells of the rows of all views; none where the metric has none."""
+def _cell_sizes(metric: Metric, views: Sequence[AnyView], options: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Number of non-empty bins or cells of all views, and least, median and largest number of rows; NaN without cells."""
     settings = metric.arguments(options)
-    if "rule" not in settings:
-        return NO_CELLS
     sizes: list[Floats] = []
-    name = sha256()
     for view in views:
-        cell = _cell_of_rows(view, metric, settings)
+        cell = None if "rule" not in settings else _cell_of_rows(view, metric, settings)
         if cell is None:
-            return NO_CELLS
+            return math.nan, math.nan, math.nan, math.nan
         rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
-        sizes.append(np.bincount(cell, rows).astype(np.float64))
-        name.update(cell.tobytes())
+        counts = np.bincount(cell, rows)
+        sizes.append(counts[np.bincount(cell) > 0].astype(np.float64))
     held = np.concatenate(sizes)
-    return Cells((float(len(held)), float(held.min()), float(np.median(held)), float(held.max())), name.digest())
+    return float(len(held)), float(held.min()), float(np.median(held)), float(held.max())
 
 
 def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
-    """Cell of each row, numbered by first occurrence, so that equal partitions have equal numbers."""
+    """Cell of each row; None where the bins are not those of the score."""
     rule = settings["rule"]
     try:
         if metric.takes == "View" and isinstance(view, View):
-            cell, _ = rule.cells(view)
-        else:
-            vector = view.as_vector() if isinstance(view, View) else view
-            if isinstance(rule, Auto):
-                rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
-            cell, _ = cells_of(vector, rule)
-    except ArgumentError:  # the bins are not those of the score
+            return rule.cells(view)[0]
+        vector = view.as_vector() if isinstance(view, View) else view
+        if isinstance(rule, Auto):
+            rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
+        return cells_of(vector, rule)[0]
+    except ArgumentError:
         return None
-    _, first, place = np.unique(cell, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[place.ravel()]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,6 +47,8 @@ GLANCE = 2000
 # fit have a share of their own, so that they do not displace small ones.
 SHARED_BYTES, ROW_BYTES = 128 << 20, 64
 LARGE_BYTES = SHARED_BYTES // 200
+# Copies of each row, of which debiased errors have the value of the population.
+MANY_COPIES = 1_000_000
 # Tolerated bias and noise due to cells, in sampling standard deviations; differences below SAME are rounding errors.
 SHIFT, NOISE, SAME = 0.075, 0.2, 1e-9
 
@@ -159,6 +162,11 @@ def one_view(view: AnyView) -> Drawn:
     return Drawn(lambda metric, keywords: [view])
 
 
+def has_limit(metric: Metric) -> bool:
+    """Whether the value has a limit for many rows, as debiased errors do and test statistics do not."""
+    return metric.counts and math.isfinite(metric.range[1])
+
+
 class CellSampler:
     """Counts in cells, each represented by its mean score."""
 
@@ -179,6 +187,27 @@ class CellSampler:
         self.score = np.clip(mean, np.where(low > 0, np.nextafter(low, 1), 0.0), high)
         self.count = len(self.rows)
         self.total = int(self.rows.sum())
+        self.chance = self.score
+
+    def with_chance(self, chance: Floats) -> CellSampler:
+        """The same cells with outcomes that are simulated from other probabilities."""
+        other = copy(self)
+        other.chance = chance
+        return other
+
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Floats) -> float:
+        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+        if metric.soft:
+            view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
+            return one_view(view).value(metric, options)
+        rows = self.rows * MANY_COPIES
+        return self._drawn(rows, _whole(rows * chance)).value(metric, options) if has_limit(metric) else math.nan
+
+    @cached_property
+    def distinct_view(self) -> View:
+        """Each score once, with the number of its rows; the outcomes are not those of the data."""
+        nothing = np.zeros(self.count, np.uint8)
+        return View(self.score, nothing, self.rows, "counts", lens=self.lens, classes=self.classes)
 
     @cached_property
     def shares(self) -> Floats:
@@ -216,21 +245,13 @@ class CellSampler:
             counts = rng.multinomial(self.total, self.shares)
             return counts[: self.count] + counts[self.count :], counts[self.count :]
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
-        return rows, draw_events(self.score, rng, rows)
+        return rows, draw_events(self.chance, rng, rows)
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         return self._drawn(*self.sums(rng, "outcomes" if fixed_design else "scores"))
 
     def bootstrap(self, rng: Generator) -> Drawn:
         return self._drawn(*self.sums(rng, "rows"))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        for outcome, counts in ((0, self.rows - self.positives), (1, self.positives)):
-            for cell in np.flatnonzero(counts):
-                rows, positives = self.rows.copy(), self.positives.copy()
-                rows[cell] -= 1
-                positives[cell] -= outcome
-                yield float(counts[cell]), self._drawn(rows, positives)
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
         return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))
@@ -252,6 +273,7 @@ class DistinctSampler(CellSampler):
         self.score = prefix.score
         self.rows, self.positives = _whole(np.diff(prefix.weight)), _whole(np.diff(prefix.outcome))
         self.count, self.total = len(self.rows), int(self.rows.sum())
+        self.chance = self.score
 
 
 def has_few_scores(view: View) -> bool:

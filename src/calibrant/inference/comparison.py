@@ -138,7 +138,6 @@ def compare(
     n_resamples: int = 1000,
     cluster: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -166,7 +165,6 @@ def compare(
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``). With fewer than 20 groups p-values are too small and intervals too short, which
         the result notes: a 5% test of equal models rejected in 11% of simulated data sets with 8 groups.
     rng
-    workers
     lens
     where
     sample_weight
@@ -238,7 +236,7 @@ def compare(
     plan = chosen, options
     own = [_sampler_of(*plan, sampler) for sampler in samplers.values()]
     # The same seed draws the same rows for all models.
-    sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed, workers) for sampler in own])
+    sample = np.hstack([resampled_values([plan], sampler, "rows", n_resamples, seed) for sampler in own])
     # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
     if len(sample) < 0.9 * n_resamples:

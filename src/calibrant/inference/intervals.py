@@ -1,11 +1,10 @@
-"""`interval`: confidence intervals of a metric, by the bootstrap or in closed form."""
+"""`interval`: confidence intervals of a metric, by inversion of its test, by the bootstrap, or in closed form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,18 +17,17 @@ from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
-from ..util.progress import track
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, has_one_event, shared_name, value_options
 from ..views.resolve import resolve
+from ..views.selections import Selection
 from ..views.view import VectorView, View
-from .cells import CellSampler, value_of_resample
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
+from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .resampling import (
     PredictionSampler,
-    RowSampler,
     Sampler,
     choose_sampler,
     clusters_of,
@@ -39,22 +37,16 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .significance import read_source
+from .significance import read_source, simulated_null, test_input
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
-METHODS = ("auto", "bootstrap", "corrected", "percentile", "basic", "bca", *CLOSED_FORM)
-# Bootstrap quantiles inherit the bias of the bootstrap; BCa levels remove part of it.
-TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
+METHODS = ("auto", "inversion", "bootstrap", "percentile", *CLOSED_FORM)
 RAISED = (
-    "bootstrap replicates of an error are biased upwards because rows repeat, so the interval {}; "
-    "method='corrected' corrects for this bias"
-)
-CORRECTED = "bootstrap replicates are biased upwards because rows repeat; the interval is corrected for this bias"
-OUTSIDE = (
-    "the estimate lies outside the interval because the bootstrap is biased; method='corrected' corrects for this bias"
+    "bootstrap replicates of an error are biased upwards because rows repeat, so the interval is too high; "
+    "method='inversion' has no such bias"
 )
 ONE_BIN = (
     "{:.0%} of the rows lie in one bin, which averages errors within it: the true error may lie above the interval"
@@ -70,9 +62,6 @@ HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact"), "accuracy": 
 HOLD_FROM_FIVE = ("wald", "profile")
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
 FEW_FOR = "only {} rows have the rarer outcome; with fewer than {} such rows the {} interval may undercover"
-ONE_SIDE = "nearly all bootstrap replicates lie on one side of the estimate, so the percentile interval is given"
-# With fewer replicates between the corrected levels, the two ends are not distinguishable.
-FEWEST_BETWEEN = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,11 +85,11 @@ class Interval(Record):
     lens : str
         The event that was evaluated.
     n_resamples : int, default 0
-        Number of bootstrap replicates with a defined value; 0 for closed forms.
+        Number of bootstrap replicates with a defined value, or of sets of simulated labels of the test; 0 for closed forms.
     note : str, default ""
         Caveats, such as few events or a biased bootstrap; empty if there are none.
     sample : ndarray, optional
-        Values of the bootstrap replicates.
+        Values of the bootstrap replicates, or for labels simulated from the predicted probabilities.
     """
 
     _hidden = ("sample",)
@@ -145,10 +134,8 @@ def interval(
     level: float = 0.95,
     n_resamples: int = 1000,
     cluster: bool = False,
-    stratify: bool = False,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -167,24 +154,23 @@ def interval(
     metric : str or Metric, default "ece"
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
     method : str, default "auto"
-        ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` are bootstrap intervals; ``"gamma"`` and ``"normal"`` are for
+        ``"inversion"`` is the interval of calibration errors that inverts their test; ``"percentile"`` and ``"bootstrap"`` resample rows,
+        the latter with a correction for the bias of resampled errors; ``"gamma"`` and ``"normal"`` are for
         metrics that are means over rows (`brier`, `nll`, `ecd`). Coefficients of logistic recalibration (`cox_intercept`, `cox_slope`,
         `fixed_slope_intercept`, `calibration_in_the_large` with ``form="logit"``) have ``"wald"``, ``"profile"`` (profile likelihood)
         and ``"sandwich"``; `expected_observed_ratio` has ``"wald"`` (on the logarithmic scale), ``"exact"`` (Poisson) and
         ``"sandwich"``; `accuracy` has ``"exact"`` (binomial). ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
-        `t_cal`), and ``"bootstrap"`` the bootstrap interval that ``"auto"`` would take. ``"auto"`` is described in the Notes.
+        `t_cal`). ``"auto"`` is described in the Notes.
     level
     n_resamples : int, default 1000
-        Number of bootstrap replicates.
+        Number of bootstrap replicates, or of sets of simulated labels of the test; ``"inversion"`` simulates a twentieth of them, at
+        least 24, at each of six errors for up to five shapes of miscalibration.
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states.
-    stratify : bool, default False
-        Whether to resample within classes, so that class counts stay fixed.
     exact : bool, default False
         Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -195,7 +181,8 @@ def interval(
     Returns
     -------
     Interval
-        Result with the attributes ``value``, ``low``, ``high``, ``level``, ``method``, ``note`` and ``sample`` (bootstrap replicates).
+        Result with the attributes ``value``, ``low``, ``high``, ``level``, ``method``, ``note`` and ``sample`` (bootstrap replicates, or
+        values for labels simulated from the predicted probabilities).
 
     Raises
     ------
@@ -213,16 +200,28 @@ def interval(
     -----
     ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row, which is ``"wald"`` for
     coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`, and ``"exact"`` for `accuracy`; else ``"gamma"`` for means over rows; else
-    ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else ``"percentile"``.
-    Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
+    ``"inversion"`` for errors that are 0 for calibrated predictions, where labels can be simulated (not with ``cluster=True``, soft labels,
+    or rows selected by their labels); else ``"bootstrap"`` for these errors, and where the percentile interval does not contain the
+    estimate; else ``"percentile"``. Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
 
-    Plug-in estimates of a calibration error are biased upwards, and the bootstrap adds the same bias once more. ``"corrected"`` removes
-    it: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean :math:`\bar t` and estimate :math:`t`, the interval of a
-    non-negative error is
+    Estimates of a calibration error are biased upwards, by an amount that depends on how the miscalibration is spread over the cells of the
+    metric. ``"inversion"`` consists of the errors that a test with simulated labels does not reject. An error of 0 is rejected exactly where
+    `assess` with ``method="consistency"`` and the same `n_resamples` and `rng` has a p-value of at most 1 - `level`: the lower limit is 0
+    if and only if it does not reject. For a larger error, labels are simulated from probabilities :math:`q` that have this error
+    (the value of the metric with :math:`q` as soft labels): the predicted ones changed by a logistic recalibration, by a few terms selected by
+    their significance (lower limit), or by equally many standard errors in every cell (upper limit); with fewer than 10 events
+    or non-events also by the same difference everywhere (upper limit). Each limit is the wider one of its shapes. The
+    interval is extended to an estimate above it, which occurs where cells have few rows: the data then hardly bound the error. Errors
+    within bins cancel, so that a binned error can be smaller than the mean of :math:`|P(Y = 1 \mid \hat p) - \hat p|`, which no interval of a
+    binned error bounds. Test statistics without a value for soft labels (`hosmer_lemeshow`) have an interval of their expected excess over that of
+    calibrated predictions.
 
-    .. math:: \left[\sqrt{\max(2 t^2 - q_u^2, 0)},\; t + (\bar t - q_l)\right],
+    ``"bootstrap"`` corrects for the bias that repeated rows add: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean
+    :math:`\bar t` and estimate :math:`t`, the interval of a non-negative error is
 
-    and it always contains the estimate. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
+    .. math:: \left[\sqrt{\max(2 t^2 - q_u^2, 0)},\; t + (\bar t - q_l)\right].
+
+    It is too short where cells have few rows. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
     remains accurate for few events; ``"normal"`` uses the standard error alone.
 
     Intervals of logistic recalibration, with log-likelihood :math:`\ell` and the coefficient of interest :math:`\beta`:
@@ -244,7 +243,7 @@ def interval(
 
     References
     ----------
-    .. [1] Efron, B. (1987). Better bootstrap confidence intervals. JASA 82.
+    .. [1] Efron, B. and Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman and Hall.
     .. [2] Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based on the gamma
        distribution. Statistics in Medicine 16.
     .. [3] Venzon, D. J. and Moolgavkar, S. H. (1988). A method for computing profile-likelihood-based confidence intervals. Applied
@@ -277,9 +276,9 @@ def interval(
         method = _for_infinite(method, chosen, own, view)
     n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
-    free = cluster is False and stratify is False
+    free = not cluster
     asked = Asked(chosen, cast(View, view), chosen.arguments(options), value, level)
-    if cluster and not stratify and method in own:
+    if cluster and method in own:
         rows: Any = view.rows
         clusters_of(rows)
         asked, free = asked._replace(clusters=np.asarray(rows.groups)), True
@@ -291,17 +290,41 @@ def interval(
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
-    sampler = _sampler(chosen, options, source, cluster, stratify, exact)
-    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng), workers)[:, 0]
+    is_error = _is_error(chosen)
+    by_label = isinstance(where, Selection) and where.reads_labels
+    simulates = is_error and free and not by_label and not any(view.is_soft for view in views)
+    if method == "inversion" and not simulates:
+        problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
+        raise ArgumentError("method", problem, "use 'bootstrap'")
+    if method in ("auto", "inversion") and simulates:
+        test = test_input(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
+        sample, _ = simulated_null(test, source, options, "outcomes", exact)
+        sampler = choose_sampler([(chosen, options)], source, exact)
+        low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits()
+        note = "" if value >= low else BELOW_ZERO
+        return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples, note, sample)
+    sampler = _rows_to_resample(chosen, options, source, cluster, exact)
+    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng))[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    acceleration = partial(_jackknife, chosen, options, sampler)
-    method, (low, high), notes = _ends(method, chosen, value, sample, level, acceleration)
-    notes += [_biased(chosen, "percentile" if notes else method, value, sample, (low, high))]
-    notes += [_few(views, method), sampler.note]
-    note = "; ".join(filter(None, notes))
+    tail = (1 - level) / 2
+    low, high = quantiles(sample, (tail, 1 - tail))
+    if method != "percentile" and (is_error or not low <= value <= high):
+        method, (low, high) = "bootstrap", corrected_limits(chosen, value, sample, low, high)
+    else:
+        method = "percentile"
+    raised = method == "percentile" and is_error and float(np.median(sample)) - value > (high - low) / 8
+    note = "; ".join(filter(None, [RAISED if raised else "", _few(views, method), sampler.note]))
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+
+
+def _rows_to_resample(metric: Metric, options: dict[str, Any], source: Any, cluster: bool, exact: bool) -> Sampler:
+    if not cluster:
+        return choose_sampler([(metric, options)], source, exact, "rows")
+    if not isinstance(source, Predictions):
+        raise ArgumentError("y_true", "cluster resampling requires rows", "pass labels and scores")
+    return PredictionSampler(source, cluster=True)
 
 
 def check_resamples(n_resamples: int, level: float) -> None:
@@ -416,17 +439,6 @@ def _is_error(metric: Metric) -> bool:
     return metric.ideal == 0 and not metric.info.signed and metric.info.ideal_for == "calibrated"
 
 
-def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tuple[float, float]) -> str:
-    """A note where the bootstrap replicates lie above the estimate."""
-    low, high = ends
-    above = _is_error(metric) and float(np.median(sample)) - value > (high - low) / 8
-    if method == "corrected":
-        return CORRECTED if above else ""
-    if above and method in TOO_HIGH:
-        return RAISED.format(TOO_HIGH[method])
-    return "" if low <= value <= high else OUTSIDE
-
-
 def _l2ce(asked: Asked) -> Ends:
     """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
     return l2ce_bounds(asked.view, _bins_of(asked.view, asked.options), asked.level, asked.options["unbiased"])
@@ -476,63 +488,10 @@ OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
 }
 
 
-def _sampler(
-    metric: Metric, options: dict[str, Any], source: Any, cluster: bool, stratify: bool, exact: bool
-) -> Sampler:
-    if not cluster and not stratify:
-        return choose_sampler([(metric, options)], source, exact, "rows")
-    if cluster and stratify:
-        raise ArgumentError("stratify", "cannot be combined with cluster", "give one of them")
-    if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "cluster and stratified resampling require rows", "pass labels and scores")
-    return PredictionSampler(source, cluster=cluster, stratify=stratify)
-
-
 def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
     """Limits from the standard error of a weighted mean, within the range of the metric."""
     half = two_sided_quantile(level) * math.sqrt(moments_of(view, rows, value).variance)
     return max(value - half, metric.range[0]), min(value + half, metric.range[1])
-
-
-def _number_left_out(sampler: Sampler) -> int:
-    """The number of leave-one-out values, or an upper bound of it."""
-    if isinstance(sampler, CellSampler):
-        return 2 * sampler.count
-    if isinstance(sampler, RowSampler):
-        return sampler.view.n
-    return min(sampler.predictions.n, 1000) if sampler.clusters is None else len(sampler.clusters)
-
-
-def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
-    """Acceleration: skewness of the leave-one-out values."""
-    value = value_of_resample(metric, options)
-    values_of_rest = ((weight, value(drawn)) for weight, drawn in sampler.left_out())
-    weight, values = np.array(list(track(values_of_rest, "rows left out", _number_left_out(sampler)))).T
-    if not np.isfinite(values).all():
-        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", "use method='percentile'")
-    off = float(weight @ values) / weight.sum() - values
-    spread = float(weight @ off**2)
-    return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0
-
-
-def _ends(
-    method: str, metric: Metric, value: float, sample: Floats, level: float, acceleration: Callable[[], float]
-) -> tuple[str, tuple[float, float], list[str]]:
-    """The method, which ``"auto"`` leaves open, the limits from bootstrap replicates, and notes on them."""
-    alpha = (1 - level) / 2
-    low, high = quantiles(sample, (alpha, 1 - alpha))
-    if method in ("auto", "bootstrap"):
-        method = "corrected" if _is_error(metric) or not low <= value <= high else "percentile"
-    if method == "corrected":
-        low, high = corrected_limits(metric, value, sample, low, high)
-    elif method == "basic":
-        low, high = 2 * value - high, 2 * value - low
-    elif method == "bca":
-        levels = bca_levels(value, sample, level, acceleration())
-        if levels is None or (levels[1] - levels[0]) * len(sample) < FEWEST_BETWEEN:
-            return method, (low, high), [ONE_SIDE]
-        low, high = np.quantile(sample, levels, method="inverted_cdf").tolist()
-    return method, (low, high), []
 
 
 def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
@@ -560,20 +519,3 @@ def quantiles(sample: Floats, levels: tuple[float, float]) -> tuple[float, float
     ranked = np.sort(sample)
     place = [min(max(math.ceil(level * len(sample)) - 1, 0), len(sample) - 1) for level in levels]
     return float(ranked[place[0]]), float(ranked[place[1]])
-
-
-def bca_levels(value: float, sample: Floats, level: float, acceleration: float) -> tuple[float, float] | None:
-    """Quantile levels corrected for bias and acceleration (Efron 1987); None where they do not exist."""
-    from scipy.special import ndtr, ndtri
-
-    below = (np.sum(sample < value) + 0.5 * np.sum(sample == value)) / len(sample)
-    if not 0 < below < 1:
-        return None
-    shift = float(ndtri(below))
-    found = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        step = shift + float(ndtri(tail))
-        if 1 - acceleration * step <= 0:
-            return None
-        found.append(float(ndtr(shift + step / (1 - acceleration * step))))
-    return found[0], found[1]

@@ -49,7 +49,6 @@ class Lines:
     draws: Draws
     count: int
     seed: int
-    workers: int | None
 
     def values(self) -> Floats | None:
         """Values of the metric, NaN where it is undefined; None where it is evaluated on one resample after the other."""
@@ -113,7 +112,7 @@ class Lines:
             def work(place: int, first: int = start) -> tuple[NDArray[Any], NDArray[Any]]:
                 return self.sampler.sums(generator(self.seed, first + place), self.draws)
 
-            pairs = many(work, min(step, self.count - start), self.workers)
+            pairs = many(work, min(step, self.count - start))
             weight, events = (np.array(part, np.float64)[:, self.order] for part in zip(*pairs, strict=True))
             yield weight, events
 

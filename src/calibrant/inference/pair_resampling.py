@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.kernel.embeddings import number_of_parts
+from ..metrics.kernel.embeddings import number_of_parts, without_own
 from ..metrics.kernel.laplace import laplace_pair_sums
 from ..metrics.kernel.pairs import (
     MEDIAN_ROWS,
@@ -30,6 +30,7 @@ from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .replicates import many
 from .resampling import PredictionSampler, multiplicities, view_keywords
+from .seeds import generator
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ class Crowd(NamedTuple):
 
 
 def skce_draws(
-    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int, workers: int | None
+    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int
 ) -> Floats | None:
     """Bootstrap replicates of `skce_uq`; None where one-by-one evaluation is as fast."""
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
@@ -89,8 +90,19 @@ def skce_draws(
     quick = keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1
     cloud = crowd.cloud(np.ones(view.n)) if quick else cloud_of(view)
     kernel = choose_kernel(cloud, *shape)
-    few = len(cloud.points) < DISTINCT_SHARE * view.n
-    if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
+    parts = 1 if quick else number_of_parts(cloud, kernel, keywords["exact"])
+    if parts > 1:  # of a replicate, which has fewer distinct predictions, as many as of the data
+
+        def value_in_parts(number: int) -> float:
+            rows = sampler.predictions.take(sampler.picked(generator(seed, number)))
+            replicate = metric.views(rows, **view_keywords(metric, options))[0]
+            assert isinstance(replicate, VectorView)
+            own = cloud_of(one_column(replicate))
+            total, weight = without_own(own, choose_kernel(own, *shape), parts)
+            return total / weight if weight > 1e-12 else math.nan
+
+        return np.array(many(value_in_parts, count), dtype=np.float64)
+    if not quick and len(cloud.points) < DISTINCT_SHARE * view.n:
         return None
 
     drawn = multiplicities(sampler, seed)
@@ -110,17 +122,17 @@ def skce_draws(
             near = choose_kernel(crowd.cloud(counts), *shape, kernel.width)
             return _value_on_a_line(crowd, residual, squares, counts, near.width / near.scale)
 
-        return np.array(many(value, count, workers), dtype=np.float64)
+        return np.array(many(value, count), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
     if fixed:
         rates = np.full(count, _rate(kernel))
     elif view.n > MEDIAN_ROWS and sampler.clusters is None:
         # As many rows in each replicate as there are, of which some are read for the width of the kernel.
-        chosen = many(lambda number: evenly_spaced(_share(crowd, picked(number)), MEDIAN_ROWS), count, workers)
+        chosen = many(lambda number: evenly_spaced(_share(crowd, picked(number)), MEDIAN_ROWS), count)
         medians = medians_of_selections(crowd.points, chosen, kernel.metric, kernel.scale)
         rates = np.array([_rate(kernel._replace(width=median)) for median in medians.tolist()])
     else:
-        rates = np.array(many(rate, count, workers))
+        rates = np.array(many(rate, count))
     return _values(crowd, kernel, rates, picked)
 
 

@@ -114,7 +114,6 @@ def power(
     method: Method = "auto",
     repeats: int = 1000,
     rng: Any = 0,
-    workers: int | None = None,
     **options: Any,
 ) -> PowerResult:
     r"""Compute the power of a calibration test.
@@ -146,7 +145,6 @@ def power(
         Number of simulated data sets, rounded up to equal numbers for each sample of scores.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
-    workers
     **options
         Options of the test.
 
@@ -192,7 +190,7 @@ def power(
     plan = plan_of(case, method)
     if plan is not None and not (method == "auto" and is_too_small(case, n)):
         return _analytic(case, plan, n, None)
-    draws = _Draws(case, seed_of(rng), check_whole(repeats, "repeats"), workers)
+    draws = _Draws(case, seed_of(rng), check_whole(repeats, "repeats"))
     return draws.result(n, draws.rejections(n, 0, draws.designs), None)
 
 
@@ -209,7 +207,6 @@ def sample_size(
     method: Method = "auto",
     repeats: int = 500,
     rng: Any = 0,
-    workers: int | None = None,
     **options: Any,
 ) -> PowerResult:
     """Compute the number of rows that a calibration test needs for a required power.
@@ -239,7 +236,6 @@ def sample_size(
         Number of simulated data sets per candidate size; more are used where the power is close to the required one.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
-    workers
     **options
         Options of the test.
 
@@ -276,7 +272,7 @@ def sample_size(
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
         if not (method == "auto" and is_too_small(case, n)):
             return _analytic(case, plan, n, power)
-    return _search(_Draws(case, seed_of(rng), check_whole(repeats, "repeats"), workers), power)
+    return _search(_Draws(case, seed_of(rng), check_whole(repeats, "repeats")), power)
 
 
 def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: float = 0.05) -> float:
@@ -408,16 +404,15 @@ class _Draws:
     same random numbers.
     """
 
-    def __init__(self, case: Case, seed: int, repeats: int, workers: int | None) -> None:
+    def __init__(self, case: Case, seed: int, repeats: int) -> None:
         self.case = case
         self.seed = seed
-        self.workers = workers
         self.designs = max(min(repeats, DESIGNS), math.ceil(repeats / LABELS_OF_A_DESIGN))
         self.labels = math.ceil(repeats / self.designs)
 
     def rejections(self, n: int, first: int, stop: int) -> Floats:
         """Whether the test rejects (1 or 0), a row for each sample of scores from `first` to before `stop`."""
-        rejected = np.array(many(lambda j: self._rejects(first + j, n), stop - first, self.workers))
+        rejected = np.array(many(lambda j: self._rejects(first + j, n), stop - first))
         if np.isnan(rejected).mean() > 0.1:
             raise UndefinedMetricError(self.case.name, f"is undefined in most samples of {n} rows", "use more rows")
         return np.nan_to_num(rejected)

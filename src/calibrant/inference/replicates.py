@@ -1,7 +1,6 @@
 """What is drawn at random: rows with replacement, how often each, outcomes and classes; and replicates of a statistic from such draws.
 
-Replicate number b has its own random generator, determined by the seed and b alone: the first 200 of 1000 replicates are the same, and the
-number of workers does not matter.
+Replicate number b has its own random generator, determined by the seed and b alone: the first 200 of 1000 replicates are the same.
 """
 
 from __future__ import annotations
@@ -102,9 +101,9 @@ class Replicates:
         for start in track(range(0, self.count, step), "batches of resamples"):
             yield np.array([self.counts(number) for number in range(start, min(start + step, self.count))])
 
-    def values(self, statistic: Callable[[Floats], Any], workers: int | None = 1) -> Floats:
+    def values(self, statistic: Callable[[Floats], Any]) -> Floats:
         """A statistic of the counts of each replicate."""
-        return np.array(many(lambda number: statistic(self.counts(number)), self.count, workers), np.float64)
+        return np.array(many(lambda number: statistic(self.counts(number)), self.count), np.float64)
 
     def band(self, curve: Callable[[Floats], Floats], level: float) -> Bounds:
         """Pointwise quantiles of a curve, which is a function of the counts."""
@@ -164,24 +163,12 @@ def draw_classes(probs: Array, rng: Generator, paths: Array | None = None) -> ND
     return np.minimum(labels, k - 1)
 
 
-def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
-    """``work(0) ... work(count - 1)``, in order, on `workers` threads.
+def many(work: Callable[[int], Any], count: int) -> list[Any]:
+    """``work(0) ... work(count - 1)``, in order.
 
     What a metric warns of in a resample, such as an order of its rows, concerns the resample and not the data.
     """
 
-    def quiet(number: int) -> Any:
-        with no_warnings():
-            return work(number)
-
     keep_freed_memory()
-    if workers is None or workers <= 1 or count < 2:
-        with no_warnings():
-            return list(track(map(work, range(count)), "resamples", count))
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(workers)
-    try:
-        return list(track(pool.map(quiet, range(count)), "resamples", count))
-    finally:  # an interrupt does not wait for the others
-        pool.shutdown(cancel_futures=True)
+    with no_warnings():
+        return list(track(map(work, range(count)), "resamples", count))

@@ -1,13 +1,15 @@
 """Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
-Resample number b has its own random generator, determined by the seed and b alone, so the result does not depend on the number of workers. For
+Resample number b has its own random generator, determined by the seed and b alone. For
 metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
 for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from itertools import product
 from typing import Any
 
@@ -23,6 +25,7 @@ from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event, value_options
 from ..views.view import RestOfRows, Rows, VectorView, View
 from .cells import (
+    MANY_COPIES,
     ROW_BYTES,
     CellSampler,
     DistinctSampler,
@@ -33,6 +36,7 @@ from .cells import (
     accurate_cells,
     first_cells,
     has_few_scores,
+    has_limit,
     one_view,
     shared,
     shared_numbers,
@@ -81,6 +85,21 @@ class RowSampler:
         weight = view.weights
         self.share = weight / weight.sum()
         self.total = int(weight.sum()) if size is None else size
+        self.chance = view.raw_score
+
+    def with_chance(self, chance: Array) -> RowSampler:
+        """The same rows with outcomes that are simulated from other probabilities."""
+        other = copy(self)
+        other.chance = chance
+        return other
+
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+        if metric.soft:
+            return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
+        rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
+        positives = np.rint(rows * chance).astype(np.int64)
+        return self._counted(rows, positives).value(metric, options) if has_limit(metric) else math.nan
 
     @property
     def score(self) -> NDArray[np.float64]:
@@ -92,11 +111,11 @@ class RowSampler:
         view = self.view
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
-            return rows, np.where(view.raw_outcome > 0, rows, 0) if draws == "rows" else draw_events(
-                view.score, rng, rows
-            )
+            if draws == "rows":
+                return rows, np.where(view.raw_outcome > 0, rows, 0)
+            return rows, draw_events(self.chance.astype(np.float64), rng, rows)
         if draws == "outcomes":
-            return view.weights, draw_events(view.raw_score, rng) * view.weights
+            return view.weights, draw_events(self.chance, rng) * view.weights
         drawn = draw_rows(view.n, rng, size=self.size)
         weight = np.bincount(drawn, minlength=view.n) * view.weights
         if draws == "rows":
@@ -108,23 +127,12 @@ class RowSampler:
         if self.counts:
             return self._counted(*self.sums(rng, "outcomes" if fixed_design else "scores"))
         at: Any = slice(None) if fixed_design else draw_rows(view.n, rng, size=self.size)
-        score = view.raw_score[at]
-        return self._drawn(score, draw_events(score, rng), at, keep_order=fixed_design)
+        return self._drawn(view.raw_score[at], draw_events(self.chance[at], rng), at, keep_order=fixed_design)
 
     def bootstrap(self, rng: Generator) -> Drawn:
         if self.counts:
             return self._counted(*self.sums(rng, "rows"))
         return self._taken(draw_rows(self.view.n, rng, size=self.size))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        everyone = np.arange(self.view.n)
-        for row in everyone:
-            if self.counts:
-                rows = self.view.weights.astype(np.int64)
-                rows[row] -= 1
-                yield float(self.view.weights[row]), self._taken(rows)
-            else:
-                yield 1.0, self._taken(np.delete(everyone, row))
 
     def _taken(self, rows: Array) -> Drawn:
         """These rows with their outcomes; for counts, the multiplicity of each."""
@@ -170,31 +178,41 @@ class PredictionSampler:
 
     unit = ROW_BY_ROW
 
-    def __init__(
-        self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False, size: int | None = None
-    ) -> None:
+    def __init__(self, predictions: Predictions, *, cluster: bool = False, size: int | None = None) -> None:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
         self.predictions, self.size = predictions, size
         self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = clusters_of(predictions) if cluster else None
-        labels = predictions.labels
-        if stratify and (labels is None or labels.ndim > 1):
-            raise ArgumentError("stratify", "requires one class for each row")
-        self.strata = rows_by_code(labels) if stratify and labels is not None else None
+        self.chance = predictions.probs
+
+    def with_chance(self, chance: Array) -> PredictionSampler:
+        """The same rows with labels that are simulated from other probabilities."""
+        other = copy(self)
+        other.__dict__.pop("paths", None)
+        other.chance = chance
+        return other
+
+    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
+        """The value of a metric for labels of these probabilities; NaN where it is not defined for soft labels."""
+        if not metric.soft:
+            return math.nan
+        return self._drawn(self.predictions.with_soft_labels(chance)).value(metric, options)
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions
         if not fixed_design:
             p = p.take(draw_rows(p.n, rng, size=self.size))
-        return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
+        if not fixed_design:
+            return self._drawn(p.with_labels(draw_labels(p, p.probs, rng)))
+        return self._drawn(p.with_labels(draw_labels(p, self.chance, rng, self.paths)))
 
     @cached_property
     def paths(self) -> Array | None:
         """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
         p = self.predictions
         several = p.kind == "multiclass" and p.k > 2
-        return np.ascontiguousarray(cumulative(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
+        return np.ascontiguousarray(cumulative(self.chance).T) if several and p.probs.size <= MOST_PATHS else None
 
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
@@ -205,7 +223,7 @@ class PredictionSampler:
 
     def picked(self, rng: Generator) -> Array:
         """The row indices of one bootstrap replicate."""
-        return draw_rows(self.predictions.n, rng, self.clusters, self.strata, self.size)
+        return draw_rows(self.predictions.n, rng, self.clusters, size=self.size)
 
     def whole(self) -> Drawn:
         """The original data."""
@@ -215,15 +233,6 @@ class PredictionSampler:
     def note(self) -> str:
         """A caveat for few clusters, whose variation is underestimated."""
         return few_groups(0 if self.clusters is None else len(self.clusters))
-
-    def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        n = self.predictions.n
-        parts = self.clusters
-        if parts is None:
-            # Beyond a thousand rows, a thousandth of the rows is left out at a time.
-            parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
-        for part in parts:
-            yield 1.0, self._taken(np.delete(np.arange(n), part))
 
     def _taken(self, rows: Array) -> Drawn:
         """These rows with all their data."""
@@ -251,11 +260,11 @@ def clusters_of(rows: Predictions | Rows | None) -> list[Array]:
     return parts
 
 
-def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
-    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
-    if p.kind == "multilabel" or p.probs.ndim == 1:
-        return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
-    return draw_events(p.probs[:, 1], rng) if p.k == 2 else draw_classes(p.probs, rng, paths)
+def draw_labels(p: Predictions, chance: Array, rng: Generator, paths: Array | None = None) -> Array:
+    """One label per row, simulated from these probabilities, in the form of the labels of the predictions."""
+    if p.kind == "multilabel" or chance.ndim == 1:
+        return (rng.random(chance.shape) < chance).view(np.uint8)
+    return draw_events(chance[:, 1], rng) if p.k == 2 else draw_classes(chance, rng, paths)
 
 
 def _written_out(p: Predictions) -> Predictions:
@@ -332,7 +341,7 @@ def simulated_labels(sampler: PredictionSampler, seed: int) -> Callable[[int], A
     p = sampler.predictions
 
     def make(number: int) -> Array:
-        labels = draw_labels(p, generator(seed, number), sampler.paths)
+        labels = draw_labels(p, sampler.chance, generator(seed, number), sampler.paths)
         return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
 
     return shared_numbers(("labels", Same(sampler), seed), make, p.n * (1 if p.k <= 256 else 8))
@@ -349,7 +358,7 @@ def multiplicities(sampler: PredictionSampler, seed: int) -> Callable[[int], NDA
 
 
 def values_on_resamples(
-    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int, workers: int | None = 1
+    plans: list[Plan], sampler: Sampler, draws: Draws, numbers: range, seed: int
 ) -> NDArray[np.float64]:
     """Values of each metric on these resamples, one row per resample; NaN where it is undefined."""
     resample = resamples(sampler, draws, seed)
@@ -359,7 +368,7 @@ def values_on_resamples(
         drawn = resample(numbers[place])
         return [value(drawn) for value in metrics]
 
-    return np.array(many(work, len(numbers), workers), np.float64).reshape(len(numbers), len(plans))
+    return np.array(many(work, len(numbers)), np.float64).reshape(len(numbers), len(plans))
 
 
 def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:

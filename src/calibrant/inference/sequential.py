@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ROWS_INSTEAD, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..util.checks import check_fraction, check_whole
-from ..util.results import Record, number, pvalue_text
+from ..util.results import Record, number, pvalue_clause, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, Lens
 from ..views.resolve import Source as AnySource
@@ -106,7 +106,7 @@ class EValue(Record):
     @property
     def verdict(self) -> str:
         """The conclusion in one sentence; it never states that predictions are calibrated."""
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        chance = pvalue_clause(self.pvalue)
         largest = "largest e-value" if self.anytime else "e-value"
         size, needed = f"{100 * self.alpha:.4g}%", number(1 / self.alpha)
         if self.rejected:

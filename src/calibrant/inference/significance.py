@@ -20,7 +20,7 @@ from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .cells import Draws
+from .cells import Draws, Same, shared
 from .metric_tests import ANY_SIDE, NULL_DRAWS, OwnTest, TestInput, TestOutcome, default_test, usual_side
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
@@ -61,7 +61,6 @@ def assess(
     fixed_design: bool = True,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -98,7 +97,6 @@ def assess(
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -170,14 +168,11 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
-    asked = _asked(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
+    asked = test_input(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
 
     def simulated(why: str = "") -> SignificanceResult:
-        null, unit = NULL_DRAWS[chosen.id](asked) if chosen.id in NULL_DRAWS and fixed_design else None, ROW_BY_ROW
-        if null is None:
-            draws: Draws = "outcomes" if fixed_design else "scores"
-            sampler = choose_sampler([(chosen, options)], source, exact, draws)
-            null, unit = _draw([(chosen, options)], sampler, asked, draws, workers)[:, 0], sampler.unit
+        draws: Draws = "outcomes" if fixed_design else "scores"
+        null, unit = simulated_null(asked, source, options, draws, exact)
         return _simulated_result(asked, null, unit, fixed_design, why)
 
     if method == "auto":
@@ -210,7 +205,6 @@ def assess_many(
     fixed_design: bool = True,
     exact: bool = False,
     rng: Any = 0,
-    workers: int | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
@@ -239,7 +233,6 @@ def assess_many(
     exact : bool, default False
         Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
-    workers
     lens
     where
     sample_weight
@@ -299,10 +292,10 @@ def assess_many(
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
-    asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
+    asked = [test_input(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
     sampler = choose_sampler(plans, source, exact, draws)
-    null = _draw(plans, sampler, asked[0], draws, workers)
+    null = _draw(plans, sampler, asked[0], draws)
     tested = zip(asked, null.T, strict=True)
     results = [_simulated_result(each, column, sampler.unit, fixed_design) for each, column in tested]
     pvalues = np.array([result.pvalue for result in results])
@@ -348,7 +341,7 @@ def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
-def _asked(
+def test_input(
     metric: Metric,
     source: Source,
     options: dict[str, Any],
@@ -357,6 +350,7 @@ def _asked(
     n_resamples: int,
     seed: int,
 ) -> TestInput:
+    """What a test of a metric reads."""
     views = metric.views(source, **view_keywords(metric, options))
     if metric.id == "mean_confidence":
         problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
@@ -380,7 +374,7 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
     """Whether `assess` would simulate labels for a metric because its own test has no accurate null distribution for such rows."""
-    asked = _asked(metric, source, options, 0.05, None, 1, 0)
+    asked = test_input(metric, source, options, 0.05, None, 1, 0)
     return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
 
@@ -425,22 +419,37 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
     return _result(asked, found, "enumeration", null)
 
 
-def _draw(
-    plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws, workers: int | None
-) -> Floats:
+def simulated_null(
+    asked: TestInput, source: Source, options: dict[str, Any], draws: Draws, exact: bool
+) -> tuple[Floats, str]:
+    """Values of a metric under the null hypothesis, and how labels were simulated; an interval and a test share them, see `sharing`."""
+    metric = asked.metric
+
+    def simulate() -> tuple[Floats, str]:
+        null = NULL_DRAWS[metric.id](asked) if metric.id in NULL_DRAWS and draws == "outcomes" else None
+        if null is not None:
+            return null, ROW_BY_ROW
+        sampler = choose_sampler([(metric, options)], source, exact, draws)
+        return _draw([(metric, options)], sampler, asked, draws)[:, 0], sampler.unit
+
+    key = "null", metric.id, tuple(sorted(options.items())), Same(source), draws, exact, asked.n_resamples, asked.seed
+    return shared(key, simulate)
+
+
+def _draw(plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, asked: TestInput, draws: Draws) -> Floats:
     """Values of each metric under the null hypothesis, one row per simulated data set."""
     # Labels are simulated in the order of the rows; rows with counts are expanded.
     if draws == "scores" or asked.view.weight_kind == "counts":
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
-    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed, workers)
+    null = resampled_values(plans, sampler, draws, asked.n_resamples, asked.seed)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
         missing = asked.n_resamples - int((~np.isnan(null)).sum())
         if not missing:
             break
         more = range(len(null), len(null) + missing)
-        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed, workers)])
+        null = np.concatenate([null, values_on_resamples(plans, sampler, draws, more, asked.seed)])
     for column, (metric, _) in enumerate(plans):
         if np.isnan(null[:, column]).all():
             raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
@@ -498,7 +507,7 @@ def points_somewhere(
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
     try:
-        tested = closed_form_test(_asked(other, source, keywords, alpha, "two-sided", 1, 0))
+        tested = closed_form_test(test_input(other, source, keywords, alpha, "two-sided", 1, 0))
     except CalibrantError:
         return None
     return None if tested is None else tested.pvalue <= alpha

@@ -62,7 +62,6 @@ class Task:
     draws: Draws
     count: int
     seed: int
-    workers: int | None
 
     @property
     def predictions(self) -> Predictions:
@@ -84,7 +83,7 @@ class Task:
 
     def each(self, work: Callable[[int], Any]) -> Floats:
         """The results of all resamples."""
-        return np.array(many(work, self.count, self.workers), np.float64)
+        return np.array(many(work, self.count), np.float64)
 
     def batches(self, work: Callable[[int], NDArray[Any]], entries: int) -> Iterator[NDArray[Any]]:
         """Arrays of so many entries, for some resamples at a time."""
@@ -93,7 +92,7 @@ class Task:
             def later(number: int, first: int = start) -> NDArray[Any]:
                 return work(first + number)
 
-            yield np.array(many(later, min(step, self.count - start), self.workers))
+            yield np.array(many(later, min(step, self.count - start)))
 
     def replicates(self, entries: int = 0) -> Iterator[NDArray[np.int32]]:
         """How often each row is drawn, for some bootstrap replicates at a time, of which each has further entries."""
@@ -105,13 +104,11 @@ class Task:
         return self.metric.combined(values, views, self.keywords)
 
 
-def resampled_values(
-    plans: list[Plan], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None = 1
-) -> Floats:
+def resampled_values(plans: list[Plan], sampler: Sampler, draws: Draws, count: int, seed: int) -> Floats:
     """Values of each metric on resamples, one row per resample; NaN where it is undefined."""
-    columns = [draws_at_once(*plan, sampler, draws, count, seed, workers) for plan in plans]
+    columns = [draws_at_once(*plan, sampler, draws, count, seed) for plan in plans]
     rest = [plan for plan, column in zip(plans, columns, strict=True) if column is None]
-    one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed, workers).T if rest else ())
+    one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed).T if rest else ())
     return np.column_stack([next(one_by_one) if column is None else column for column in columns])
 
 
@@ -122,7 +119,6 @@ def draws_at_once(
     draws: Draws,
     count: int,
     seed: int,
-    workers: int | None,
 ) -> Floats | None:
     """Values of a metric on all resamples; None where these are evaluated one by one."""
     # How classes are combined, and rows that are selected, are not options of the formula.
@@ -132,12 +128,12 @@ def draws_at_once(
     if metric.averaged(keywords) != [keywords]:
         return None
     if isinstance(sampler, (RowSampler, CellSampler)):
-        return Lines(metric, keywords, sampler, draws, count, seed, workers).values()
+        return Lines(metric, keywords, sampler, draws, count, seed).values()
     if not isinstance(sampler, PredictionSampler) or draws == "scores":
         return None
     if metric.id == skce_uq.id and draws == "rows":
-        return skce_draws(metric, options, sampler, count, seed, workers)
-    task = Task(metric, options, keywords, sampler, draws, count, seed, workers)
+        return skce_draws(metric, options, sampler, count, seed)
+    task = Task(metric, options, keywords, sampler, draws, count, seed)
     simulates = draws == "outcomes"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None

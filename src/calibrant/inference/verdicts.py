@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
-from ..util.results import Record, Result, number, plain_value, pvalue_text, several
+from ..util.results import Record, Result, number, plain_value, pvalue_clause, pvalue_text, several
 
 Floats = NDArray[np.float64]
 
@@ -93,9 +93,14 @@ class SignificanceResult(Record):
         return self.pvalue <= self.alpha
 
     @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that so many resamples can have; 0 without resamples."""
+        return 1 / (1 + self.n_resamples) if self.n_resamples else 0.0
+
+    @property
     def verdict(self) -> str:
         """The conclusion in one or two sentences; it never states that predictions are calibrated."""
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        chance = pvalue_clause(self.pvalue, self.least_pvalue)
         size = f"{100 * self.alpha:.4g}%"
         metric = catalogue.get(self.metric)
         name = self.metric if metric is None else f"{metric.name} ({self.metric})"
@@ -170,14 +175,21 @@ class SignificanceResult(Record):
         return {**super().to_dict(), "detail": plain_value(self.detail)}
 
     def _cells(self) -> list[str]:
-        return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
+        return [
+            self.metric,
+            number(self.statistic),
+            pvalue_text(self.pvalue, self.least_pvalue),
+            self._limits(),
+            self.method,
+            self.lens,
+        ]
 
     def _title(self) -> str:
         chance = "" if self.by_chance is None else f" (by chance {number(self.by_chance)})"
         lines = [
             self.verdict,
             f"  null hypothesis: {self.null_hypothesis}",
-            f"  statistic {number(self.statistic)}{chance}{self._tested()}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
+            f"  statistic {number(self.statistic)}{chance}{self._tested()}, p-value {pvalue_text(self.pvalue, self.least_pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method: {self.method}; null distribution: {self.null_distribution}",
         ]

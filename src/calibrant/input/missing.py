@@ -71,26 +71,6 @@ class Dropped:
     kept: Bools = field(default_factory=lambda: np.zeros(0, bool), repr=False, compare=False)
     applied: bool = False
 
-    @classmethod
-    def of(cls, masks: Mapping[str, Bools], *, applied: bool = False) -> Dropped:
-        """Return what is dropped, given the mask of the missing rows of each column.
-
-        Parameters
-        ----------
-        masks : mapping of str to numpy.ndarray of bool
-            Missing rows of each column.
-        applied : bool, default False
-            As for the class.
-
-        Returns
-        -------
-        Dropped
-            The rows that are missing in any column.
-        """
-        absent = np.logical_or.reduce(list(masks.values()))
-        columns = {name: int(mask.sum()) for name, mask in masks.items() if mask.any()}
-        return cls(len(absent), int(absent.sum()), columns, ~absent, applied)
-
     def plus(self, other: Dropped | None) -> Dropped:
         """Return the rows dropped from both of two parts of the data.
 
@@ -274,12 +254,9 @@ def without_missing(
     found = find_missing(given, names, known)
     if not found:
         return dict(given), None
-    masks = [mask for _, mask in found.values()]
-    if len({len(mask) for mask in masks}) > 1:
+    if len({len(mask) for _, mask in found.values()}) > 1:
         return dict(given), None  # the lengths are compared later
-    dropped = Dropped.of({name: mask for name, (_, mask) in found.items()})
-    if dropped.n == dropped.rows:
-        raise all_missing(dropped, next(iter(found.values()))[0])
+    dropped = drop_rows(found)
     kept = {
         argument: value if value is None or _length(value) != dropped.rows else kept_rows(value, dropped.kept)
         for argument, value in given.items()
@@ -287,6 +264,16 @@ def without_missing(
     for argument in {argument for argument, _ in found.values()} - {"y_true", "groups"}:
         kept[argument] = _numbers_of_text(kept[argument])
     return kept, dropped
+
+
+def drop_rows(found: Mapping[str, tuple[str, Bools]], *, applied: bool = False) -> Dropped:
+    """What is dropped, given the argument and the mask of the missing rows of each column; raises if no row is left."""
+    absent = np.logical_or.reduce([mask for _, mask in found.values()])
+    columns = {name: int(mask.sum()) for name, (_, mask) in found.items()}
+    dropped = Dropped(len(absent), int(absent.sum()), columns, ~absent, applied)
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, next(iter(found.values()))[0])
+    return dropped
 
 
 def _numbers_of_text(value: Any) -> Any:

@@ -281,6 +281,21 @@ class Predictions:
             other.__dict__["predicted"] = self.predicted
         return other
 
+    def with_soft_labels(self, shares: Array) -> Predictions:
+        """Return the same predictions with class probabilities as labels, without checking them.
+
+        Parameters
+        ----------
+        shares : numpy.ndarray
+            Class probabilities in the encoding of the attribute `soft`.
+
+        Returns
+        -------
+        Predictions
+            Predictions with these soft labels.
+        """
+        return self._copy(labels=None, soft=frozen(shares), top_correct=None)
+
     def with_probs(self, probs: Array) -> Predictions:
         """Return the same rows with other probabilities, such as calibrated ones, without checking them.
 

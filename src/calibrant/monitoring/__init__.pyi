@@ -22,3 +22,4 @@ from .status import GroupStatus as GroupStatus
 from .status import MonitorStatus as MonitorStatus
 from .status import Update as Update
 from .status import WindowStatus as WindowStatus
+from .windows import window_rule as window_rule

@@ -28,7 +28,7 @@ from ..sketches.grid import slots
 from ..sketches.sketch import Sketch
 from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
-from ..util.results import Record, Result, number, plain_value, pvalue_text
+from ..util.results import Record, Result, number, plain_value, pvalue_clause, pvalue_text
 from ..views.view import View
 
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ class DriftResult(Record):
     @property
     def verdict(self) -> str:
         """One sentence about the scores, not about calibration."""
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        chance = pvalue_clause(self.pvalue)
         sizes = f"{self.n_window:,.6g} against {self.n_reference:,.6g} rows"
         if self.rejected:
             return f"The score distribution has changed ({chance}; {sizes}): {self.effect}. {INVESTIGATE}"

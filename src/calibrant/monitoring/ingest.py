@@ -109,7 +109,7 @@ def read_arrivals(
             "y_prob",
             f"expected {settings.kind} predictions of {settings.k} classes, as in the reference; got {p.kind} of {p.k}",
         )
-    score, target = _seen(p, settings)
+    score, target = watched_scores(p, settings)
     label = read_labels(y_true, n, k=settings.k, classes=settings.names)
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
@@ -119,7 +119,7 @@ def read_arrivals(
     return Arrivals(score, target, label, time, read_ids(ids, n), group, watched_ood(ood, settings.ood, n))
 
 
-def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
+def watched_scores(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
     """Score of each row, and the class it refers to."""
     probs, lens = p.probs, settings.lens
     if p.kind == "confidence":

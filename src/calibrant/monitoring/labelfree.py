@@ -17,7 +17,7 @@ from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricEr
 from ..inference.replicates import Replicates
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
-from ..util.results import Record, number
+from ..util.results import Record, number, pvalue_clause
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
 from .ood import OodFindings, OodScale, restored, summarize
@@ -131,7 +131,7 @@ class ChangeReading(Record):
     def words(self) -> str:
         """The change and both interpretations as text."""
         first, second = self.readings
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        chance = pvalue_clause(self.pvalue)
         means = f"from {number(self.reference.mean)} to {number(self.window.mean)}"
         if self.direction == "none":
             return f"Mean confidence changed {means}, not significantly ({chance}). Either {first}, or {second}."

@@ -7,10 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import (
     ArgumentError,
@@ -42,6 +44,7 @@ from .ingest import (
     sketch_of,
     some_names,
     take_in,
+    watched_scores,
 )
 from .labelfree import ScoreFindings
 from .ood import LENS as OOD_LENS
@@ -51,8 +54,10 @@ from .retention import Pruned, plan_retention, prune_rows
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store, is_unwritable
-from .windows import SECOND, WindowRule, read_duration, read_time, time_text
+from .windows import SECOND, WindowRule, read_duration, read_time, read_times, time_text, window_rule
 
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 # Windows compared with the reference data per transaction.
 TOGETHER = 16
 
@@ -117,6 +122,7 @@ class Monitor:
     """Reference data as sketches."""
     _store: Store
     _ood: Any
+    _seasons: dict[tuple[str, int], dict[str, Any]]
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         remedy = "use Monitor.create for a new monitor or Monitor.open for an existing one"
@@ -131,6 +137,10 @@ class Monitor:
         try:
             monitor.settings = Settings.of_dict(stored)
             monitor.reference = Sketches.from_bytes(content, str(store.path))
+            monitor._seasons = {}
+            if monitor.settings.rule.season is not None:
+                with store.read() as db:
+                    monitor._seasons = db.season_reference()
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(str(store.path), f"is corrupt: {error}", "restore it from a backup") from error
         return monitor
@@ -141,10 +151,9 @@ class Monitor:
         path: str | os.PathLike[str],
         *,
         reference: Any,
-        every: str | None = None,
-        rows: int | None = None,
+        when: Any = None,
+        every: str | int | WindowRule,
         lens: str = "auto",
-        classes: Any = None,
         groups: Iterable[Any] | None = None,
         alpha: float = 0.05,
         run_length: float = 1000,
@@ -153,11 +162,8 @@ class Monitor:
         horizon: Any = None,
         missing: Literal["ignore", "negative"] = "ignore",
         n_resamples: int = 999,
-        by: str | None = None,
         ood: Any = None,
         columns: Mapping[str, str] | None = None,
-        time_zone: str | None = None,
-        holidays: Iterable[Any] | None = None,
         keep: Any = None,
     ) -> Monitor:
         """Create a monitor in a new file or in a schema of a PostgreSQL server.
@@ -169,15 +175,14 @@ class Monitor:
         reference : tuple, Predictions or Sketches
             Labelled reference data, from a time when the model was acceptable: a pair ``(y_true, y_prob)``,
             `Predictions` or `Sketches`. With groups, each group is compared with its own reference data.
-        every : str, optional
-            Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``; days and weeks are those of UTC or of
-            `time_zone`. Give either `every` or `rows`.
-        rows : int, optional
-            Number of rows per window, in order of arrival.
+        when : array-like of shape (N,), optional
+            Time of each reference row; required for windows with a season.
+        every : str, int or WindowRule
+            Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``, in UTC; a number of rows, in order of arrival; or
+            ``calibrant.monitoring.window_rule("1d", time_zone="Europe/Berlin", season="week")`` for days of a time zone, holidays, and scores
+            that change with the day of the week or the hour.
         lens : str, default "auto"
             Which event is monitored: ``"binary"``, ``"top_label"`` or ``"class:NAME"``.
-        classes : sequence, optional
-            Class names in the order of the columns, if labels are names.
         groups : iterable, optional
             Groups to monitor; by default those of the reference data. Others may be added later, with a smaller share
             of the level.
@@ -199,21 +204,13 @@ class Monitor:
             After the horizon, whether unlabelled rows are ignored or count as negative.
         n_resamples : int, default 999
             Number of permutations for the p-values of drift.
-        by : str, optional
-            Column of the groups in files, as default of the command line.
         ood : mapping of str to array-like, frame or array-like of shape (N,), optional
             Out-of-distribution scores of the reference rows, such as ``{"energy": ood.energy(logits)}``, which are watched
             beside the predictions; every update must bring the same scores. One array is named ``"ood"``. The reference
             must then be rows.
         columns : mapping of str to str, optional
             Columns in files, as defaults of the command line: ``label``, ``prob``, ``probs``, ``logits``, ``confidence``,
-            ``time`` and ``id``.
-        time_zone : str, optional
-            Time zone of windows of days, such as ``"Europe/Berlin"``; a day on which the clocks change has 23 or 25 hours.
-            Times of rows without a zone are in UTC nevertheless.
-        holidays : iterable of str or date, optional
-            Dates that are not business days, for ``every="business day"``. A row of a weekend or holiday belongs to the
-            following business day.
+            ``time``, ``id`` and ``by``, that of the groups.
         keep : str or int, optional
             How long `prune` keeps rows: a duration such as ``"90d"``, or a number of windows. By default it removes none.
 
@@ -231,8 +228,8 @@ class Monitor:
         """
         if lens != "auto":
             check_watched(lens)
-        sketches, named, rows_read = _read_reference(reference, lens, classes)
-        scales, references = _read_ood_reference(ood, rows_read)
+        sketches, named, rows = _read_reference(reference, lens)
+        scales, scores = _read_ood_reference(ood, rows)
         chosen = sketches.main if lens == "auto" else lens
         if chosen not in sketches.lenses:
             raise LensError(
@@ -240,28 +237,36 @@ class Monitor:
             )
         there = [group_key(name) for name in sketches.groups]
         names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
-        rule = WindowRule.of(every, rows, time_zone, holidays)
-        levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
+        rule = every if isinstance(every, WindowRule) else window_rule(every)
         kept = check_columns(columns)
         settings = Settings(
-            sketches.kind,
-            sketches.classes,
-            named,
-            chosen,
-            rule,
-            *levels,
-            len(names),
-            by,
-            scales,
-            kept,
-            read_keep(keep, rule),
+            kind=sketches.kind,
+            classes=sketches.classes,
+            named=named,
+            lens=chosen,
+            rule=rule,
+            alpha=alpha,
+            run_length=run_length,
+            drift_alpha=drift_alpha,
+            mature=mature,
+            horizon=read_horizon(horizon, rule),
+            missing=missing,
+            n_resamples=n_resamples,
+            declared=len(names),
+            by=kept.pop("by", None),
+            ood=scales,
+            columns=kept,
+            keep=read_keep(keep, rule),
         )
+        more = {} if rows is None else _reference_sketches(settings, rows, scores, when)
+        if rule.season is not None and rows is None:
+            raise ArgumentError("reference", "must be rows for windows with a season", "pass labels and probabilities")
         store = Store.create(
             path,
             {"settings": settings.to_dict()},
             sketches.to_bytes(),
             [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
-            references,
+            more,
         )
         return cls._read(store)
 
@@ -637,8 +642,11 @@ class Monitor:
                     return part.outcomes if labelled else part.scores
         raise ArgumentError("window", f"unknown window {window!r}", "see status().windows")
 
-    def _reference_of(self, stream: str) -> Baseline:
-        """Reference data of a stream; without scores if they do not contain the group."""
+    def _reference_of(self, stream: str, place: int | None = None) -> Baseline:
+        """Reference data of a stream, of the part of the season of a window; without scores if they do not contain the group."""
+        if place is not None and self.settings.rule.season is not None:
+            kept = self._seasons.get((stream, self.settings.rule.phase(place)), {})
+            return Baseline(kept.get(""), kept)
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
         return Baseline(None if part is None else part.lenses[self.settings.lens], self._ood.get(stream, {}))
 
@@ -667,7 +675,7 @@ class Monitor:
             with self._store.read() as db:
                 parts = {place: db.parts(place) for place in some}
                 streams = len(db.streams())
-            tasks = [(part, self._reference_of(part.stream)) for place in some for part in parts[place]]
+            tasks = [(part, self._reference_of(part.stream, place)) for place in some for part in parts[place]]
             # Drawing permutations releases the interpreter's lock, and a task takes far longer than starting a thread.
             done = iter(
                 map_blocks(
@@ -714,36 +722,31 @@ def _columns_of(p: Predictions, y_prob: Any, groups: Any, settings: Settings) ->
     return labels, p.probs, None if p.groups is None else [p.group_names[code] for code in p.groups.tolist()]
 
 
-def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, bool, Predictions | None]:
+def _read_reference(reference: Any, lens: str) -> tuple[Sketches, bool, Predictions | None]:
     """Reference data as sketches, whether the classes have names, and the rows if they were given."""
     p = None
     if isinstance(reference, Sketches):
-        if classes is not None and tuple(classes) != tuple(reference.classes):
-            raise ArgumentError(
-                "classes", f"the reference has the classes {list(reference.classes)}; got {list(classes)}"
-            )
-        found = reference
+        sketches = reference
     else:
         if isinstance(reference, tuple) and len(reference) == 2:
-            p = Predictions(*reference, classes=classes)
+            p = Predictions(*reference)
         elif isinstance(reference, Predictions):
             p = reference
         else:
             raise InputTypeError(
                 "reference", f"must be (y_true, y_prob), Predictions or Sketches; got {type(reference).__name__}"
             )
-        found = Sketches.of(p, lenses=None if lens == "auto" else [lens])
-    if not found.n:
+        sketches = Sketches.of(p, lenses=None if lens == "auto" else [lens])
+    if not sketches.n:
         raise InputError("reference", "has no rows", "pass labelled reference data")
-    return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes))), p
+    named = sketches.kind != "confidence" and tuple(sketches.classes) != tuple(range(len(sketches.classes)))
+    return sketches, named, p
 
 
-def _read_ood_reference(
-    ood: Any, p: Predictions | None
-) -> tuple[tuple[OodScale, ...], dict[tuple[str, str], bytes] | None]:
-    """Scales of the out-of-distribution scores, and their reference data by stream and name."""
+def _read_ood_reference(ood: Any, p: Predictions | None) -> tuple[tuple[OodScale, ...], dict[str, Floats]]:
+    """Scales of the out-of-distribution scores, and the scores of the reference rows."""
     if ood is None:
-        return (), None
+        return (), {}
     if p is None:
         raise ArgumentError(
             "ood", "requires the rows of the reference, and these are sketches", "pass labels and probabilities"
@@ -751,18 +754,46 @@ def _read_ood_reference(
     scores = read_ood(ood, p.n if p.kept is None else len(p.kept))
     if p.kept is not None:
         scores = {name: values[p.kept] for name, values in scores.items()}
+    return scales_of({name: np.repeat(values, _counts(p)) for name, values in scores.items()}), scores
+
+
+def _counts(p: Predictions) -> Whole:
+    return np.ones(p.n, np.int64) if p.weight is None else p.weight.astype(np.int64)
+
+
+def _reference_sketches(
+    settings: Settings, p: Predictions, ood: Mapping[str, Floats], when: Any
+) -> dict[tuple[Any, ...], bytes]:
+    """Out-of-distribution scores of each stream and, with a season, all scores of each stream and phase, as bytes of sketches."""
+    counts = _counts(p)
     streams = {ALL_ROWS: np.ones(p.n, bool)}
     if p.groups is not None:
         streams |= {group_key(name): p.groups == code for code, name in enumerate(p.group_names)}
-    counts = np.ones(p.n, np.int64) if p.weight is None else p.weight.astype(np.int64)
-    scales = scales_of({name: np.repeat(values, counts) for name, values in scores.items()})
+    parts: dict[tuple[Any, ...], Any] = {(): np.ones(p.n, bool)}
+    if settings.rule.season is not None:
+        if when is None:
+            raise ArgumentError("when", "is required for windows with a season", "give the time of each reference row")
+        times = read_times(when, p.n if p.kept is None else len(p.kept))
+        places, place = np.unique(
+            settings.rule.place_of(times if p.kept is None else times[p.kept]), return_inverse=True
+        )
+        phase = np.array([settings.rule.phase(each) for each in places.tolist()])[place]
+        parts |= {(each,): phase == each for each in np.unique(phase).tolist()}
+    columns: dict[str, tuple[Floats, Any, str]] = {
+        scale.name: (scale.placed(ood[scale.name]), None, OOD_LENS) for scale in settings.ood
+    }
+    if settings.rule.season is not None:
+        score, target = watched_scores(p, settings)
+        columns[""] = score, p.labels == target, settings.lens
     found = {}
-    for scale in scales:
-        placed = scale.placed(scores[scale.name])
-        for stream, rows in streams.items():
-            content = sketch_of(np.repeat(placed[rows], counts[rows]), None, OOD_LENS).to_bytes()
-            found[stream, scale.name] = content
-    return scales, found
+    for (stream, own), (key, some), (name, (score, outcome, lens)) in product(
+        streams.items(), parts.items(), columns.items()
+    ):
+        rows = np.repeat(np.flatnonzero(own & some), counts[own & some])
+        if len(rows) and (name or key):
+            content = sketch_of(score[rows], None if outcome is None else outcome[rows], lens)
+            found[stream, name, *key] = content.to_bytes()
+    return found
 
 
 def _with_known_groups(db: Transaction, rows: Arrivals) -> Arrivals:

@@ -15,7 +15,7 @@ from ..input.convert import column, is_frame, numbers
 from ..input.frames import column_names
 from ..input.missing import missing_rows
 from ..sketches.sketch import Sketch
-from ..util.results import Record, number, percent
+from ..util.results import Record, number, percent, pvalue_clause
 from .drift import DriftReport, DriftResult, Sample, as_sample, restored_report
 
 Floats = NDArray[np.float64]
@@ -177,7 +177,7 @@ class OodFindings(Record):
         """Name, change and p-value as text."""
         if self.pvalue is None:
             return f"{self.name}: {self.change}."
-        chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        chance = pvalue_clause(self.pvalue)
         return f"{self.name}: {self.change} (adjusted {chance})."
 
     def _fields(self) -> dict[str, Any]:

@@ -130,6 +130,15 @@ class Transaction:
             found.setdefault(stream, {})[name] = Sketch.from_bytes(content)
         return found
 
+    def season_reference(self) -> dict[tuple[str, int], dict[str, Sketch]]:
+        """Reference data by stream and phase of the season: the scores by the empty name, out-of-distribution scores by theirs."""
+        found: dict[tuple[str, int], dict[str, Sketch]] = {}
+        for stream, name, phase, content in self.connection.execute(
+            "SELECT stream, name, phase, content FROM season_reference"
+        ):
+            found.setdefault((stream, phase), {})[name] = Sketch.from_bytes(content)
+        return found
+
     # Streams
 
     def streams(self) -> dict[str, Stream]:

@@ -15,7 +15,7 @@ from .ood import OodScale
 from .windows import WindowRule, read_duration
 
 # What a monitor can remember of the files that it is updated from.
-COLUMNS = ("label", "prob", "probs", "logits", "confidence", "time", "id")
+COLUMNS = ("label", "prob", "probs", "logits", "confidence", "time", "id", "by")
 
 
 @dataclass(frozen=True)

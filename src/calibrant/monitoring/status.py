@@ -541,7 +541,7 @@ class Baseline(NamedTuple):
 
 
 def build_status(
-    store: Store, settings: Settings, reference_of: Callable[[str], Baseline], last: int | None, group: Any
+    store: Store, settings: Settings, reference_of: Callable[..., Baseline], last: int | None, group: Any
 ) -> MonitorStatus:
     """Build the status of a monitor; see `Monitor.status`."""
     with store.read() as db:
@@ -563,7 +563,7 @@ def build_status(
         waiting, early = _waiting(db, settings, clock), db.count_early()
         ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
-    found = [_find_results(part, settings, reference, clock, len(streams)) for part in parts]
+    found = [_find_results(part, settings, reference_of(key, part.place), clock, len(streams)) for part in parts]
     _keep(store, parts, found)
     each = {
         w.place: _window(settings, w, p, f, evidence.get(w.place), clock)

@@ -54,6 +54,9 @@ CREATE TABLE events (
 CREATE TABLE early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL);
 CREATE TABLE ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
+CREATE TABLE season_reference (
+  stream TEXT NOT NULL, name TEXT NOT NULL, phase INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name, phase)
+) WITHOUT ROWID;
 CREATE TABLE ood (
   place INTEGER NOT NULL, stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (place, stream, name)
 );
@@ -95,9 +98,13 @@ class Store:
         meta: dict[str, Any],
         reference: bytes,
         streams: Sequence[Stream] = (),
-        ood: Mapping[tuple[str, str], bytes] | None = None,
+        more: Mapping[tuple[Any, ...], bytes] | None = None,
     ) -> Store:
-        """Create a database; one whose creation was interrupted is completed. `ood` holds reference scores by stream and name."""
+        """Create a database; one whose creation was interrupted is completed.
+
+        `more` holds out-of-distribution scores of the reference data by stream and name, and what belongs to parts of a season by stream,
+        name and phase.
+        """
         store = cls(path)
         database = store.database
         if isinstance(database, Sqlite) and database.path.is_dir():
@@ -114,8 +121,9 @@ class Store:
                 connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
                 for each in streams:
                     Transaction(connection).save_stream(each)
-                for (stream, name), content in (ood or {}).items():
-                    connection.execute("INSERT INTO ood_reference VALUES (?, ?, ?)", (stream, name, content))
+                for key, content in (more or {}).items():
+                    table, marks = ("ood_reference", "?, ?, ?") if len(key) == 2 else ("season_reference", "?, ?, ?, ?")
+                    connection.execute(f"INSERT INTO {table} VALUES ({marks})", (*key, content))  # noqa: S608
                 database.mark(connection, FORMAT)
         return store
 

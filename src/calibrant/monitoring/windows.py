@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
-from ..input.convert import as_entries
-from ..util.checks import check_whole
+from ..input.convert import as_entries, is_number
+from ..util.checks import check_choice, check_whole
 
 Whole = NDArray[np.int64]
 SECOND = 1_000_000
@@ -65,32 +65,8 @@ class WindowRule:
     business: bool = False
     """Whether a window is a business day, with the weekend and the holidays before it. Its place is the number of that day."""
     holidays: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, every: Any = None, rows: Any = None, time_zone: Any = None, holidays: Any = None) -> WindowRule:
-        """Windows of a duration, of business days, or of a number of rows.
-
-        >>> WindowRule.of(every="1d").name(20454)
-        '2026-01-01'
-        >>> WindowRule.of(rows=100).name(2)
-        'rows 201-300'
-        """
-        if (every is None) == (rows is None):
-            problem = "is required unless " if every is None else "cannot be combined with "
-            more = " is given" if every is None else ""
-            raise ArgumentError("every", f"{problem}rows{more}", "give one of them")
-        business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
-        if holidays is not None and not business:
-            raise ArgumentError("holidays", "apply to windows of business days", "use every='business-day'")
-        if every is None:
-            if time_zone is not None:
-                raise ArgumentError("time_zone", "applies to windows of days, and these are counted in rows")
-            return cls(None, check_whole(rows, "rows"))
-        width = UNITS["d"] if business else read_duration(every, "every")
-        if time_zone is not None and width % UNITS["d"]:
-            raise ArgumentError("time_zone", "applies to windows of days", "use whole days or weeks, or leave it out")
-        zone = None if time_zone is None else read_zone(time_zone)
-        return cls(width, None, zone or ("UTC" if business else None), business, read_holidays(holidays))
+    season: str | None = None
+    """``"week"`` where a window is compared with the reference data of the same part of the week."""
 
     @property
     def by_time(self) -> bool:
@@ -125,6 +101,19 @@ class WindowRule:
         if self.width is None:
             return f"rows {start + 1}-{end}"
         return time_text(start, days=self.width % UNITS["d"] == 0)
+
+    def phase(self, place: int) -> int:
+        """Part of the season in which a window begins, in microseconds; 0 without a season.
+
+        >>> window_rule("1d", season="week").phase(20454) // UNITS["d"]  # a Thursday
+        3
+        """
+        if self.season is None:
+            return 0
+        start = self.span(place)[0]
+        if self.zone is not None:
+            start = UNITS["d"] * (place if self.business else self._days(place)[0])
+        return (start - MONDAY) % UNITS["w"]
 
     def _days(self, place: int) -> tuple[int, int]:
         """First day of the window and of the next, in days since 1970."""
@@ -174,6 +163,49 @@ class WindowRule:
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> WindowRule:
         return cls(**{**plain, "holidays": tuple(plain["holidays"])})
+
+
+def window_rule(every: Any, *, time_zone: Any = None, holidays: Any = None, season: Any = None) -> WindowRule:
+    """Return windows of a duration, of business days, or of a number of rows.
+
+    Parameters
+    ----------
+    every : str or int
+        Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``; or a number of rows.
+    time_zone : str, optional
+        Time zone of windows of days, such as ``"Europe/Berlin"``; a day on which the clocks change has 23 or 25 hours.
+    holidays : iterable of str or date, optional
+        Dates that are not business days. A row of a weekend or holiday belongs to the following business day.
+    season : {"week"}, optional
+        Compare the scores of a window with the reference data of the same part of the week, such as Mondays with Mondays.
+
+    Returns
+    -------
+    WindowRule
+        The rule.
+
+    Examples
+    --------
+    >>> window_rule("1d").name(20454), window_rule(100).name(2)
+    ('2026-01-01', 'rows 201-300')
+    """
+    business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
+    if holidays is not None and not business:
+        raise ArgumentError("holidays", "apply to windows of business days", "use every='business-day'")
+    by_rows = is_number(every)
+    if by_rows and (time_zone is not None or season is not None):
+        argument = "season" if time_zone is None else "time_zone"
+        raise ArgumentError(argument, "applies to windows of time, and these are counted in rows")
+    check_choice(season, "season", (None, "week"))
+    if by_rows:
+        return WindowRule(None, check_whole(every, "every"))
+    width = UNITS["d"] if business else read_duration(every, "every")
+    if time_zone is not None and width % UNITS["d"]:
+        raise ArgumentError("time_zone", "applies to windows of days", "use whole days or weeks, or leave it out")
+    if season is not None and (width == UNITS["w"] or UNITS["w"] % width):
+        raise ArgumentError("season", "a week must be several windows", "use windows of hours or of a day")
+    zone = None if time_zone is None else read_zone(time_zone)
+    return WindowRule(width, None, zone or ("UTC" if business else None), business, read_holidays(holidays), season)
 
 
 def read_zone(time_zone: Any) -> str:

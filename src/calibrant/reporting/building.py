@@ -160,7 +160,7 @@ class Report(Document):
         return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome)
+        table = metric_table(self.metrics.all_rows, self.metrics.level, self.outcome, self.metrics.n_resamples)
         return table.headings, table.cells
 
 
@@ -310,7 +310,7 @@ def build(
         metrics, header = measure(p, settings, known, summary.sketches)
         done(2)
         weaknesses = find_weaknesses(grouped_rows, _main_views(grouped_rows, settings.lens)[0], table, level, outcome)
-        verdict = judge(p, views, calibrators, settings.seed, weaknesses.found, outcome)
+        verdict = judge(p, views, calibrators, metrics, settings.seed, weaknesses.found, outcome)
     notes = [*notes, *(note for note in metrics.notes if note.startswith("Left out"))]
     if calibrators.entries and calibrators.rows < calibrators.of:
         notes.append(f"Calibration methods were compared on {calibrators.rows:,} of {calibrators.of:,} rows.")

@@ -369,7 +369,7 @@ def _metric_tables(metrics: Metrics, outcome: str) -> tuple[Table, Table]:
     chosen = [*(id for id in PREFERRED if id in ids), *(id for id in ids if id not in PREFERRED)][:SHOWN]
 
     def table(rows: Sequence[MetricRow]) -> Table:
-        return metric_table(rows, metrics.level, outcome)
+        return metric_table(rows, metrics.level, outcome, metrics.n_resamples)
 
     return table([row for row in rows if row.id in chosen]), table([row for row in rows if row.id not in chosen])
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..binning.rules import EqualMass
-from ..views.view import View
 from .content import DiagramBin
-from .interactive import CELLS, CellSums, Series, named_left_out, shown
+from .interactive import CELLS, STOPS, Series, shown
 
 if TYPE_CHECKING:
     from .building import Report
 
 FEW = 6
 """Up to this many sides are drawn at the start; of more, some of them."""
+# Of more models or periods the page has the main lens only.
+MOST_WITH_CLASSES = 10
 
-# Five cells become one where the page would be too large: 60 has all the usual numbers of bins among its divisors.
-COARSER = 5
 COLOURS, DASHES = 8, ("1 0", "7 3", "2 2.5", "8 3 2 3")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
-BINS = 15
 
 
 class Look(NamedTuple):
@@ -57,9 +52,13 @@ class PageSide:
     @property
     def means(self) -> tuple[float, float] | None:
         """Mean score and rate; None without rows."""
-        full = [(b.weight, b.mean_score, b.rate) for b in self.bins if b.mean_score is not None and b.rate is not None]
-        total = sum(n for n, _, _ in full)
-        return None if not total else (sum(n * m for n, m, _ in full) / total, sum(n * r for n, _, r in full) / total)
+        if self.series:
+            cells = self.series[0].cells
+            sums = [(cells.total, sum(cells.score_sum), sum(cells.positives))]
+        else:
+            sums = [(b.weight, b.weight * (b.mean_score or 0), b.weight * (b.rate or 0)) for b in self.bins]
+        total, score, positives = (sum(column) for column in zip(*sums, strict=True)) if sums else (0, 0, 0)
+        return (score / total, positives / total) if total else None
 
     @property
     def gap(self) -> float:
@@ -76,7 +75,6 @@ class Overlay:
     """Number of the side whose numbers are shown first."""
     what: str
     """What a side is: rows, model, period or scores."""
-    cells: int = CELLS
     left_out: tuple[str, ...] = ()
 
     @property
@@ -92,8 +90,8 @@ class Overlay:
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and numbers for the script of the page."""
         return {
-            "cells": self.cells,
-            "stops": [count for count in range(1, self.cells + 1) if self.cells % count == 0],
+            "cells": CELLS,
+            "stops": list(STOPS),
             "focus": self.focus,
             "lenses": [{"name": shown(series.name), "lens": series.lens} for series in self.lenses],
             "sides": [
@@ -119,7 +117,7 @@ def report_sides(report: Report) -> Overlay:
     if changed is not None and changed.diagram is not None:
         before = () if changed.cells is None else changed.cells.lenses
         sides = [PageSide("Before", before, changed.diagram.bins), replace(all_rows, name="After")]
-    group_sides = [PageSide(g.name, (g,), _bins_of(g.cells, report.diagram.binning), whole=False) for g in groups]
+    group_sides = [PageSide(g.name, (g,), whole=False) for g in groups]
     left_out = () if cells is None else cells.left_out
     return overlay([*sides, *group_sides], "Rows", len(sides) - 1, left_out, always=len(sides))
 
@@ -128,101 +126,36 @@ def compared_sides(reports: Sequence[Report], what: str, focus: int) -> Overlay:
     """Return the sides of a comparison."""
     sides = [PageSide(r.title, () if r.cells is None else r.cells.lenses, r.diagram.bins) for r in reports]
     left_out = () if reports[0].cells is None else reports[0].cells.left_out
-    return overlay(sides, what, focus, left_out, max_bytes=600_000)
+    return overlay(sides, what, focus, left_out)
 
 
 def overlay(
-    sides: Sequence[PageSide],
-    what: str,
-    focus: int = 0,
-    left_out: Iterable[str] = (),
-    *,
-    always: int = 0,
-    max_bytes: int = 850_000,
+    sides: Sequence[PageSide], what: str, focus: int = 0, left_out: Iterable[str] = (), *, always: int = 0
 ) -> Overlay:
-    """Return the sides, with how each is drawn and whether it is at the start, up to a size.
+    """Return the sides with the lenses that all of them have, how each is drawn, and whether it is at the start.
 
-    All are drawn at the start where they are few; else the first `always`, or the first and the last, and the one with the largest
-    mean difference. Only lenses that all have can be selected.
+    Of many sides, at the start are those that `always` counts from the first, or else the first and the last, the focus, and the one
+    with the largest mean difference.
     """
-    gaps = [abs(side.gap) for side in sides]
-    start = {*(range(always) if always else (0, len(sides) - 1)), focus, int(np.argmax(gaps))}
-    made = [replace(side, place=place, on=len(sides) <= FEW or place in start) for place, side in enumerate(sides)]
-    kept, cells, missed = _fitted(made, focus, max_bytes)
-    return Overlay(tuple(kept), focus, what, cells, (*left_out, *([missed] if missed else [])))
-
-
-def _key(series: Series) -> tuple[str, str]:
-    return series.lens, "" if series.lens != "class" else series.name
-
-
-def _fitted(sides: list[PageSide], focus: int, max_bytes: int) -> tuple[list[PageSide], int, str]:
-    """Return the sides with the lenses that all have, in cells and a number of lenses that keep to the size."""
     keys = [_key(series) for series in sides[focus].series]
     for side in sides:
         if side.whole:
             keys = [key for key in keys if key in {_key(series) for series in side.series}]
-    series = [{_key(each): each for each in side.series} for side in sides]
-    sides = [
-        replace(side, series=tuple(own[key] for key in keys if key in own))
-        for side, own in zip(sides, series, strict=True)
-    ]
-    for step in (1, COARSER):
-        fitted = (
-            sides if step == 1 else [replace(s, series=tuple(_coarser(each, step) for each in s.series)) for s in sides]
+    if sum(side.whole for side in sides) > MOST_WITH_CLASSES:
+        keys = keys[:1]
+    gaps = [abs(side.gap) for side in sides]
+    start = {*(range(always) if always else (0, len(sides) - 1)), focus, int(np.argmax(gaps))}
+    kept = [
+        replace(
+            side,
+            series=tuple(series for key in keys for series in side.series if _key(series) == key),
+            place=place,
+            on=len(sides) <= FEW or place in start,
         )
-        room = max_bytes - sum(_size(series) for side in fitted for series in side.series[:1])
-        costs = [sum(_size(side.series[place]) for side in fitted if side.whole) for place in range(1, len(keys))]
-        if sum(costs) <= room:
-            return fitted, CELLS // step, ""
-    # The most frequent classes first.
-    mass = [sum(series.cells.positives) for series in fitted[focus].series]
-    held = {0}
-    for place in sorted(range(1, len(keys)), key=lambda place: -mass[place]):
-        room -= costs[place - 1]
-        if room < 0:
-            break
-        held.add(place)
-    missed = [series.name for place, series in enumerate(fitted[focus].series) if place not in held]
-    kept = [replace(s, series=tuple(each for place, each in enumerate(s.series) if place in held)) for s in fitted]
-    return kept, CELLS // COARSER, named_left_out("class", missed)
+        for place, side in enumerate(sides)
+    ]
+    return Overlay(tuple(kept), focus, what, tuple(left_out))
 
 
-def _size(series: Series) -> int:
-    return len(json.dumps(series.to_dict(), separators=(",", ":")))
-
-
-def _coarser(series: Series, step: int) -> Series:
-    """Return the same sums over fewer cells."""
-    sure = series.sureness
-    return replace(series, cells=_added(series.cells, step), sureness=None if sure is None else _added(sure, step))
-
-
-def _added(cells: CellSums, step: int) -> CellSums:
-    def sums(values: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sum(values[k : k + step]) for k in range(0, len(values), step))
-
-    edges = tuple((k // step, rows, hits) for k, rows, hits in cells.on_edge if k % step == 0)
-    return CellSums(sums(cells.rows), sums(cells.positives), sums(cells.score_sum), sums(cells.square), edges)
-
-
-def _bins_of(cells: CellSums, binning: str) -> tuple[DiagramBin, ...]:
-    """Return the bins of a static picture from cells, without intervals."""
-    if binning == "equal_mass":
-        full = [k for k, rows in enumerate(cells.rows) if rows > 0]
-        rows = np.array([cells.rows[k] for k in full])
-        scores = np.array([cells.score_sum[k] for k in full]) / rows
-        rates = np.array([cells.positives[k] for k in full]) / rows
-        table = EqualMass(BINS).table(View(scores, np.clip(rates, 0, 1), rows, "importance"))
-        edges = [*table.left.tolist(), float(table.right[-1])]
-        sums = zip(table.weight.tolist(), table.positives.tolist(), table.score_sum.tolist(), strict=True)
-    else:
-        few = _added(cells, CELLS // BINS)
-        edges = [k / BINS for k in range(BINS + 1)]
-        sums = zip(few.rows, few.positives, few.score_sum, strict=True)
-    return tuple(
-        DiagramBin(low, high, 0, n, s / n, p / n, (s - p) / n, None, None)
-        if n
-        else DiagramBin(low, high, 0, 0, None, None, None, None, None)
-        for (low, high), (n, p, s) in zip(pairwise(edges), sums, strict=True)
-    )
+def _key(series: Series) -> tuple[str, str]:
+    return series.lens, "" if series.lens != "class" else series.name

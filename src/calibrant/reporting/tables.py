@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..clinical.performance import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
-from ..util.results import percent
+from ..util.results import percent, pvalue_text
 from .content import (
     BeforeAfter,
     BenefitPoint,
@@ -95,9 +95,9 @@ def points(value: float | None) -> str:
     return "-" if value is None else f"{'+' if value > NOTHING else ''}{number(100 * value, 3)}"
 
 
-def chance_cell(value: float | None) -> str:
-    """Format a p-value."""
-    return "-" if value is None else "< 0.001" if value < 0.001 else f"{value:.3g}"
+def chance_cell(value: float | None, least: float = 0.0) -> str:
+    """Format a p-value, as a bound at the least that its resamples can have."""
+    return "-" if value is None else pvalue_text(value, least, 3, 0.001)
 
 
 def pvalue_cell(value: float | None) -> str:
@@ -129,8 +129,9 @@ def bin_table(diagram: Diagram, outcome: str) -> Table:
     return Table("numbers", columns, diagram.bins, f"The gap is {mean} minus {rate}, in percentage points.")
 
 
-def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str) -> Table:
+def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str, n_resamples: int = 0) -> Table:
     """Return metrics with intervals and p-values."""
+    least = 1 / (1 + n_resamples) if n_resamples else 0.0
 
     def meaning(meaning: str, caution: str, reason: str) -> str:
         if reason:
@@ -143,7 +144,7 @@ def metric_table(rows: Sequence[MetricRow], level: float | None, outcome: str) -
         Column("value", "value", number),
         interval_column("low high", level),
         Column("by_chance", "by chance", number),
-        Column("pvalue", "p-value", chance_cell),
+        Column("pvalue", "p-value", lambda value: chance_cell(value, least)),
         Column("ideal", "ideal", lambda value: "" if value is None else f"{value:g}"),
         text_column("direction", "direction"),
         text_column("lens", "evaluated on", lambda lens: lens_text(lens, outcome)),
@@ -406,7 +407,7 @@ def report_tables(report: Report) -> dict[str, Table]:
     outcome, weak, clinical, changed = report.outcome, report.weaknesses, report.clinical, report.before_after
     tables = {
         "bins": bin_table(report.diagram, outcome),
-        "metrics": metric_table(report.metrics.all_rows, report.metrics.level, outcome),
+        "metrics": metric_table(report.metrics.all_rows, report.metrics.level, outcome, report.metrics.n_resamples),
         "subsets": subset_table(weak, outcome, weak.entries),
         "calibrators": calibrator_table(report.recalibration),
         "points": point_table(report.threshold),

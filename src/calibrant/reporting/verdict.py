@@ -14,21 +14,21 @@ from ..inference.multiplicity import combine_pvalues
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
-from ..util.results import number, percent
+from ..util.results import number, percent, pvalue_clause
 from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
-from .content import CalibratorTable, Direction, Verdict
-from .weaknesses import gap_pvalues, sums_by
+from .content import CalibratorTable, Direction, Metrics, Verdict
+from .weaknesses import adjust_known, gap_pvalues, sums_by
 from .wording import event_of, lens_text, percents, sentence
 
 ALPHA, POWER = 0.05, 0.8
 # Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
 LEAST_VARIANCE = 5.0
+# Up to this many rows the mean difference has an exact test.
+MOST_EXACT = 500
 # Consistent against any form of miscalibration, without bins, and with a known null distribution.
 TEST = "ecce_mad"
-# Its critical value at 5%, 2.2414: the maximum of |W(t)| of a Brownian motion exceeds x with probability about 4 (1 - Phi(x)).
-LIMIT = NormalDist().inv_cdf(1 - ALPHA / 4)
 TEST_NAME = (
     "maximum absolute cumulative difference of scores and outcomes (ecce_mad); null hypothesis: the labels follow the predicted "
     "probabilities"
@@ -82,7 +82,13 @@ class Tested:
 
 
 def judge(
-    p: Predictions, views: list[View], recalibration: CalibratorTable, seed: int, places: int = 0, outcome: str = ""
+    p: Predictions,
+    views: list[View],
+    recalibration: CalibratorTable,
+    metrics: Metrics,
+    seed: int,
+    places: int = 0,
+    outcome: str = "",
 ) -> Verdict:
     """Draw the conclusion on the views of the main lens.
 
@@ -114,16 +120,19 @@ def judge(
     >>> judge(p, views_of(p, "binary"), no_calibrators(p, 0.95, "not requested"), 0).sentence
     'Underconfident: mean confidence 65%, accuracy 100%. Statistically significant (p = 0.003).'
     """
-    tested = _tested(views, seed)
-    mean, other = _means(p, views, outcome)
+    both = _with_top_label(p, views)
+    tested = _tested(both, shared_name(views), seed)
+    mean, other = (None, None) if len(views) > 1 else _means(both, outcome)
     event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
     rejected = None if tested.pvalue is None else tested.pvalue <= ALPHA
     direction: Direction = "unknown" if rejected is None else "none"
     if rejected:
         direction = mean.direction if mean is not None and mean.off else "mixed"
     share = next((entry.error_removed for entry in recalibration.entries if entry.chosen), None)
-    reach = _detectable(views)
-    sentences = _sentences(direction, mean, other, tested, reach, recalibration, len(views), places)
+    reach = _detectable(views, len(both))
+    sentences = _sentences(direction, mean, other, tested, recalibration, len(views))
+    if direction == "none":
+        sentences += [*_however(places, metrics), *_reach(reach, mean, tested)]
     return Verdict(
         sentence=" ".join(sentences),
         headline=sentences[0],
@@ -147,25 +156,32 @@ def judge(
     )
 
 
-def _tested(views: list[View], seed: int) -> Tested:
+def _with_top_label(p: Predictions, views: list[View]) -> list[View]:
+    """For two classes the views of the positive class and of the top label, which are the same where one class is always predicted."""
+    if p.kind != "binary" or views[0].lens != "binary" or not p.predicted.any() or bool(p.predicted.all()):
+        return views
+    top = views_of(p, "top_label")[0]
+    assert isinstance(top, View)
+    return [*views, top]
+
+
+def _tested(views: list[View], lens: str, seed: int) -> Tested:
     """Return the test of one view; of several, the smallest p-value times their number (Bonferroni)."""
-    lens = shared_name(views)
     try:
-        # Simulated p-values are too coarse for a Bonferroni correction.
-        method = "auto" if len(views) == 1 else DEFAULT_TESTS[TEST]
+        # Simulated p-values are too coarse for a correction by many classes.
+        method = "auto" if len(views) <= 2 else DEFAULT_TESTS[TEST]
         results = [assess(view, metric=TEST, method=method, alpha=ALPHA, rng=seed) for view in views]
     except CalibrantError as error:
         return Tested(lens, reason=error.problem)
+    best = min(results, key=lambda each: each.pvalue)
     if len(results) == 1:
-        return Tested(
-            lens,
-            results[0].statistic,
-            results[0].pvalue,
-            f"{TEST_NAME}, {_evaluated(lens)}; {results[0].null_distribution}",
-        )
+        which = _evaluated(lens)
+    elif lens == "binary":
+        which = "for the positive class and for the top label, with Bonferroni correction"
+    else:
+        which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
-    null_distribution = f"{TEST_NAME}, for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
-    return Tested(lens, max(each.statistic for each in results), pvalue, null_distribution)
+    return Tested(lens, best.statistic, pvalue, f"{TEST_NAME}, {which}; {best.null_distribution}")
 
 
 def _evaluated(lens: str) -> str:
@@ -176,33 +192,37 @@ def _evaluated(lens: str) -> str:
 def _mean(view: View, outcome: str) -> Mean:
     pvalue = None
     if not view.is_soft:
-        known = float(gap_pvalues(sums_by(view, None, 1), view.weight_kind)[0][0])
-        pvalue = None if math.isnan(known) else known
+        approximate = float(gap_pvalues(sums_by(view, None, 1), view.weight_kind)[0][0])
+        few = view.weight is None and view.n <= MOST_EXACT
+        pvalue = _exact_pvalue(view) if few else None if math.isnan(approximate) else approximate
     return Mean(view.lens, view.mean(view.score), view.mean(view.raw_outcome), pvalue, event_of(view.lens, outcome))
 
 
-def _means(p: Predictions, views: list[View], outcome: str) -> tuple[Mean | None, Mean | None]:
+def _exact_pvalue(view: View) -> float:
+    """Return the chance under calibration of as large a difference of the number of events (Poisson-binomial distribution)."""
+    chances = np.ones(1)
+    for score in view.score.tolist():
+        chances = np.convolve(chances, [1 - score, score])
+    expected = float(view.score.sum())
+    away = abs(float(view.outcome.sum()) - expected)
+    return min(1.0, float(chances[np.abs(np.arange(view.n + 1) - expected) >= away - 1e-9].sum()))
+
+
+def _means(views: list[View], outcome: str) -> tuple[Mean, Mean | None]:
     """Return the means that the headline reports and, for two classes, the others: of the top label and of the positive class.
 
-    The pair with the smaller p-value comes first. Where one class is always predicted both are the same, and the positive class is
-    reported.
+    The pair with the smaller p-value comes first.
     """
-    if len(views) > 1:
-        return None, None
-    mean = _mean(views[0], outcome)
-    if p.kind != "binary" or mean.lens != "binary":
+    mean, *others = (_mean(view, outcome) for view in views)
+    if not others:
         return mean, None
-    if not p.predicted.any() or bool(p.predicted.all()):
-        return mean, None
-    top = views_of(p, "top_label")[0]
-    assert isinstance(top, View)
-    sure = _mean(top, outcome)
+    (sure,) = others
     if mean.pvalue is not None and sure.pvalue is not None and mean.pvalue < sure.pvalue:
         return mean, sure
     return sure, mean
 
 
-def _detectable(views: list[View]) -> float | None:
+def _detectable(views: list[View], tests: int = 1) -> float | None:
     """Return the mean difference that the test detects with a power of at least `POWER`, whatever its form.
 
     The maximum cumulative difference is at least the last one, which is the mean difference, so it suffices that the mean difference
@@ -218,9 +238,11 @@ def _detectable(views: list[View]) -> float | None:
     # The largest increase of the variance of the mean per unit of difference: s (1 - s) has the slope 1 - 2 s.
     shares = view.weights if view.weight_kind == "importance" else 1.0
     steepest = float(np.max(shares * np.abs(1 - 2 * view.score))) / view.total
+    # The maximum of |W(t)| of a Brownian motion exceeds x with probability about 4 (1 - Phi(x)); the level is divided by the tests.
+    limit = NormalDist().inv_cdf(1 - ALPHA / tests / 4)
     effect = 0.0
     for _ in range(20):
-        effect = LIMIT * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + effect * steepest)
+        effect = limit * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + effect * steepest)
     return effect if 0 < effect < max(mean, 1 - mean) else None
 
 
@@ -229,10 +251,8 @@ def _sentences(
     mean: Mean | None,
     other: Mean | None,
     tested: Tested,
-    reach: float | None,
     recalibration: CalibratorTable,
     views: int,
-    places: int,
 ) -> list[str]:
     """Return the headline and the sentences that follow it."""
     means = "" if mean is None else f": {mean.means()}"
@@ -241,11 +261,7 @@ def _sentences(
         return [reason] if mean is None else [sentence(mean.means()), reason]
     assert tested.pvalue is not None
     if direction == "none":
-        sentences = [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
-        if places:
-            where = "1 subset of the data deviates" if places == 1 else f"{places:,} subsets of the data deviate"
-            sentences.append(f'However, {where} significantly; see "Where does it fail?".')
-        return [*sentences, *_reach(reach, mean, tested)]
+        return [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
     if mean is None:
         start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
@@ -259,6 +275,24 @@ def _sentences(
     if other is not None and other.off:
         sentences.append(f"Also {other.deviation()}.")
     return [*sentences, *_recalibrated(recalibration)]
+
+
+def _however(places: int, metrics: Metrics) -> list[str]:
+    """State which other tests of the report are significant, with the adjustment for their number."""
+    sentences = []
+    if places:
+        where = "1 subset of the data deviates" if places == 1 else f"{places:,} subsets of the data deviate"
+        sentences.append(f'However, {where} significantly; see "Where does it fail?".')
+    pvalues = {row.id: row.pvalue for row in metrics.rows if row.pvalue is not None and row.id != TEST}
+    below = sum(pvalue <= ALPHA for pvalue in pvalues.values())
+    if below:
+        adjusted = adjust_known(list(pvalues.values()))
+        held = [id for id, value in zip(pvalues, adjusted, strict=True) if value is not None and value <= ALPHA]
+        sentences.append(
+            f"Of the {len(pvalues)} other tests in the table of metrics, {below} {'has' if below == 1 else 'have'} p \u2264 {ALPHA:g}; "
+            f"after adjustment for their number {', '.join(held) or 'none'}."
+        )
+    return sentences
 
 
 def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
@@ -320,4 +354,4 @@ def chance(pvalue: float) -> str:
     >>> chance(0.03214), chance(1e-9)
     ('p = 0.0321', 'p < 0.001')
     """
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3g}"
+    return pvalue_clause(pvalue)

@@ -325,11 +325,28 @@ def several(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def pvalue_text(value: float) -> str:
-    """Format a p-value with four significant digits, and a bound in place of 0."""
+def pvalue_text(value: float, least: float = 0.0, digits: int = 4, smallest: float = SMALLEST_PVALUE) -> str:
+    """Format a p-value; at the least that its resamples can have, and below the smallest that is shown, as a bound.
+
+    >>> pvalue_text(0.03214, digits=3), pvalue_text(1 / 201, least=1 / 201), pvalue_text(1e-9, smallest=0.001)
+    ('0.0321', '< 0.005', '< 0.001')
+    """
     if math.isnan(value):
         return "-"
-    return f"{value:.4g}" if value >= SMALLEST_PVALUE else f"< {SMALLEST_PVALUE:g}"
+    if least and math.isclose(value, least, rel_tol=1e-9):
+        unit = 10.0 ** math.floor(math.log10(least))
+        return f"< {max(math.ceil(least / unit - 1e-6) * unit, smallest):.3g}"
+    return f"{value:.{digits}g}" if value >= smallest else f"< {smallest:g}"
+
+
+def pvalue_clause(value: float, least: float = 0.0) -> str:
+    """Format a p-value within a sentence, with three digits.
+
+    >>> pvalue_clause(0.03214), pvalue_clause(1e-9), pvalue_clause(1 / 201, least=1 / 201)
+    ('p = 0.0321', 'p < 0.001', 'p < 0.005')
+    """
+    text = pvalue_text(value, least, 3, 0.001)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def text_table(

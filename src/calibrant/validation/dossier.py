@@ -18,7 +18,6 @@ from ..util.results import Result, markdown_table, markdown_text, plain_value
 from .identities import ENGINES, compare_identity, has_spark, identities, problem
 from .installation import installation, origin
 from .references import GROUPS, Compared, Reference, compare, load, stored_json
-from .timing import timings
 from .traceability import trace, without_outside_source
 
 # Of the stored values of other kinds, which take long, the default evaluates one of each topic.
@@ -48,8 +47,6 @@ class Dossier(Result):
         Metrics whose definition is less than certain, settings in which a test or an interval is off its level, and conventions.
     selection : str
         Which rows were evaluated.
-    timings : list of dict
-        Time and memory of some calls, if they were measured.
     traceability : list of dict
         For each requirement its definition, the rows that check it, their sources and the result.
     """
@@ -59,7 +56,6 @@ class Dossier(Result):
     performance: dict[str, Any]
     limits: dict[str, Any]
     selection: str
-    timings: list[dict[str, Any]]
     traceability: list[dict[str, Any]]
 
     _numeric: ClassVar[tuple[int, ...]] = (1, 2, 3)
@@ -81,8 +77,7 @@ class Dossier(Result):
         -------
         dict
             ``summary``, ``passed``, ``checks``, ``failed`` (ids), ``selection``, ``installation``, ``traceability``, ``operation`` (one
-            entry for each row), ``sources`` (what the calls of other packages need), ``performance``, ``known_limits`` and, if they were
-            measured, ``timings``.
+            entry for each row), ``sources`` (what the calls of other packages need), ``performance`` and ``known_limits``.
         """
         rows = [_row(check) for check in self.checks]
         content = {
@@ -98,7 +93,7 @@ class Dossier(Result):
             "performance": self.performance,
             "known_limits": self.limits,
         }
-        return plain_value(content | ({"timings": self.timings} if self.timings else {}))
+        return plain_value(content)
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [{name: _text(value) for name, value in _row(check).items()} for check in self.checks]
@@ -172,7 +167,7 @@ SPARK = dict.fromkeys([(True, False), (False, False)], " Spark is installed, but
 SPARK |= {(True, True): "", (False, True): " Spark is installed, but only deep starts it."}
 
 
-def validate(*, deep: bool = False, timing: bool = False, only: str | None = None) -> Dossier:
+def validate(*, deep: bool = False, only: str | None = None) -> Dossier:
     """Compare what this installation computes with stored reference values.
 
     The values are of these sources: every metric's definition evaluated slowly by independent code, packages of R and of Python, and an earlier
@@ -184,8 +179,6 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     deep : bool, default False
         Whether to evaluate all stored values; otherwise one of the two of each test and interval is evaluated. It also evaluates
         the definitions with the rows in reversed order, and starts Spark where it is installed.
-    timing : bool, default False
-        Whether to add time and memory of some calls. The result then differs from run to run.
     only : str, optional
         Evaluate only the row with this id, or all rows whose id begins with this text or matches it as a pattern: ``"definitions/ece/"``,
         ``"*/PlattScaling/*"``.
@@ -227,7 +220,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     simulated = stored_json("simulations")
     performance = {name: simulated[name] for name in SIMULATED} | {"times": stored_json("benchmarks")}
     return Dossier(
-        installation(), tuple(found), performance, _limits(every), _selection(deep, only), timings() if timing else [], traced,
+        installation(), tuple(found), performance, _limits(every), _selection(deep, only), traced,
     )  # fmt: skip
 
 

@@ -64,9 +64,8 @@ classes and ``"top_label"`` for more.""",
     "n_resamples": ("int", "Number of resamples."),
     "rng": (
         "None, int or numpy.random.Generator, default 0",
-        "Seed or random generator. The same seed gives the same result with any number of workers.",
+        "Seed or random generator. The same seed gives the same result.",
     ),
-    "workers": ("int, optional", "Number of threads; by default one."),
     "progress": (
         "bool, optional",
         """Whether to show a progress bar on a terminal or in a notebook if the call takes more than two seconds, which is the default;

@@ -52,7 +52,7 @@ def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
     return max(1, min(parts, size // SMALLEST_PART))
 
 
-def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float]:
+def without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float]:
     """Compute the sum over pairs of different rows of weight times k <y - p, y' - p'>, and the weight of these pairs."""
     sums, weights = [], []
     for start in range(parts):
@@ -84,7 +84,7 @@ def skce_b(
     parts = number_of_parts(cloud, near, exact)
     if parts == 1:
         return max(0.0, all_pairs(cloud.points, cloud.residual, near))
-    total, weight = _without_own(cloud, near, parts)
+    total, weight = without_own(cloud, near, parts)
     return max(0.0, total / weight * (1 - math.fsum(cloud.own)) + math.fsum(cloud.own_term))
 
 
@@ -107,7 +107,7 @@ def skce_uq(
     """Mean over pairs of different rows of the product of their residuals weighted by a kernel of their predictions."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
-    total, weight = _without_own(cloud, near, number_of_parts(cloud, near, exact))
+    total, weight = without_own(cloud, near, number_of_parts(cloud, near, exact))
     if weight <= 1e-12:
         raise UndefinedMetricError("skce_uq", "requires pairs of rows, and one row has all the weight", "use skce_b")
     return total / weight

@@ -28,8 +28,6 @@ from .columns import EXACT
 from .converting import as_tables, original_of
 from .remote import fetched, is_remote
 
-# Bytes of a text file in which line ends are compared.
-MOST_COMPARED = 8 << 20
 KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -230,8 +228,6 @@ class Rows:
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
         if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
-        if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
-            return mixed
         problem = f"cannot be read as {self.kind}: {_reason(error)}"
         return FileError(shown, problem, "write the file again, or leave it out")
 
@@ -519,20 +515,6 @@ def check_complete(path: str) -> None:
                 pass
     except OSError as error:
         raise FileError(original_of(path), f"cannot be unpacked: {error}", "write the file again") from error
-
-
-def mixed_line_ends(path: str) -> FileError | None:
-    """The error for a text file that could not be read because its lines end in different ways; None if they do not."""
-    if not Path(path).is_file() or Path(path).suffix.lower() in PACKED:
-        return None
-    lines = read_start(path, MOST_COMPARED).split(b"\n")[:-1]
-    ends = [line.endswith(b"\r") for line in lines]
-    if len(set(ends)) < 2:
-        return None
-    first = ends.index(not ends[0])
-    shown = ("CRLF", "LF") if ends[0] else ("LF", "CRLF")
-    problem = f"has different line ends: {shown[0]} above line {first + 1:,}, {shown[1]} there"
-    return FileError(path, problem, "convert them, for example with dos2unix")
 
 
 def not_utf8(shown: str) -> FileError:

@@ -42,8 +42,6 @@ def fetched(address: str) -> list[str]:
         raise FileError("address", "is not a valid address", "check its host and port") from None
     if parts.scheme not in ("s3", "http", "https"):
         remedy = "copy the file to this machine; s3://, http:// and https:// are supported"
-        if parts.scheme in ("gs", "gcs"):
-            remedy += ", and s3:// reads Google Cloud Storage with AWS_ENDPOINT_URL=https://storage.googleapis.com"
         raise FileError(shown, f"addresses with {parts.scheme}:// are not supported", remedy)
     # Addresses appear in results, pages and messages. In a key of a bucket, a question mark may stand for any character.
     signed = parts.query if parts.scheme != "s3" else re.match(r"[\w-]+=", parts.query)
@@ -71,14 +69,7 @@ def _from_web(address: str) -> str:
     except FileError:
         raise
     except HTTPError as error:
-        known = {
-            401: "access is denied",
-            403: "access is denied",
-            404: "there is no such file",
-            410: "there is no such file",
-        }
-        problem = known.get(error.code, "the server reports an error")
-        raise FileError(address, f"{problem} (HTTP {error.code})", "check the address") from None
+        raise FileError(address, f"cannot be read (HTTP {error.code})", "check the address") from None
     except (URLError, HTTPException, OSError) as error:
         reason = getattr(error, "reason", error)
         detail = f" ({type(reason).__name__})" if isinstance(reason, Exception) else ""
@@ -151,15 +142,10 @@ def _bucket_failures(address: str) -> Iterator[None]:
     except (OSError, ValueError) as error:
         text = str(error)
         code = found[1] if (found := re.search(r"AWS Error ([A-Z_]+)", text)) else type(error).__name__
-        if re.search(r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|HTTP status 40[13]", text):
-            problem, remedy = "access is denied", "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        elif "NO_SUCH_BUCKET" in text or "NO_SUCH_KEY" in text or isinstance(error, FileNotFoundError):
-            problem, remedy = "there is no such bucket or object", "check the bucket and the key"
-        elif re.search(r"NETWORK_CONNECTION|REQUEST_TIMEOUT|curlCode", text):
-            problem, remedy = "the store cannot be reached", "check AWS_ENDPOINT_URL, AWS_REGION and the network"
-        else:
-            problem, remedy = "cannot be read", "check the address and the environment variables of the store"
-        raise FileError(address, f"{problem} ({code})", remedy) from None
+        remedy = (
+            "check the address, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL, AWS_REGION and the network"
+        )
+        raise FileError(address, f"cannot be read ({code})", remedy) from None
 
 
 def _pour(source: Any, file: Any) -> None:

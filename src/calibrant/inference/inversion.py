@@ -1,0 +1,382 @@
+"""Confidence limits of non-negative errors, by inversion of their test with simulated labels.
+
+An error of 0 is accepted unless the test of calibration rejects. Larger errors are accepted where the observed value is not extreme for labels
+simulated from probabilities that have this error, which is computed with these probabilities as soft labels. How much the estimate of an
+absolute error exceeds the error depends on how the deviation is spread over the cells of the metric: it is largest where the deviation is
+concentrated, which determines the lower limit, and smallest where all cells deviate equally in units of their noise, which determines the
+upper limit. Each limit is therefore the widest of two shapes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+
+from ..binning.rules import EqualMass, Rule
+from ..binning.searches import Searched
+from ..metrics.forms import Binned
+from ..metrics.registry import Metric
+from ..util.cached import cached_property
+from ..views.view import VectorView, View, sigmoid
+from .metric_tests import TestInput
+from .pvalues import compared_with_draws
+from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
+from .simultaneous import resampled_values
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+Shape = Callable[[float], Floats]
+"""Probabilities of the labels as a function of the size of the deviation; those predicted for size 0."""
+
+# Errors at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test; and for a pilot.
+STEPS, FEWEST_SETS, SHARE_OF_SETS, PILOT_SETS = 6, 24, 20, 8
+# The largest error at which labels are simulated is one whose estimates exceed the observed value by so many standard deviations.
+REACH = 3.0
+# Both tails are excluded in full where the mean of the estimates exceeds that of calibrated predictions by so many standard deviations.
+APART = 2.0
+# Errors among which the limits are found, and the weight of calibrated predictions, for which most labels are simulated, in smoothing.
+GRID, NULL_WEIGHT = 400, 3.0
+# The largest size of a deviation.
+LARGEST = 1e6
+# Groups of equal mass stand for the cells of metrics without bins.
+FEWEST_GROUPS, MOST_GROUPS, ROWS_OF_GROUP = 3, 15, 20
+# Terms of a concentrated deviation.
+MOST_TERMS = 20
+# With fewer events or non-events, all probabilities may also deviate by the same difference.
+FEW_EVENTS = 10
+# Log-odds are truncated at this probability.
+SMALLEST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The events whose probabilities may deviate: one in each row, or one for each class."""
+
+    chance: Floats
+    """Predicted probabilities, of shape (N, C)."""
+    outcome: Floats
+    """Share of the rows in which each event occurred, of shape (N, C)."""
+    weight: Floats
+    """Number of rows, of shape (N, 1)."""
+    cell: Places
+    """Cell of the metric in which each event is counted, of shape (N, C); -1 for none."""
+    exclusive: bool
+    """Whether exactly one event of each row occurs."""
+
+    @cached_property
+    def logit(self) -> Floats:
+        """Log-odds, or the logarithms of the probabilities of exclusive events."""
+        chance = np.clip(self.chance, SMALLEST, 1 - SMALLEST)
+        return np.log(chance) if self.exclusive else np.log(chance) - np.log1p(-chance)
+
+    def shifted(self, offset: Floats) -> Floats:
+        """The probabilities after an offset of the log-odds."""
+        logit = self.logit + offset
+        if not self.exclusive:
+            return sigmoid(logit)
+        logit -= logit.max(axis=1, keepdims=True)
+        np.exp(logit, out=logit)
+        logit /= logit.sum(axis=1, keepdims=True)
+        return logit
+
+    def sums(self, values: Floats, cell: Places | None = None) -> Floats:
+        """Sums over the rows of each cell."""
+        cell = self.cell if cell is None else cell
+        there = cell >= 0
+        weight = np.broadcast_to(values, cell.shape)[there]
+        return np.asarray(np.bincount(cell[there], weight, int(cell.max()) + 1), np.float64)
+
+    def smooth(self) -> Shape:
+        """Offset that is linear in the log-odds, in the direction of a logistic recalibration; a change of temperature for exclusive events."""
+        if self.exclusive:
+            centred = self.logit - np.sum(self.chance * self.logit, axis=1, keepdims=True)
+            sign = 1.0 if np.sum(self.weight * (self.outcome - self.chance) * self.logit) >= 0 else -1.0
+            scale = math.sqrt(float(np.average(np.sum(self.chance * centred**2, axis=1), weights=self.weight[:, 0])))
+            direction = sign * centred / (scale or 1.0)
+        else:
+            direction = self._recalibration()
+        return lambda size: self.shifted(size * direction)
+
+    def _recalibration(self) -> Floats:
+        """The direction of a ridge regression of the outcomes on the log-odds."""
+        centre = np.average(self.logit, weights=np.broadcast_to(self.weight, self.logit.shape))
+        spread = float(np.std(self.logit)) or 1.0
+        line = np.stack([np.ones(self.logit.shape), (self.logit - centre) / spread])
+        slope = np.zeros(2)
+        for _ in range(8):
+            chance = self.shifted(np.tensordot(slope, line, 1))
+            score = np.tensordot(line, self.weight * (self.outcome - chance), 2) - slope
+            weighted = line * (self.weight * chance * (1 - chance))
+            step = np.linalg.solve(np.tensordot(weighted, line, ((1, 2), (1, 2))) + np.eye(2), score)
+            slope = slope + step * min(1.0, 1.0 / float(np.abs(step).max() or 1.0))
+        direction = np.tensordot(slope, line, 1)
+        size = math.sqrt(float(np.mean(direction**2)))
+        return direction / size if size > 0 else np.ones(self.logit.shape)
+
+    def spread(self) -> Shape:
+        """Difference in the direction of the residual of each cell, equal for all cells in units of their standard errors."""
+        rows = self.sums(self.weight)
+        full = np.maximum(rows, 1e-300)
+        residual = self.sums(self.weight * (self.outcome - self.chance))
+        rate = self.sums(self.weight * self.outcome) / full
+        own = np.where(self.cell >= 0, (rate * (1 - rate))[self.cell], 0.0)
+        variance = self.sums(self.weight**2 * np.maximum(self.chance * (1 - self.chance), own))
+        unit = np.where(residual < 0, -1.0, 1.0) * np.sqrt(variance) / full
+        return self.added(np.where(self.cell >= 0, unit[self.cell], 0.0))
+
+    def added(self, unit: Floats) -> Shape:
+        """Probabilities to which a multiple of a difference is added, as far as they remain probabilities."""
+        active = self.cell >= 0
+
+        def shape(size: float) -> Floats:
+            chance = np.clip(self.chance + size * unit, 0.0, 1.0)
+            if self.exclusive:
+                rest = np.maximum(1 - np.sum(chance, axis=1, where=active, keepdims=True), 0.0)
+                others = np.sum(self.chance, axis=1, where=~active, keepdims=True)
+                scaled = self.chance * np.divide(rest, others, out=np.zeros(rest.shape), where=others > 0)
+                chance = np.where(active, chance, scaled)
+                total = chance.sum(axis=1, keepdims=True)
+                chance = np.divide(chance, total, out=self.chance.copy(), where=total > 0)
+            return chance
+
+        return shape
+
+    def selected(self) -> Shape:
+        """Offset of the log-odds in few terms (all, slope, class, cell), each added where its residual is significant among all terms."""
+        columns = np.broadcast_to(np.arange(self.cell.shape[1]), self.cell.shape)
+        partitions = [self.cell, columns] if len(columns) else [self.cell]
+        centred = self.logit - np.average(self.logit)
+        offset = np.zeros(self.logit.shape)
+        count = sum(int(cell.max()) + 1 for cell in partitions) + 1
+        least = math.sqrt(2 * math.log(count))
+        for term in range(MOST_TERMS):
+            chance = self.shifted(offset)
+            residual, variance = self.weight * (self.outcome - chance), self.weight**2 * chance * (1 - chance)
+            information = variance / self.weight
+            score, noise = np.sum(residual * centred), np.sum(variance * centred**2)
+            best = (
+                _ratio(np.array([score]), np.array([noise]))[0],
+                centred * score / (np.sum(information * centred**2) + 1),
+            )
+            for cell in partitions:
+                total = self.sums(residual, cell)
+                deviation = _ratio(total, self.sums(variance, cell))
+                place = int(np.argmax(deviation))
+                if deviation[place] > best[0]:
+                    inside = cell == place
+                    step = total[place] / (np.sum(information, where=inside) + 0.5)
+                    best = deviation[place], np.where(inside, np.clip(step, -1.0, 1.0), 0.0)
+            if term and best[0] <= least:
+                break
+            offset = offset + best[1]
+        size = math.sqrt(float(np.mean(offset**2))) or 1.0
+        return lambda multiple: self.shifted(multiple / size * offset)
+
+
+def _ratio(total: Floats, variance: Floats) -> Floats:
+    """Absolute sums in units of their standard deviation."""
+    return np.divide(np.abs(total), np.sqrt(variance), out=np.zeros(len(total)), where=variance > 0)
+
+
+def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Entries:
+    """The events that a sampler simulates, in the cells of a metric."""
+    keywords = metric.averaged(metric.arguments(options))[0]
+    if not isinstance(sampler, PredictionSampler):
+        view = sampler.view if isinstance(sampler, RowSampler) else sampler.distinct_view
+        outcome = view.outcome if isinstance(sampler, RowSampler) else sampler.positives / sampler.rows
+        return Entries(
+            view.score[:, None], outcome[:, None], view.weights[:, None], _cells(view, keywords)[:, None], False
+        )
+    p = sampler.predictions
+    chance = p.probs if p.kind == "multilabel" or p.k > 2 else (p.probs if p.probs.ndim == 1 else p.probs[:, 1])
+    chance = chance.astype(np.float64).reshape(p.n, -1)
+    assert p.labels is not None
+    outcome = p.labels.reshape(p.n, -1).astype(np.float64)
+    exclusive = p.kind == "multiclass" and p.k > 2
+    if exclusive:
+        outcome = np.zeros(chance.shape)
+        outcome[np.arange(p.n), p.labels] = 1
+    weight = np.ones((p.n, 1)) if p.weight is None else p.weight.astype(np.float64)[:, None]
+    cell: Places | None = _cells_of_vectors(sampler, metric, options, chance.shape)
+    if cell is None:  # those of each class
+        columns = [_cells(View(column, np.zeros(p.n, np.uint8)), keywords) for column in chance.T]
+        starts = np.append(0, np.cumsum([column.max() + 1 for column in columns]))
+        cell = np.column_stack([column + start for column, start in zip(columns, starts, strict=False)])
+    return Entries(chance, outcome, weight, cell, exclusive)
+
+
+def _cells(view: View, keywords: Mapping[str, Any]) -> Places:
+    """The bin of each score, or its group of equal mass."""
+    rule = keywords.get("rule")
+    if isinstance(rule, (Rule, Searched)):
+        return rule.cells(view)[0]
+    groups = int(np.clip(view.total / ROWS_OF_GROUP, FEWEST_GROUPS, MOST_GROUPS))
+    return EqualMass(groups).cells(view)[0]
+
+
+def _cells_of_vectors(
+    sampler: PredictionSampler, metric: Metric, options: dict[str, Any], shape: tuple[int, ...]
+) -> Places | None:
+    """The bins of a metric of whole vectors; None where it has none."""
+    views = metric.views(sampler.predictions, **view_keywords(metric, options))
+    view = views[0]
+    form = metric.form(view, metric.arguments(options)) if len(views) == 1 and isinstance(view, VectorView) else None
+    if not isinstance(form, Binned) or shape[1] == 1 or view.n != shape[0]:
+        return None
+    cells, tables, bins = form.cells()
+    _, classes, _ = form.rows
+    cell = np.full(shape, -1, np.intp)
+    if form.cell is not None:
+        cells = cells + np.arange(classes.shape[1]) * tables * bins
+    np.put_along_axis(cell, classes, np.broadcast_to(cells, classes.shape), 1)
+    used, number = np.unique(cell, return_inverse=True)
+    return np.asarray(number.reshape(shape) - (1 if used[0] < 0 else 0), np.intp)
+
+
+class Limits(NamedTuple):
+    """The smallest and the largest error that one shape of deviations accepts."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Inversion:
+    """Limits of the error of a metric from simulated labels."""
+
+    test: TestInput
+    """The test of calibration, at the level of the limits."""
+    options: dict[str, Any]
+    sampler: Sampler
+    null: Floats
+    """Values for labels simulated from the predicted probabilities."""
+
+    @property
+    def sets(self) -> int:
+        """Sets of labels that are simulated for each error."""
+        return max(FEWEST_SETS, self.test.n_resamples // SHARE_OF_SETS)
+
+    @property
+    def metric(self) -> Metric:
+        return self.test.metric
+
+    @property
+    def value(self) -> float:
+        return self.test.statistic
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the values for calibrated predictions."""
+        return float(self.null[np.isfinite(self.null)].mean())
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the values for calibrated predictions."""
+        return max(float(self.null[np.isfinite(self.null)].std()), 1e-300)
+
+    def limits(self) -> tuple[float, float]:
+        """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
+        entries = entries_of(self.sampler, self.metric, self.options)
+        shapes = [entries.smooth(), entries.spread()]
+        events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
+        if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:
+            shapes += [entries.added(np.full(entries.chance.shape, sign)) for sign in (1.0, -1.0)]
+        limits = [self._limits(shape, number) for number, shape in enumerate(shapes)]
+        low, high = 0.0, max([self.value, *(each.high for each in limits if each)])
+        if compared_with_draws(self.test, self.null).pvalue <= self.test.alpha:
+            limits = [limits[0], self._limits(entries.selected(), len(shapes))]
+            low = max(min([self.value, *(each.low for each in limits if each)]), 0.0)
+        return low, min(high, max(self.metric.range[1], self.value))
+
+    def error(self, chance: Floats) -> float:
+        """The error of labels with these probabilities; where soft labels have none, the mean of estimates above that of calibrated predictions."""
+        value = self.sampler.population_value(self.metric, self.options, chance)
+        return float(self.simulate(chance, self.sets, 0).mean()) - self.mean if math.isnan(value) else value
+
+    def simulate(self, chance: Floats, sets: int, number: int) -> Floats:
+        """Estimates from labels with these probabilities."""
+        plans = [(self.metric, self.options)]
+        sampler = self.sampler.with_chance(chance)
+        values = resampled_values(plans, sampler, "outcomes", sets, self.test.seed + 7919 * (number + 1))
+        values = values[:, 0]
+        return values[np.isfinite(values)]
+
+    def _limits(self, shape: Shape, number: int) -> Limits | None:
+        """The limits for one shape of deviations; None where it has no error."""
+
+        def at(size: float) -> Floats:
+            chance = shape(size)
+            return chance if chance.shape[1] > 1 else chance[:, 0]
+
+        numbers = iter(range(1000 * number, 1000 * (number + 1)))
+        largest, power = self._largest(at, numbers)
+        errors, values = [], []
+        for step in range(1, STEPS + 1):
+            chance = at(largest * (step / STEPS) ** (1 / power))
+            error, sample = self.error(chance), self.simulate(chance, self.sets, next(numbers))
+            if error > 0 and len(sample) > 1:
+                errors.append(error)
+                values.append(sample)
+        return self._accepted(np.array(errors), values) if errors else None
+
+    def _largest(self, at: Shape, numbers: Iterator[int]) -> tuple[float, float]:
+        """The largest size of a deviation for which labels are simulated, and the power of the size to which errors are proportional."""
+        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
+        size, power = 1.0, 1.0
+        error = self.error(at(size))
+        if error <= 0:  # of an error of one side
+            size, error = -1.0, self.error(at(-1.0))
+        for _ in range(6):
+            size, error, power = self._size(at, target, size, error, power)
+            sample = self.simulate(at(size), PILOT_SETS, next(numbers))
+            if len(sample) < 2 or error < 0.9 * target:
+                break
+            deviation = max(float(sample.std(ddof=1)), self.deviation / 2)
+            if float(sample.mean()) - REACH * deviation >= self.value:
+                break
+            target *= 1.5
+        return size, power
+
+    def _size(self, at: Shape, target: float, size: float, error: float, power: float) -> tuple[float, float, float]:
+        """The size of the deviation with approximately this error, the error, and the power."""
+        for _ in range(12):
+            if 0.9 <= error / target <= 1.2:
+                break
+            ratio = target / error if error > 0 else 16.0
+            following = size * float(np.clip(ratio ** (1 / power), 1 / 16, 16))
+            changed = self.error(at(following))
+            if abs(following) > LARGEST or changed == error:  # no larger error is possible
+                break
+            if error > 0 and changed > 0:
+                power = float(np.clip(math.log(changed / error) / math.log(following / size), 0.5, 4.0))
+            size, error = following, changed
+        return size, error, power
+
+    def _accepted(self, errors: Floats, values: list[Floats]) -> Limits:
+        """The errors for which the observed value is not extreme, by the smoothed bias and standard deviation of the estimates."""
+        top, alpha = float(errors.max()), self.test.alpha
+        means, deviations = np.array([[sample.mean(), sample.std(ddof=1)] for sample in values]).T
+        x, weight = np.append(0.0, errors) / top, np.append(NULL_WEIGHT, np.ones(len(errors)))
+        distinct = len(np.unique(np.round(x, 2))) - 1
+        bias = Polynomial.fit(x, np.append(self.mean, means - errors), min(3, distinct), w=weight)
+        spread = Polynomial.fit(x, np.append(self.deviation, deviations), min(2, distinct), w=weight)
+        least = max(0.3 * min(self.deviation, float(deviations.min())), 1e-300)
+
+        def standardised(value: Any, error: Any) -> Floats:
+            return np.asarray((value - error - bias(error / top)) / np.maximum(spread(error / top), least))
+
+        residuals = np.sort(np.concatenate(list(map(standardised, values, errors))))
+        grid = np.linspace(0, top, GRID + 1)[1:]
+        place = standardised(self.value, grid)
+        below = np.searchsorted(residuals, place, side="right") / len(residuals)
+        above = 1 - np.searchsorted(residuals, place, side="left") / len(residuals)
+        # From the one-sided test of an error of 0 to equal tails.
+        apart = np.clip((grid + bias(grid / top) - self.mean) / (APART * self.deviation), 0, 1)
+        low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]
+        return Limits(float(low[0]) if len(low) else top, float(high[-1]) if len(high) else 0.0)
