@@ -128,7 +128,7 @@ def test_merged_cells_change_the_band_little() -> None:
     assert len(curve.risk) <= 200
     whole = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
     assert np.median(curve.high - curve.low) == pytest.approx(np.median(whole.high - whole.low), rel=0.25)
-    part = cal.figures.flexible_calibration_curve(data.y_true, data.y_prob, where=few)
+    part = cal.figures.flexible_calibration_curve(data.y_true[few], data.y_prob[few])
     at = [0.1, 0.3, 0.5]
     wide, narrow = (c.at(at)[2] - c.at(at)[1] for c in (part, curve))
     assert wide / narrow == pytest.approx(np.full(3, np.sqrt(1.5)), rel=0.1)

@@ -95,7 +95,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
         "group_confidence_diagram",
     ),
     (risk, (K, Q), {"risk": "both"}, errors.ArgumentError, "risk"),
-    (risk, (K, Q), {"where": K > 0, "loss": K}, errors.ArgumentError, "where"),
     (risk, (K, Q), {"loss": {"other": K}}, errors.ArgumentError, "loss"),
     (risk, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
     (risk, (K, {}), {}, errors.ArgumentError, "y_prob"),

@@ -179,7 +179,6 @@ def calibration_belt(
     n_resamples: int = 199,
     points: int = 100,
     lens: str | Lens = "auto",
-    where: Any = None,
     rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -209,7 +208,6 @@ def calibration_belt(
     points : int, default 100
         Number of risks at which the belt is computed, half of them equally spaced and half equally spaced in log-odds.
     lens
-    where
     rng
     sample_weight
     pos_label
@@ -268,7 +266,7 @@ def calibration_belt(
             "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"
         )
     check_whole(points, "points", 4)
-    view = view_to_test("calibration_belt", source_to_test(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = view_to_test("calibration_belt", source_to_test(y_true, y_prob, sample_weight, pos_label, None), lens)
     belt: Belt = giviti_belt(
         view,
         chosen,

@@ -140,7 +140,6 @@ def group_error_diagram(
     level: int = 1,
     rows: Rows = "all",
     metric: str | Metric = "gece",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -166,7 +165,6 @@ def group_error_diagram(
     metric : str or Metric, default "gece"
         Error; its options are accepted as keywords. One for a single score, such as ``"ece"``, is averaged over the
         groups.
-    where
     sample_weight
     pos_label
     **options
@@ -200,7 +198,7 @@ def group_error_diagram(
     if len(titles) != len(steps):
         problem = f"expected {len(steps)} names, one for each level of the hierarchy; got {len(titles)}"
         raise ArgumentError("names", problem)
-    models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
+    models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     level_errors, weights, group_errors = {}, {}, {}
     for name, p in models.items():
         views = [grouped_view(p, step.lens) for step in steps]

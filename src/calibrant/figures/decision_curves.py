@@ -190,7 +190,6 @@ def decision_curve(
     thresholds: Any = None,
     level: float | None = 0.95,
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> DecisionCurve:
@@ -211,7 +210,6 @@ def decision_curve(
     level : float or None, default 0.95
         Confidence level of the pointwise intervals; None for no intervals.
     lens
-    where
     sample_weight
     pos_label
 
@@ -266,7 +264,7 @@ def decision_curve(
     if level is not None:
         check_fraction(level, "level")
     y_prob = _columns_as_models(y_prob)
-    sources = read_models(y_true, y_prob, sample_weight, pos_label, where)
+    sources = read_models(y_true, y_prob, sample_weight, pos_label)
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
             raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")

@@ -171,7 +171,6 @@ def cumulative_diagram(
     y_prob: Any = None,
     *,
     lens: str | Lens = "auto",
-    where: Any = None,
     level: float = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -185,7 +184,6 @@ def cumulative_diagram(
     y_true
     y_prob
     lens
-    where
     level : float, default 0.95
         Probability with which the whole path stays in the band under calibration, by the distribution of Brownian
         motion: the path leaves the band where `assess` rejects with `ecce_mad`.
@@ -220,7 +218,7 @@ def cumulative_diagram(
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
     check_fraction(level, "level")
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
     chance = maximum_survival(far / scale) if scale > 0 else float(far <= 1e-12)

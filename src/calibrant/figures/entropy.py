@@ -130,7 +130,6 @@ def entropy_diagram(
     by: Literal["interval", "class", "predicted"] | None = None,
     intervals: Any = 5,
     unit: Literal["nats", "bits", "share"] = "nats",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> EntropyDiagram:
@@ -149,7 +148,6 @@ def entropy_diagram(
         The intervals, as in `interval_error_diagram`.
     unit : {"nats", "bits", "share"}, default "nats"
         Unit of the entropy; ``"share"`` divides by the logarithm of the number of classes.
-    where
     sample_weight
     pos_label
 
@@ -176,7 +174,7 @@ def entropy_diagram(
     check_choice(by, "by", ("interval", "class", "predicted", None))
     check_choice(unit, "unit", tuple(UNITS))
     low, high, spans = spans_of(intervals, None)
-    models = read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
+    models = read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     first = next(iter(models.values()))
     if by in ("class", "predicted"):
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]

@@ -283,7 +283,6 @@ def flexible_calibration_curve(
     points: int = 200,
     n_resamples: int = 500,
     lens: str | Lens = "auto",
-    where: Any = None,
     rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -321,7 +320,6 @@ def flexible_calibration_curve(
     n_resamples : int, default 500
         Number of resamples of ``"bootstrap"``.
     lens
-    where
     rng
     sample_weight
     pos_label
@@ -380,7 +378,7 @@ def flexible_calibration_curve(
     check_whole(points, "points", 2)
     check_whole(n_resamples, "n_resamples", FEWEST)
     _check_smoothness(span, degree, knots)
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     if smoother == "rcs":
         warn_of_sure_scores(view, "flexible_calibration_curve")
     how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty

@@ -109,7 +109,6 @@ def group_confidence_diagram(
     hierarchy: Mapping[Any, Any],
     given: Any = None,
     level: int = 1,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> GroupConfidenceDiagram:
@@ -127,7 +126,6 @@ def group_confidence_diagram(
         True group; required for several models. By default all of them, for one model.
     level : int, default 1
         Level of the hierarchy, 1 for the coarsest.
-    where
     sample_weight
     pos_label
 
@@ -150,7 +148,7 @@ def group_confidence_diagram(
     steps = levels_of(hierarchy)
     check_level(level, steps)
     names, lens = steps[level - 1]
-    models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
+    models = read_predictions("group_confidence_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     if given is not None and str(given) not in names:
         raise ArgumentError("given", f"unknown group {given!r} on level {level}", f"choose one of {names}")
     if given is None and len(models) > 1:

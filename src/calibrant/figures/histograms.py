@@ -142,7 +142,6 @@ def score_histogram(
     *,
     bins: Bins = 20,
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> ScoreHistogram:
@@ -155,7 +154,6 @@ def score_histogram(
     bins : int or sequence of float, default 20
         Number of bins of equal width, or their edges.
     lens
-    where
     sample_weight
     pos_label
 
@@ -175,6 +173,6 @@ def score_histogram(
     >>> histogram.positive.tolist(), histogram.negative.tolist()
     ([1.0, 2.0], [1.0, 0.0])
     """
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     table = bin_table(view, binning_rule(bins))
     return ScoreHistogram(table, table.positives, np.maximum(table.weight - table.positives, 0), view.lens)

@@ -145,7 +145,6 @@ def interval_error_diagram(
     names: Sequence[str] | None = None,
     metric: str | Metric = "ece",
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -166,7 +165,6 @@ def interval_error_diagram(
     metric : str or Metric, default "ece"
         Error, which must be defined for one score per row; its options are accepted as keywords.
     lens
-    where
     sample_weight
     pos_label
     **options
@@ -192,7 +190,7 @@ def interval_error_diagram(
     low, high, titles = spans_of(intervals, names)
     chosen = find_metric(metric)
     check_options(interval_error_diagram, options, chosen)
-    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
+    models = read_models(y_true, y_prob, sample_weight, pos_label)
     errors = []
     for name, source in models.items():
         view = only_view(source, views_of(source, lens) if isinstance(source, Predictions) else [source], lens)

@@ -35,22 +35,20 @@ STRIP_ABOVE = 0.155
 NAME_LETTERS, HANDLE_LETTERS = 22, 7
 
 
-def read_models(
-    y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None, where: Any = None
-) -> dict[str, Source]:
+def read_models(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label: Any = None) -> dict[str, Source]:
     """Models by name: from a mapping as `y_prob` (same labels), from a mapping of Predictions, or a single one."""
     models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
     if models is None:
-        return {ONE: rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))}
+        return {ONE: rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))}
     argument = "y_prob" if models is y_prob else "y_true"
     if not models or len({str(name) for name in models}) < len(models):
         raise ArgumentError(
             argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
         )
     if models is y_true and any(isinstance(source, (View, VectorView, Summary)) for source in models.values()):
-        return {str(name): rows_or_view(resolve(source, where=where)) for name, source in models.items()}
+        return {str(name): rows_or_view(resolve(source)) for name, source in models.items()}
     parts = paired_models(y_true, y_prob, sample_weight, pos_label)
-    return {name: as_predictions(part, where=where) for name, part in parts.items()}
+    return {name: as_predictions(part) for name, part in parts.items()}
 
 
 class Named(Protocol):

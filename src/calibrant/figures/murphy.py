@@ -180,7 +180,6 @@ def murphy_diagram(
     *,
     points: int = 500,
     lens: str | Lens = "auto",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> MurphyDiagram:
@@ -196,7 +195,6 @@ def murphy_diagram(
     points : int, default 500
         Up to this many distinct scores the curves are exact; with more they are evaluated on an even grid of this size.
     lens
-    where
     sample_weight
     pos_label
 
@@ -231,7 +229,7 @@ def murphy_diagram(
     (0.105, True)
     """
     check_whole(points, "points", 2)
-    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
+    models = read_models(y_true, y_prob, sample_weight, pos_label)
     orders = {
         name: _Order(model_view("murphy_diagram", source, lens), isinstance(source, Predictions))
         for name, source in models.items()

@@ -124,7 +124,6 @@ def classwise_curves(
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -140,7 +139,6 @@ def classwise_curves(
     y_prob
     show : int or sequence, default 12
         Number of classes, the most frequent ones in their own order, or the classes by name or index.
-    where
     sample_weight
     pos_label
     **options
@@ -181,7 +179,7 @@ def classwise_curves(
     >>> list(found.curves)
     ['class 0', 'class 1', 'class 2']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     return ClasswiseCurves(
         {
             name: flexible_calibration_curve(source, lens=f"class:{key}", **options)

@@ -136,7 +136,6 @@ def risk_coverage_diagram(
     threshold: Any = None,
     level: float | None = 0.95,
     lens: Any = None,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> RiskCoverageDiagram:
@@ -158,7 +157,6 @@ def risk_coverage_diagram(
     level
     lens : str or Lens, optional
         Lens, as in `risk_coverage`.
-    where
     sample_weight
     pos_label
 
@@ -171,7 +169,7 @@ def risk_coverage_diagram(
     Raises
     ------
     ArgumentError
-        If rows are selected by `where` beside `confidence` or `loss`, or a mapping has no entry for a model.
+        If a mapping has no entry for a model.
 
     See Also
     --------
@@ -197,9 +195,7 @@ def risk_coverage_diagram(
     """
     check_choice(risk, "risk", ("selective", "generalised"))
     check_interval(0.95 if level is None else level, "clopper_pearson")
-    if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError("where", "cannot be combined with confidence or loss", "select the rows of all first")
-    models = read_models(y_true, y_prob, sample_weight, pos_label, where)
+    models = read_models(y_true, y_prob, sample_weight, pos_label)
     curves = []
     for name, source in models.items():
         options = {"confidence": _each(confidence, name, "confidence"), "loss": _each(loss, name, "loss"), "lens": lens}

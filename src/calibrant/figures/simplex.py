@@ -160,7 +160,6 @@ def simplex_diagram(
     kind: Kind = "arrows",
     bins: int = 6,
     least: float = 10,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> SimplexDiagram:
@@ -179,7 +178,6 @@ def simplex_diagram(
         Number of bins of equal width of each probability.
     least : float, default 10
         Least weight of a cell that is shown.
-    where
     sample_weight
     pos_label
 
@@ -200,7 +198,7 @@ def simplex_diagram(
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
     check_choice(kind, "kind", ("arrows", "points"))
-    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))
     whole = _whole(source)
     places = _places(source, whole.k, corners)
     known = source.classes if isinstance(source, Predictions) else None

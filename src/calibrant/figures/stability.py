@@ -267,7 +267,6 @@ def stability_diagram(
     n_resamples: int = 100,
     level: float = 0.95,
     lens: Any = None,
-    where: Any = None,
     rng: Any = 0,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -301,7 +300,6 @@ def stability_diagram(
         Level of the interval of each setting, and of the band of calibrated predictions.
     lens : str or Lens, optional
         Lens; by default that of the metric.
-    where
     rng
     sample_weight
     pos_label
@@ -347,7 +345,7 @@ def stability_diagram(
     chosen = find_metric(metric)
     check_options(stability_diagram, options, chosen)
     settings = _settings(chosen, over, values, options)
-    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))
     _check(source, lens, over, tolerance, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]

@@ -167,7 +167,6 @@ def topk_diagram(
     metric: str | Metric = "gece",
     lens: Asked = "top_k",
     baseline: str | None = None,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -187,7 +186,6 @@ def topk_diagram(
     baseline : str, optional
         Model whose mean confidence of rank k is the baseline; by default the first of several models, and for a single
         model the observed rate.
-    where
     sample_weight
     pos_label
     **options
@@ -212,7 +210,7 @@ def topk_diagram(
     check_choice(lens, "lens", ("top_k", "within_top", "rank"))
     chosen = find_metric(metric)
     check_options(topk_diagram, options, chosen)
-    models = read_predictions("topk_diagram", read_models(y_true, y_prob, sample_weight, pos_label, where))
+    models = read_predictions("topk_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     numbers = _numbers(k, min(p.k for p in models.values()))
     if baseline is None and len(models) > 1:
         baseline = next(iter(models))

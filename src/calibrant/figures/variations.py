@@ -28,7 +28,6 @@ from ..metrics.forms import sums_by_bin
 from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
 from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view
@@ -129,8 +128,6 @@ def variation_diagram(
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
     min_rows: int | None = None,
-    lens: str | Lens = "canonical",
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> VariationDiagram:
@@ -150,9 +147,6 @@ def variation_diagram(
         Number of bins of the variation on [0, 1], or their edges.
     binning
     min_rows
-    lens : str or Lens, default "canonical"
-        Lens with a probability vector per row.
-    where
     sample_weight
     pos_label
 
@@ -175,7 +169,7 @@ def variation_diagram(
     (True, True)
     """
     measure = measure_of(variation)
-    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
     rule = binning_rule(bins, binning, min_rows)
     key, cell, count = bins_of_variation(view, measure, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
@@ -261,8 +255,6 @@ def uce_diagram(
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
     min_rows: int | None = None,
-    lens: str | Lens = "canonical",
-    where: Any = None,
     level: float | None = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -280,9 +272,6 @@ def uce_diagram(
         Number of bins of the entropy on [0, 1], or their edges.
     binning
     min_rows
-    lens : str or Lens, default "canonical"
-        Lens with a probability vector per row.
-    where
     level : float or None, default 0.95
         Level of the Clopper-Pearson interval of each error rate; None for no intervals.
     sample_weight
@@ -307,7 +296,7 @@ def uce_diagram(
     """
     if level is not None:
         check_fraction(level, "level")
-    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
     rule = binning_rule(bins, binning, min_rows)
