@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -141,6 +143,29 @@ class Recalibration(Result):
             Calibrated probabilities, one column per class; rows sum to 1.
         """
         return self.calibrator.predict_proba(scores, **beside)
+
+    def save(  # type: ignore[override]
+        self, path: str | os.PathLike[str], *, preprocessing: str | None = None
+    ) -> Path:
+        """Write the selected calibrator to a JSON file, as `calibrant.save` does; `calibrant.load` reads it.
+
+        The table of candidates is given by `to_frame` and `to_json`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        preprocessing : str, optional
+            Description of how the scores are computed; `load` compares it with its own argument.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
+        from .persistence import save
+
+        return save(self.calibrator, path, preprocessing=preprocessing)
 
     def _fields(self) -> dict[str, Any]:
         names = ("method", "loss", "lens", "level", "n", "gain", "low", "high", "note", "candidates")
