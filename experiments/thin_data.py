@@ -283,6 +283,9 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     tables = {}
     for name, study in STUDIES.items():
         own = [row for row in rows if row["study"] == name]
+        if not own:
+            tables[name] = f"Not simulated yet; `python -m experiments.thin_data {name}` does it."
+            continue
         statements = list(dict.fromkeys(row["statement"] for row in own))
         lines = []
         for case in study.cases:

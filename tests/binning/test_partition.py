@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import KDTree, Predictions
-from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError
+from calibrant.errors import ArgumentError, InputError, LensError
 from calibrant.views.resolve import views_of
 
 
@@ -127,8 +127,6 @@ def test_bad_uses_are_refused() -> None:
     ):
         cal.gece(labels, probs, binning=tree, gamma=0.3)
     assert cal.gece(labels, probs, binning=tree, gamma=0.2) == cal.gece(labels, probs, binning=tree)
-    with pytest.raises(InputTypeError, match="sample_weight: cannot be combined with Predictions"):
-        tree.fit(Predictions(labels, probs), sample_weight=labels)
     with pytest.raises(LensError, match="'classwise' has one view for each class"):
         tree.fit(probs, lens="classwise")
     for bad in (5, [], [[0.5, 0.6]], [[np.nan, 1.0]]):
@@ -184,9 +182,8 @@ def test_a_tree_knows_the_order_of_its_classes() -> None:
     )
     expected = cal.gece(names, frame)
     for tree in (
-        KDTree().fit(frame),
-        KDTree().fit(frame.add_prefix("p_")),
         KDTree().fit(Predictions(names, frame)),
+        KDTree().fit(Predictions(names, frame.add_prefix("p_"))),
     ):
         assert tree.classes_ == tuple("abcd")
         for same in (frame, frame.add_prefix("p_")):
@@ -199,23 +196,22 @@ def test_a_tree_knows_the_order_of_its_classes() -> None:
     assert plain.classes_ is None
     assert cal.gece(names, frame, binning=plain) == pytest.approx(expected, abs=1e-14)
     # Sorted probabilities do not depend on the order of the classes.
-    ranked = KDTree().fit(frame, lens="top_k:2")
+    ranked = KDTree().fit(Predictions(names, frame), lens="top_k:2")
     assert ranked.classes_ is None
     assert cal.gece(names, turned, lens="top_k:2", binning=ranked) == cal.gece(
         names, frame, lens="top_k:2", binning=ranked
     )
 
 
-def test_columns_that_are_named_by_numbers_or_by_two_words() -> None:
+def test_a_frame_is_read_by_predictions() -> None:
     pd = pytest.importorskip("pandas")
-    probs = vectors(200, 3, 6)
-    assert KDTree().fit(pd.DataFrame(probs)).classes_ is None
-    assert KDTree().fit(pd.DataFrame(probs, columns=[2, 1, 0])).classes_ == (2, 1, 0)
-    assert KDTree().fit(pd.DataFrame(probs, columns=["p_1", "p_2", "p_3"])).classes_ == (1, 2, 3)
     two = vectors(200, 2, 6)
     labels = np.where(two[:, 0] > 0.5, "yes", "no")
     frame = pd.DataFrame(two, columns=["yes", "no"])
-    tree = KDTree().fit(frame)
+    with pytest.raises(cal.errors.InputTypeError) as raised:
+        KDTree().fit(frame)
+    assert raised.value.argument == "y_prob"
+    tree = KDTree().fit(Predictions(labels, frame))
     assert tree.classes_ == ("no", "yes")  # the positive class is last, as in every metric
     for columns in (["yes", "no"], ["no", "yes"]):
         assert cal.gece(labels, frame[columns], lens="canonical", binning=tree) == cal.gece(

@@ -96,7 +96,7 @@ class BothKinds:
 
     id, proper, ideal = "both_kinds", None, 0
 
-    def of_arguments(self, views: Any, arguments: Any) -> float:
+    def value_of(self, views: Any, arguments: Any) -> float:
         (view,) = views
         if len(set(view.outcome.tolist())) < 2:
             raise cal.errors.UndefinedMetricError(self.id, "all outcomes are alike")

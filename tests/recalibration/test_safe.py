@@ -283,7 +283,7 @@ def test_recalibrate_safely() -> None:
         cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
     )
     assert "approximately" not in counted.note
-    with pytest.raises(cal.errors.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
+    with pytest.raises(cal.errors.ArgumentError, match="safe: "):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)
 
 

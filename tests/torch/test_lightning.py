@@ -147,7 +147,7 @@ def test_outputs_and_bounded_memory(tmp_path: Any) -> None:
     assert list(plain.values) == ["val/mine"]
     assert plain._kept == []
     for returns in (lambda z, y: None, lambda z, y: z.sum(), lambda z, y: {"loss": z.sum()}):
-        with pytest.raises(InputTypeError, match="validation_step: must return a tensor of logits or a mapping with"):
+        with pytest.raises(InputTypeError, match="validation_step: "):
             trainer(tmp_path, CalibrationCallback()).validate(Net(returns), loader(), verbose=False)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, LensError, ReversedClassesWarning
-from ..input.convert import is_number
-from ..input.frames import ColumnNames, column_names
-from ..input.frames import class_names as frame_classes
+from ..errors import ArgumentError, InputTypeError, LensError
+from ..input.convert import is_frame, is_number
 from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
 from ..views.lenses import Lens
@@ -194,26 +191,15 @@ class KDTree:
         count = len(self.nodes_) + 1
         return f"{rule}, fitted: {count} cell{'s' * (count > 1)} of {self.lens_!r}"
 
-    def fit(
-        self,
-        y_prob: Any,
-        *,
-        lens: str | Lens = "canonical",
-        sample_weight: Any = None,
-        input: Literal["prob", "logit"] = "prob",
-    ) -> KDTree:
+    def fit(self, y_prob: Any, *, lens: str | Lens = "canonical") -> KDTree:
         """Fix the cells by the probabilities of these rows; labels are not used.
 
         Parameters
         ----------
         y_prob : array-like of shape (N,) or (N, K), Predictions, View or VectorView
-            Predicted probabilities: of the positive class, or one column per class.
+            Predicted probabilities: of the positive class, or one column per class. Frames, logits and weights are read by `Predictions`.
         lens : str or Lens, default "canonical"
             Lens whose vectors are partitioned: that of the metric that will use the tree.
-        sample_weight : array-like of shape (N,), optional
-            Importance weight of each row.
-        input : {"prob", "logit"}, default "prob"
-            What `y_prob` holds.
 
         Returns
         -------
@@ -234,7 +220,7 @@ class KDTree:
         >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
         ((0, 0.5781667687390013, -1, -2),)
         """
-        view = _unlabelled(y_prob, lens, sample_weight, input)
+        view = _unlabelled(y_prob, lens)
         nodes, _ = self._grown(view)
         self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
@@ -413,40 +399,19 @@ class SimplexGrid:
 Partition = BinningRule | Auto | KDTree | SimplexGrid
 
 
-def _unlabelled(y_prob: Any, lens: str | Lens, sample_weight: Any, input: Any) -> VectorView:
+def _unlabelled(y_prob: Any, lens: str | Lens) -> VectorView:
     """The vectors of probabilities under a lens; the labels are placeholders."""
-    if isinstance(y_prob, (Predictions, View, VectorView)):
-        if sample_weight is not None or input != "prob":
-            argument = "input" if sample_weight is None else "sample_weight"
-            problem = f"cannot be combined with {type(y_prob).__name__}"
-            raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
-        source = y_prob
-    else:
-        named = _named_columns(y_prob)
-        label = named[0] if named else 0
-        # Of two columns, `Predictions` puts the positive class last.
-        classes = named if named and len(named) > 2 else None
-        rows = len(y_prob) if hasattr(y_prob, "__len__") else 1
-        with warnings.catch_warnings():  # its accuracy is that of placeholders
-            warnings.simplefilter("ignore", ReversedClassesWarning)
-            source = Predictions([label] * rows, y_prob, sample_weight=sample_weight, input=input, classes=classes)
+    source = y_prob
+    if is_frame(y_prob):
+        raise InputTypeError("y_prob", "is a frame, whose columns are not named", "pass Predictions(frame, ...)")
+    if not isinstance(y_prob, (Predictions, View, VectorView)):
+        probs = np.asarray(y_prob)
+        source = Predictions.derived(np.full(probs.shape, 1 / max(probs.shape[1:] or (2,))), probs, soft=True)
     views = views_of(source, lens, usual="canonical")
     if len(views) > 1:
         raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
     view = views[0]
     return view.as_vector() if isinstance(view, View) else view
-
-
-def _named_columns(y_prob: Any) -> ColumnNames | None:
-    """Classes that the columns of a frame name; None if they have no names, or are numbered from 0."""
-    names = column_names(y_prob)
-    if names is None or len(set(names)) < max(2, len(names)):
-        return None
-    text = all(isinstance(name, str) for name in names)
-    told = frame_classes(list(names), "") if text else None
-    if told == list(range(len(names))) or names == tuple(range(len(names))) or (len(names) == 2 and not text):
-        return None
-    return ColumnNames(names if told is None else told)
 
 
 def _widest_first(spread: Floats) -> Iterator[int]:

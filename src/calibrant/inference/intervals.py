@@ -37,7 +37,7 @@ from .resampling import (
     view_keywords,
 )
 from .seeds import seed_of
-from .significance import read_source, simulated_null, test_input
+from .significance import prepare_test, read_source, simulated_null
 from .simultaneous import resampled_values
 
 Floats = NDArray[np.float64]
@@ -297,7 +297,7 @@ def interval(
         problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
         raise ArgumentError("method", problem, "use 'bootstrap'")
     if method in ("auto", "inversion") and simulates:
-        test = test_input(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
+        test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
         sample, _ = simulated_null(test, source, options, "outcomes", exact)
         sampler = choose_sampler([(chosen, options)], source, exact)
         low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits()

@@ -168,7 +168,7 @@ def assess(
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
-    asked = test_input(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
+    asked = prepare_test(chosen, source, options, alpha, alternative, n_resamples, seed_of(rng))
 
     def simulated(why: str = "") -> SignificanceResult:
         draws: Draws = "outcomes" if fixed_design else "scores"
@@ -292,7 +292,7 @@ def assess_many(
     source, options = read_source(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, options)
     seed = seed_of(rng)
     plans = [(m, _options_of(m, options)) for m in chosen]
-    asked = [test_input(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
+    asked = [prepare_test(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     draws: Draws = "outcomes" if fixed_design else "scores"
     sampler = choose_sampler(plans, source, exact, draws)
     null = _draw(plans, sampler, asked[0], draws)
@@ -341,7 +341,7 @@ def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
-def test_input(
+def prepare_test(
     metric: Metric,
     source: Source,
     options: dict[str, Any],
@@ -374,7 +374,7 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
     """Whether `assess` would simulate labels for a metric because its own test has no accurate null distribution for such rows."""
-    asked = test_input(metric, source, options, 0.05, None, 1, 0)
+    asked = prepare_test(metric, source, options, 0.05, None, 1, 0)
     return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
 
@@ -507,7 +507,7 @@ def points_somewhere(
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
     keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
     try:
-        tested = closed_form_test(test_input(other, source, keywords, alpha, "two-sided", 1, 0))
+        tested = closed_form_test(prepare_test(other, source, keywords, alpha, "two-sided", 1, 0))
     except CalibrantError:
         return None
     return None if tested is None else tested.pvalue <= alpha

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -142,6 +144,29 @@ class Recalibration(Result):
         """
         return self.calibrator.predict_proba(scores, **beside)
 
+    def save(  # type: ignore[override]
+        self, path: str | os.PathLike[str], *, preprocessing: str | None = None
+    ) -> Path:
+        """Write the selected calibrator to a JSON file, as `calibrant.save` does; `calibrant.load` reads it.
+
+        The table of candidates is given by `to_frame` and `to_json`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        preprocessing : str, optional
+            Description of how the scores are computed; `load` compares it with its own argument.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
+        from .persistence import save
+
+        return save(self.calibrator, path, preprocessing=preprocessing)
+
     def _fields(self) -> dict[str, Any]:
         names = ("method", "loss", "lens", "level", "n", "gain", "low", "high", "note", "candidates")
         return {name: getattr(self, name) for name in names}
@@ -252,7 +277,8 @@ def recalibrate(
     The gain of a candidate is the mean :math:`\bar d` of the differences :math:`d_i` of the losses of each row without and with
     recalibration, where the fit lacks the fold of the row. The method with the largest gain is selected if :math:`\bar d` exceeds
     0.75 standard errors of the rows, :math:`\sqrt{\sum_i w_i^2 (d_i - \bar d)^2}` with :math:`\sum_i w_i = 1`; otherwise none is. Since the
-    held-out loss already includes the cost of estimation, calibrated data exceed this in 3 to 8 % of samples.
+    held-out loss already includes the cost of estimation, calibrated data exceed this in 3 to 8 % of samples (with
+    the Brier score and 200 rows in 12 %).
 
     Having been selected makes a gain look larger than it is. The reported gain therefore repeats the selection without the rows on which it is
     measured [1]_: each fold :math:`k` contributes the gain of the method that the other folds select by cross-validation among themselves. The

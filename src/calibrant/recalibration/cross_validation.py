@@ -22,7 +22,7 @@ from .safe import row_losses
 from .scores import Floats, Scores, TrainingData, names_array
 
 # A method is selected if its gain exceeds this many standard errors. Cross-validation charges a fit for its parameters, so that calibrated
-# data exceed it in about one sample of twenty (experiments/calibrators_choice.py).
+# data exceed it in 3 to 12 of a hundred samples (experiments/calibrators_choice.py).
 LEAST_RATIO = 0.75
 # Share of the variance between the fits of the folds that is added to the variance between rows, from the same simulation.
 REFIT_SHARE = 0.5

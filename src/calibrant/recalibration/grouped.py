@@ -166,10 +166,14 @@ class GroupCalibration(GroupedCalibrator):
         self.together_.classes_ = self.classes_
         calibrators = []
         for code, name in enumerate(track(self.groups_.tolist(), "groups")):
+            part = data._p.take(places == code)
             try:
-                calibrators.append(fit_copy(self.calibrator, data._p.take(places == code)))
+                calibrators.append(fit_copy(self.calibrator, part))
             except CalibrantError as error:
-                raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
+                rows = "1 row" if part.n == 1 else f"{part.n:,} rows"
+                problem = f"the calibrator of group {name!r} cannot be fitted to its {rows}: {error.problem}"
+                remedy = "merge small groups, or leave their rows out and use unseen='together'"
+                raise GroupError("groups", problem, remedy) from error
         self.calibrators_ = tuple(calibrators)
 
     def _predict(self, data: Scores) -> Floats:

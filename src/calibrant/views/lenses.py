@@ -17,22 +17,6 @@ from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
 
-__all__ = [
-    "FLATTENED",
-    "Lens",
-    "class_",
-    "class_groups",
-    "class_hierarchy",
-    "classwise",
-    "has_one_event",
-    "ordinal",
-    "pair",
-    "parse_lens",
-    "rank",
-    "top_k",
-    "within_top",
-]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 AnyView = View | VectorView

@@ -15,8 +15,6 @@ from ..input.predictions import Predictions
 from .lenses import class_, parse_lens
 from .view import View
 
-__all__ = ["Selection", "Selections", "parse_selection", "select"]
-
 Array = NDArray[Any]
 
 

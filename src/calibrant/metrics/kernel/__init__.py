@@ -1,11 +1,6 @@
 """Errors from kernels and neighbours."""
 
-# The order here is the order of the catalogue.
-from . import regressions  # isort: skip
-from . import smooth  # isort: skip
-from . import densities  # isort: skip
-from . import pairwise  # isort: skip
-from . import embeddings  # isort: skip
-from . import local  # isort: skip
+from importlib import import_module
 
-__all__ = ["densities", "embeddings", "local", "pairwise", "regressions", "smooth"]
+for _name in ("regressions", "smooth", "densities", "pairwise", "embeddings", "local"):  # the order of the catalogue
+    import_module(f".{_name}", __name__)

@@ -1,0 +1,24 @@
+"""The study of thin data: no stored share lies outside of its band, and the page is that of the stored results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments import thin_data
+
+
+def test_stored_results_lie_in_their_bands_and_give_the_page() -> None:
+    rows = json.loads(thin_data.RESULTS.read_text())
+    assert {row["study"] for row in rows} <= set(thin_data.STUDIES)
+    assert all(row["inside"] for row in rows)
+    assert thin_data.page(rows) == thin_data.PAGE.read_text()
+
+
+@pytest.mark.parametrize("name", ["net_benefit", "threshold", "summary", "censoring", "season"])
+def test_a_run_depends_on_its_number_alone(name: str) -> None:
+    case = thin_data.STUDIES[name].cases[0]
+    first, again = (thin_data.one_run(name, case, 3) for _ in range(2))
+    assert first == again
+    assert all(isinstance(held, bool) for held, _ in first.values())
