@@ -19,8 +19,6 @@ PACKAGES = (
     "calibrant",
     "calibrant.input",
     "calibrant.views",
-    "calibrant.views.lenses",
-    "calibrant.views.selections",
     "calibrant.binning",
     "calibrant.sketches",
     "calibrant.curves",

@@ -172,3 +172,16 @@ def test_replicates_of_skce_uq_have_as_many_parts_as_the_data(monkeypatch: pytes
     values = resampled_values([(cal.metrics.skce_uq, {})], sampler, "rows", 5, 0)
     assert np.isfinite(values).all()
     assert parts == [2] * 5
+
+
+def test_tied_scores_are_as_many_rows_as_they_are() -> None:
+    """The events of many rows of one score vary as those of single rows: the lower limit is not that of a deviation in a few rare scores."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(1, 8, 1500).round(2)
+        y = (rng.random(1500) < np.clip(1.5 * p, 0, 1)).astype(int)
+        tied = cal.interval(y, p, metric="ece", n_resamples=200)
+        apart = cal.interval(y, np.clip(p + 1e-6 * rng.random(1500), 0, 1), metric="ece", n_resamples=200)
+        assert tied.low > 0.02
+        assert tied.low == pytest.approx(apart.low, abs=0.01)
+        assert tied.high == pytest.approx(apart.high, abs=0.01)

@@ -743,7 +743,11 @@ class _Validation(NamedTuple):
         return {**self.pooling, "method": "reml" if method == "one_stage" else method}
 
     def _one_stage(self, id: str, view: View, centre: NDArray[np.intp], base: PooledEstimate) -> PooledEstimate:
-        """Fit one model to the rows of all groups; the variance of slopes between groups is that of two stages."""
+        """Fit one model to the rows of all groups.
+
+        The slope of the model is common to all groups. The variance of slopes between groups is that of two stages, and adds to that of the
+        common slope, which is their mean weighted by precision.
+        """
         from scipy.special import stdtrit
 
         score, y, size = view.score, view.outcome.astype(np.float64), view.weights
@@ -764,7 +768,11 @@ class _Validation(NamedTuple):
         except UndefinedMetricError as error:
             return replace(base, notes=(*base.notes, f"in two stages: {error.problem}"))
         value, error_ = float(fit.coefficients[-1]), math.sqrt(fit.covariance[-1, -1])
-        tau2 = base.tau2 if id == "slope" else fit.tau2
+        tau2 = fit.tau2
+        if id == "slope":
+            tau2 = base.tau2
+            share = base.standard_errors**-2 / np.sum(base.standard_errors**-2)
+            error_ = math.sqrt(error_**2 + tau2 * float(np.sum(share**2)))
         step = float(stdtrit(k - 1, (1 + base.level) / 2))
         own, new = step * error_, step * math.sqrt(error_**2 + tau2)
         ends = [value, value - own, value + own, value - new, value + new]

@@ -61,7 +61,8 @@ def limits_of(view: View, values: Mapping[str, float], level: float, clusters: C
         if "u" in found:
             low_u, high_u = _noncentral_limits(values, level)
             own = found["u"][1]
-            found["u"] = "noncentral chi-square", (min(low_u, own[0], values["u"]), max(high_u, own[1]))
+            ends = min(low_u, max(own[0], 0.0), values["u"]), max(high_u, own[1])
+            found["u"] = "noncentral chi-square or jackknife", ends
     if "c" in found:
         method, ends = found["c"]
         found["dxy"] = method, (2 * ends[0] - 1, 2 * ends[1] - 1)

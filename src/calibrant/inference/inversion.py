@@ -63,7 +63,9 @@ class Entries:
     outcome: Floats
     """Share of the rows in which each event occurred, of shape (N, C)."""
     weight: Floats
-    """Number of rows, of shape (N, 1)."""
+    """Number of rows, or their weight, of shape (N, 1)."""
+    square: Floats
+    """Sum of the squared weights of the rows, of shape (N, 1): of 5 identical rows 5, of a row of weight 5 25."""
     cell: Places
     """Cell of the metric in which each event is counted, of shape (N, C); -1 for none."""
     exclusive: bool
@@ -126,7 +128,7 @@ class Entries:
         residual = self.sums(self.weight * (self.outcome - self.chance))
         rate = self.sums(self.weight * self.outcome) / full
         own = np.where(self.cell >= 0, (rate * (1 - rate))[self.cell], 0.0)
-        variance = self.sums(self.weight**2 * np.maximum(self.chance * (1 - self.chance), own))
+        variance = self.sums(self.square * np.maximum(self.chance * (1 - self.chance), own))
         unit = np.where(residual < 0, -1.0, 1.0) * np.sqrt(variance) / full
         return self.added(np.where(self.cell >= 0, unit[self.cell], 0.0))
 
@@ -157,8 +159,8 @@ class Entries:
         least = math.sqrt(2 * math.log(count))
         for term in range(MOST_TERMS):
             chance = self.shifted(offset)
-            residual, variance = self.weight * (self.outcome - chance), self.weight**2 * chance * (1 - chance)
-            information = variance / self.weight
+            residual, information = self.weight * (self.outcome - chance), self.weight * chance * (1 - chance)
+            variance = self.square * chance * (1 - chance)
             score, noise = np.sum(residual * centred), np.sum(variance * centred**2)
             best = (
                 _ratio(np.array([score]), np.array([noise]))[0],
@@ -190,9 +192,9 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
     if not isinstance(sampler, PredictionSampler):
         view = sampler.view if isinstance(sampler, RowSampler) else sampler.distinct_view
         outcome = view.outcome if isinstance(sampler, RowSampler) else sampler.positives / sampler.rows
-        return Entries(
-            view.score[:, None], outcome[:, None], view.weights[:, None], _cells(view, keywords)[:, None], False
-        )
+        weight = view.weights[:, None]
+        square = weight**2 if view.weight_kind == "importance" else weight
+        return Entries(view.score[:, None], outcome[:, None], weight, square, _cells(view, keywords)[:, None], False)
     p = sampler.predictions
     chance = p.probs if p.kind == "multilabel" or p.k > 2 else (p.probs if p.probs.ndim == 1 else p.probs[:, 1])
     chance = chance.astype(np.float64).reshape(p.n, -1)
@@ -208,7 +210,8 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
         columns = [_cells(View(column, np.zeros(p.n, np.uint8)), keywords) for column in chance.T]
         starts = np.append(0, np.cumsum([column.max() + 1 for column in columns]))
         cell = np.column_stack([column + start for column, start in zip(columns, starts, strict=False)])
-    return Entries(chance, outcome, weight, cell, exclusive)
+    square = weight**2 if p.weight_kind == "importance" else weight
+    return Entries(chance, outcome, weight, square, cell, exclusive)
 
 
 def _cells(view: View, keywords: Mapping[str, Any]) -> Places:
@@ -379,4 +382,5 @@ class Inversion:
         # From the one-sided test of an error of 0 to equal tails.
         apart = np.clip((grid + bias(grid / top) - self.mean) / (APART * self.deviation), 0, 1)
         low, high = grid[above >= alpha * (1 - apart / 2)], grid[below >= apart * alpha / 2]
-        return Limits(float(low[0]) if len(low) else top, float(high[-1]) if len(high) else 0.0)
+        # A shape that never reaches the observed value says nothing about the smallest error.
+        return Limits(float(low[0]) if len(low) else math.inf, float(high[-1]) if len(high) else 0.0)

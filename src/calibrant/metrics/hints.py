@@ -44,7 +44,7 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None, effect
         warn_caller(BoundaryScoresWarning(who, problem, "use edge='clip' to keep them"))
         return
     leave_out = "drop these rows" if edge is None else "use edge='drop' to leave these rows out"
-    remedy = f"clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6), or {leave_out}"
+    remedy = f"clip the scores at 1e-6 and 1 - 1e-6, or {leave_out}"
     warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedy))
 
 

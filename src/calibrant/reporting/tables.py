@@ -390,7 +390,7 @@ def best_method(calibrators: CalibratorTable) -> str:
     """State which calibration method is best on held-out data, and what it changes."""
     chosen = next((each for each in calibrators.entries if each.chosen), None)
     if calibrators.method == "none" or chosen is None:
-        return "No calibration method tried improves on the original scores on held-out data."
+        return "No calibration method tried reliably improves on the original scores on held-out data."
     sure = "" if chosen.low is not None and chosen.low > 0 else " (improvement not significant)"
     text = f"Best on held-out data: {calibrators.description}{sure}."
     if calibrators.before is not None and calibrators.after is not None:

@@ -328,9 +328,9 @@ def _recalibrated(calibrators: CalibratorTable) -> list[str]:
         if not tried:
             return []
         subject = (
-            "The calibration method tried does not improve"
+            "The calibration method tried does not reliably improve"
             if tried == 1
-            else f"None of the {tried} calibration methods tried improves"
+            else f"None of the {tried} calibration methods tried reliably improves"
         )
         return [f"{subject} the held-out {calibrators.loss}."]
     name = calibrators.description[:1].upper() + calibrators.description[1:]

@@ -335,7 +335,8 @@ def pvalue_text(value: float, least: float = 0.0, digits: int = 4, smallest: flo
         return "-"
     if least and math.isclose(value, least, rel_tol=1e-9):
         unit = 10.0 ** math.floor(math.log10(least))
-        return f"< {max(math.ceil(least / unit - 1e-6) * unit, smallest):.3g}"
+        bound = max(math.ceil(least / unit - 1e-6) * unit, smallest)
+        return f"{'<' if least < bound * (1 - 1e-9) else '≤'} {bound:.3g}"
     return f"{value:.{digits}g}" if value >= smallest else f"< {smallest:g}"
 
 
@@ -344,9 +345,11 @@ def pvalue_clause(value: float, least: float = 0.0) -> str:
 
     >>> pvalue_clause(0.03214), pvalue_clause(1e-9), pvalue_clause(1 / 201, least=1 / 201)
     ('p = 0.0321', 'p < 0.001', 'p < 0.005')
+    >>> pvalue_clause(0.001, least=0.001)
+    'p ≤ 0.001'
     """
     text = pvalue_text(value, least, 3, 0.001)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+    return f"p {text}" if text[0] in "<≤" else f"p = {text}"
 
 
 def text_table(
