@@ -398,9 +398,9 @@ def test_displays_take_line_styles_and_share_axes() -> None:
         pos_label="no",
         ax=first.ax_,
         name="other",
-        c="red",
-        ls=":",
-        lw=3,
+        color="red",
+        linestyle=":",
+        linewidth=3,
         marker="s",
         counts=None,
     )

@@ -101,7 +101,7 @@ ROOMS = {
             ),
             Section(
                 "Without bins, and over whole rows",
-                ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
+                ("figures.differences", "figures.models", "figures.variations", "figures.entropy", "figures.simplex"),
             ),
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
@@ -172,6 +172,7 @@ ROOMS = {
                     "monitoring.ood",
                     "monitoring.labelfree",
                     "monitoring.sequential",
+                    "monitoring.windows",
                     "reporting.timeline",
                     "reporting.fleet",
                 ),

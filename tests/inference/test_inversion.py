@@ -146,10 +146,10 @@ def test_pvalues_at_the_least_of_resamples_are_bounds() -> None:
     y, p = binary(400, 1, power=3)
     tested = cal.assess(y, p, metric="ece", n_resamples=199)
     assert tested.pvalue == tested.least_pvalue == 1 / 200
-    assert "p < 0.005" in tested.verdict
-    assert "p-value < 0.005" in repr(tested)
+    assert "p ≤ 0.005" in tested.verdict
+    assert "p-value ≤ 0.005" in repr(tested)
     summary = cal.evaluate(y, p, metrics=["ece"], assess=True, n_resamples=199)
-    assert "< 0.005" in repr(summary)
+    assert "≤ 0.005" in repr(summary)
     assert cal.assess(y, p, metric="spiegelhalter_z", method="normal").least_pvalue == 0
 
 

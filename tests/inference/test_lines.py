@@ -59,7 +59,7 @@ def test_all_resamples_at_once_are_those_one_by_one(kind: str, draws: Any) -> No
     for name, options in METRICS:
         metric = catalogue[name]
         for sampler in samplers:
-            found = Lines(metric, metric.arguments(options), sampler, draws, COUNT, 5, 1).values()
+            found = Lines(metric, metric.arguments(options), sampler, draws, COUNT, 5).values()
             if kind == "weights" and name not in ("smece", "ecce_mad"):
                 assert found is None
                 continue
@@ -71,13 +71,13 @@ def test_all_resamples_at_once_are_those_one_by_one(kind: str, draws: Any) -> No
 @pytest.mark.parametrize("name", ["ece_lb", "calbin", "ece_sweep", "ece_ea"])
 def test_metrics_that_read_more_than_a_table_are_left_to_the_formula(name: str) -> None:
     metric = catalogue[name]
-    assert Lines(metric, metric.arguments(), RowSampler(view_of("plain")), "rows", COUNT, 5, 1).values() is None
+    assert Lines(metric, metric.arguments(), RowSampler(view_of("plain")), "rows", COUNT, 5).values() is None
 
 
 def test_soft_labels_have_no_tables() -> None:
     view = view_of("plain")
     soft = View(view.score, view.outcome * 0.8)
-    assert Lines(cal.ece, cal.ece.arguments(), RowSampler(soft), "rows", COUNT, 5, 1).values() is None
-    found = Lines(cal.smece, cal.smece.arguments(), RowSampler(soft), "rows", COUNT, 5, 1).values()
+    assert Lines(cal.ece, cal.ece.arguments(), RowSampler(soft), "rows", COUNT, 5).values() is None
+    found = Lines(cal.smece, cal.smece.arguments(), RowSampler(soft), "rows", COUNT, 5).values()
     wanted = [resamples(RowSampler(soft), "rows", 5)(number).value(cal.smece, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-10)

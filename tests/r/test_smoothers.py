@@ -35,7 +35,7 @@ def at_ranks(surface: str) -> Compute:
     def compute(d: Any) -> Any:
         groups = tie_groups(view_of(d))
         ordered = np.sort(d.risk)[np.floor(np.linspace(0, len(d.risk) - 1, 9)).astype(int)]
-        curve = loess(groups, 0.75, 2, surface, True)
+        curve = loess(groups, 0.75, 2, surface)
         return curve[np.searchsorted(groups.score, ordered)]
 
     return compute

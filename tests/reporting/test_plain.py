@@ -16,7 +16,7 @@ from calibrant.reporting import Report
 from calibrant.reporting.building import report
 from calibrant.reporting.plain import escaped, line, table_lines
 from calibrant.reporting.tables import Column, Table, points, span, subset_table
-from calibrant.util.results import number, percent
+from calibrant.util.results import number, percent, pvalue_text
 
 RNG = np.random.default_rng(11)
 TRUTH = RNG.dirichlet(np.ones(3), 700)
@@ -91,7 +91,7 @@ def test_metrics_are_those_of_evaluate(found: Report) -> None:
         assert result.pvalue is not None
         assert result.by_chance is not None
         assert row[4] == number(result.by_chance)
-        assert row[5] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
+        assert row[5] == pvalue_text(result.pvalue, result.least_pvalue, 3, 0.001)
     assert [row[2] for row in rows[3:]] == [
         number(cal.evaluation.auroc(LABELS, PROBS)),
         number(cal.evaluation.average_precision(LABELS, PROBS)),

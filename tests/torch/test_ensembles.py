@@ -294,7 +294,7 @@ def test_what_cannot_be_combined() -> None:
         with pytest.raises(ArgumentError, match="samples"):
             ct.collect(model, loader(), samples=few)
     for empty in ([], iter([])):
-        with pytest.raises(InputError, match="model: "):
+        with pytest.raises(InputError):
             ct.collect(empty, loader())
     with pytest.raises(InputTypeError, match="model: "):
         ct.collect([model, 3], loader())

@@ -96,7 +96,6 @@ def loess() -> Any:
         "span": None,
         "degree": 2,
         "surface": "interpolate",
-        "exact": False,
         "delta": 0.01,
         "knots": 5,
     }

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
+from ..binning.rules import BinningRule, Edges, EqualWidth, Rule, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
@@ -162,6 +163,17 @@ def one_view(view: AnyView) -> Drawn:
     return Drawn(lambda metric, keywords: [view])
 
 
+def options_of_copies(options: dict[str, Any]) -> dict[str, Any]:
+    """The options for `MANY_COPIES` of each row: the least number of rows of a bin grows with them."""
+    copied = dict(options)
+    if copied.get("min_rows") is not None:
+        copied["min_rows"] *= MANY_COPIES
+    rule = copied.get("binning")
+    if isinstance(rule, Rule) and rule.min_rows is not None:
+        copied["binning"] = replace(rule, min_rows=rule.min_rows * MANY_COPIES)
+    return copied
+
+
 def has_limit(metric: Metric) -> bool:
     """Whether the value has a limit for many rows, as debiased errors do and test statistics do not."""
     return metric.counts and math.isfinite(metric.range[1])
@@ -200,8 +212,10 @@ class CellSampler:
         if metric.soft:
             view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
             return one_view(view).value(metric, options)
+        if not has_limit(metric):
+            return math.nan
         rows = self.rows * MANY_COPIES
-        return self._drawn(rows, _whole(rows * chance)).value(metric, options) if has_limit(metric) else math.nan
+        return self._drawn(rows, _whole(rows * chance)).value(metric, options_of_copies(options))
 
     @cached_property
     def distinct_view(self) -> View:

@@ -192,8 +192,7 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
     if not isinstance(sampler, PredictionSampler):
         view = sampler.view if isinstance(sampler, RowSampler) else sampler.distinct_view
         outcome = view.outcome if isinstance(sampler, RowSampler) else sampler.positives / sampler.rows
-        weight = view.weights[:, None]
-        square = weight**2 if view.weight_kind == "importance" else weight
+        weight, square = _weights(view.weights, view.weight_kind)
         return Entries(view.score[:, None], outcome[:, None], weight, square, _cells(view, keywords)[:, None], False)
     p = sampler.predictions
     chance = p.probs if p.kind == "multilabel" or p.k > 2 else (p.probs if p.probs.ndim == 1 else p.probs[:, 1])
@@ -204,14 +203,21 @@ def entries_of(sampler: Sampler, metric: Metric, options: dict[str, Any]) -> Ent
     if exclusive:
         outcome = np.zeros(chance.shape)
         outcome[np.arange(p.n), p.labels] = 1
-    weight = np.ones((p.n, 1)) if p.weight is None else p.weight.astype(np.float64)[:, None]
+    weight, square = _weights(np.ones(p.n) if p.weight is None else p.weight.astype(np.float64), p.weight_kind)
     cell: Places | None = _cells_of_vectors(sampler, metric, options, chance.shape)
     if cell is None:  # those of each class
         columns = [_cells(View(column, np.zeros(p.n, np.uint8)), keywords) for column in chance.T]
         starts = np.append(0, np.cumsum([column.max() + 1 for column in columns]))
         cell = np.column_stack([column + start for column, start in zip(columns, starts, strict=False)])
-    square = weight**2 if p.weight_kind == "importance" else weight
     return Entries(chance, outcome, weight, square, cell, exclusive)
+
+
+def _weights(weight: Floats, kind: str) -> tuple[Floats, Floats]:
+    """Weights of shape (N, 1), of importance with mean 1, and the sums of squared weights of rows."""
+    if kind != "importance":
+        return weight[:, None], weight[:, None]
+    weight = weight[:, None] / weight.mean()
+    return weight, weight**2
 
 
 def _cells(view: View, keywords: Mapping[str, Any]) -> Places:
@@ -219,7 +225,8 @@ def _cells(view: View, keywords: Mapping[str, Any]) -> Places:
     rule = keywords.get("rule")
     if isinstance(rule, (Rule, Searched)):
         return rule.cells(view)[0]
-    groups = int(np.clip(view.total / ROWS_OF_GROUP, FEWEST_GROUPS, MOST_GROUPS))
+    rows = view.n if view.weight_kind == "importance" else view.total
+    groups = int(np.clip(rows / ROWS_OF_GROUP, FEWEST_GROUPS, MOST_GROUPS))
     return EqualMass(groups).cells(view)[0]
 
 
@@ -300,7 +307,10 @@ class Inversion:
     def error(self, chance: Floats) -> float:
         """The error of labels with these probabilities; where soft labels have none, the mean of estimates above that of calibrated predictions."""
         value = self.sampler.population_value(self.metric, self.options, chance)
-        return float(self.simulate(chance, self.sets, 0).mean()) - self.mean if math.isnan(value) else value
+        if not math.isnan(value):
+            return value
+        sample = self.simulate(chance, self.sets, 0)
+        return float(sample.mean()) - self.mean if len(sample) else 0.0
 
     def simulate(self, chance: Floats, sets: int, number: int) -> Floats:
         """Estimates from labels with these probabilities."""

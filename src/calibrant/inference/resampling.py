@@ -38,6 +38,7 @@ from .cells import (
     has_few_scores,
     has_limit,
     one_view,
+    options_of_copies,
     shared,
     shared_numbers,
     value_of_resample,
@@ -97,9 +98,11 @@ class RowSampler:
         """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
         if metric.soft:
             return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
+        if not has_limit(metric):
+            return math.nan
         rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
         positives = np.rint(rows * chance).astype(np.int64)
-        return self._counted(rows, positives).value(metric, options) if has_limit(metric) else math.nan
+        return self._counted(rows, positives).value(metric, options_of_copies(options))
 
     @property
     def score(self) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..util.files import read_limited, write_atomic
 from ..util.version import __version__
 from .base import Calibrator, FitRecord
-from .choosing import Recalibration
 from .methods import TYPES
+
+if TYPE_CHECKING:
+    from .choosing import Recalibration
 from .scores import names_array
 
 SCHEMA = 1
@@ -89,7 +91,8 @@ def save(
 
 def to_text(calibrator: Calibrator | Recalibration, preprocessing: str | None = None) -> str:
     """The text that `save` writes."""
-    calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
+    if not isinstance(calibrator, Calibrator):
+        calibrator = getattr(calibrator, "calibrator", calibrator)  # of a Recalibration
     if not isinstance(calibrator, Calibrator):
         remedy = getattr(calibrator, "_how_to_save", "")
         raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}", remedy)

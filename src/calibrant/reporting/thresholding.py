@@ -45,7 +45,7 @@ def find_threshold(p: Predictions, accuracy: float, guarantee: float, level: flo
     --------
     >>> from calibrant import Predictions
     >>> find_threshold(Predictions([1] * 99 + [0], [0.9] * 100), 0.9, 0.9, 0.95).threshold
-    0.5
+    0.9
     """
     nothing = (None,) * 5
     unknown = Threshold(None, "", "", "", guarantee, *nothing, (), None, None, "")

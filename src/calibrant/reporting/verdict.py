@@ -111,14 +111,6 @@ def judge(
     -------
     Verdict
         The section of the report.
-
-    Examples
-    --------
-    >>> from calibrant import Predictions
-    >>> from calibrant.reporting.recalibration import no_calibrators
-    >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
-    >>> judge(p, views_of(p, "binary"), no_calibrators(p, 0.95, "not requested"), 0).sentence
-    'Underconfident: mean confidence 65%, accuracy 100%. Statistically significant (p = 0.003).'
     """
     both = _with_top_label(p, views)
     tested = _tested(both, shared_name(views), seed)

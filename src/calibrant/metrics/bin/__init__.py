@@ -1,7 +1,14 @@
 """Errors over bins."""
 
-from importlib import import_module
-
-_ORDER = "bins partially_binned intervals signed soft windows debiased variation joint classwise grouped"
-for _name in _ORDER.split():  # the order of the catalogue
-    import_module(f".{_name}", __name__)
+# The order here is the order of the catalogue.
+from . import bins  # noqa: F401  # isort: skip
+from . import partially_binned  # noqa: F401  # isort: skip
+from . import intervals  # noqa: F401  # isort: skip
+from . import signed  # noqa: F401  # isort: skip
+from . import soft  # noqa: F401  # isort: skip
+from . import windows  # noqa: F401  # isort: skip
+from . import debiased  # noqa: F401  # isort: skip
+from . import variation  # noqa: F401  # isort: skip
+from . import joint  # noqa: F401  # isort: skip
+from . import classwise  # noqa: F401  # isort: skip
+from . import grouped  # noqa: F401  # isort: skip

@@ -1,6 +1,9 @@
 """Errors from kernels and neighbours."""
 
-from importlib import import_module
-
-for _name in ("regressions", "smooth", "densities", "pairwise", "embeddings", "local"):  # the order of the catalogue
-    import_module(f".{_name}", __name__)
+# The order here is the order of the catalogue.
+from . import regressions  # noqa: F401  # isort: skip
+from . import smooth  # noqa: F401  # isort: skip
+from . import densities  # noqa: F401  # isort: skip
+from . import pairwise  # noqa: F401  # isort: skip
+from . import embeddings  # noqa: F401  # isort: skip
+from . import local  # noqa: F401  # isort: skip
