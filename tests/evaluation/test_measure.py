@@ -367,7 +367,7 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
     assert list(use_cases())[:5] == ["classwise", "multiclass", "direction", "local", "analysis"]
     assert "brier" in cal.recommend("classwise").metrics  # a proper score beside every binned one
     assert cal.recommend("analysis").functions == (
-        "figures.reliability",
+        "reliability_diagram",
         "calibration_curve",
         "inference.calibration_band",
     )

@@ -71,7 +71,6 @@ def evaluate(
     lens: str | Lens | None = None,
     bins: Any = None,
     where: Any = None,
-    by_group: bool = True,
     level: float | None = None,
     assess: bool = False,
     n_resamples: int = 200,
@@ -103,8 +102,6 @@ def evaluate(
     bins : int, array-like or str, optional
         Bins of every metric that has the option, in place of its own default. ``"levels"`` is one bin per distinct score.
     where
-    by_group : bool, default True
-        Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
     level : float, optional
         Confidence level of the intervals, such as 0.95. By default calibration error and slope of a summary have intervals of level 0.95, and
         other metrics none.
@@ -204,7 +201,7 @@ def evaluate(
             views_of(source, lens, flattened=True)
         left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
         chosen = [m for m in chosen if m not in left_out]
-        remarks = [grouping.note for grouping in source.groupings if by_group and grouping.note]
+        remarks = [grouping.note for grouping in source.groupings if grouping.note]
         is_usual = options_of_all["bins"] is None and options_of_all["binning"] is None
         if is_usual and any("bins" in m.options for m in chosen):
             remarks += _few_levels(source)
@@ -216,7 +213,7 @@ def evaluate(
     make: Callable[..., Evaluation] = Evaluation
     if summary and infer is not None:
         make = partial(EvaluationSummary, level=infer.level)
-    groups = _evaluate_groups(source, plan, describe, results, make) if by_group else {}
+    groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
     return make(describe(source), tuple(results), groups, skipped, tuple(remarks))
 
