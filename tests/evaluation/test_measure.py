@@ -543,3 +543,10 @@ def test_further_options_of_metrics() -> None:
             cal.evaluate(y, p, metrics=["cox_slope"], options=options)
     with pytest.raises(cal.errors.ArgumentError, match="edge"):
         cal.evaluate(y, p, metrics=["cox_slope"], options={"edge": "x"})
+
+
+def test_an_unknown_group_is_an_error_that_lists_the_groups() -> None:
+    groups = cal.evaluate(cal.Predictions([0, 1] * 10, [0.3, 0.6] * 10, groups=["a", "b"] * 10)).groups
+    with pytest.raises(cal.errors.ArgumentError, match="'a', 'b'"):
+        groups["c"]
+    assert groups.get("c") is None

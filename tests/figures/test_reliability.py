@@ -267,7 +267,11 @@ def test_predictions_views_and_sketches_stand_for_rows() -> None:
     rows = reliability_diagram(Y, P, bins=10)
     held = cal.Predictions(Y, P)
     view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
-    for other in (reliability_diagram(held, bins=10), reliability_diagram(view, bins=10), reliability_diagram(cal.Sketch.of(Y, P), bins=10)):
+    for other in (
+        reliability_diagram(held, bins=10),
+        reliability_diagram(view, bins=10),
+        reliability_diagram(cal.Sketch.of(Y, P), bins=10),
+    ):
         np.testing.assert_allclose(other.rate, rows.rate, rtol=1e-12)
         np.testing.assert_allclose(other.mean_score, rows.mean_score, rtol=1e-12)
         np.testing.assert_allclose(other.high, rows.high, rtol=1e-12)

@@ -685,10 +685,10 @@ def test_the_outcome_is_named_in_every_form() -> None:
     found = report(named, SCORE, pos_label="churn", metrics=FEW, recalibration=False)
     assert found.outcome == json.loads(found.to_json())["outcome"] == "churn"
     assert "Evaluated on: P(churn)." in found.to_markdown()
-    assert "observed rate of churn" in found.to_markdown()
+    assert "observed rate (churn)" in found.to_markdown()
     page = found.to_html()
     assert "mean predicted P(churn)" in page
-    assert "observed rate of churn" in page
+    assert "observed rate (churn)" in page
     assert '"outcome":"churn"' in page
 
 

@@ -48,7 +48,7 @@ from .evidence import (
     with_direction,
 )
 from .header import check_outcome, header_of
-from .result import Evaluation, Header, MetricResult, Skipped
+from .result import Evaluation, Groups, Header, MetricResult, Skipped
 from .summary import EvaluationSummary
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def evaluate(
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
         that is expected by chance: that of the metric if the predictions were calibrated. A summary tests by `ecce_mad` in any case.
     n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error.
+        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval` have
+        more by default (999 and 1000): with ``n_resamples=999`` the simulated p-values here are those of `assess`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional
@@ -360,10 +361,10 @@ def _evaluate_groups(
             places.append((grouping.labels[place], grouping.name, grouping.groups[place]))
             parts.append(source.take(rows))
     measured = plan.groups(parts, describe, known)
-    return {
-        key: make(header, own, {}, grouping=grouping, group=group)
+    return Groups(
+        (key, make(header, own, {}, grouping=grouping, group=group))
         for (key, grouping, group), (header, own) in zip(places, measured, strict=True)
-    }
+    )
 
 
 @dataclass(frozen=True)

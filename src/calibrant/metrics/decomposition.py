@@ -253,9 +253,7 @@ def _binned(score: Metric, view: AnyView, cell: Array, count: int) -> Decomposit
     return replace(parts, within=whole - parts.value)
 
 
-def _decomposition(
-    score: Metric, method: str, view: AnyView, stated: AnyView, recalibrated: Floats
-) -> Decomposition:
+def _decomposition(score: Metric, method: str, view: AnyView, stated: AnyView, recalibrated: Floats) -> Decomposition:
     """Compare the forecast, its recalibrated form and the base rate, all with the labels of `view`."""
     value = score(stated)
     best = score(with_forecast(view, recalibrated))
