@@ -159,8 +159,6 @@ def decompose(
     where
     sample_weight
     pos_label
-    **options
-        Options of the score.
 
     Returns
     -------
