@@ -203,6 +203,28 @@ def test_intervals_and_tests_obey_an_option(case: Case) -> None:
     assert tested.statistic == found.value
 
 
+# Options that no single number can be wrong for, and one that is a rule of bins under another name.
+UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("piece", "proximity_bins")}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in FIRST.values()
+        if not isinstance(case.metric.options[case.option], bool)
+        and case.option not in ("rng", "standardise")
+        and (case.metric.id, case.option) not in UNCHECKED
+    ],
+    ids=repr,
+)
+def test_a_value_out_of_range_is_named(case: Case) -> None:
+    for wrong in (-1, math.nan):
+        with pytest.raises(cal.CalibrantError) as caught:
+            case.metric(DATA, **case.beside | {case.option: wrong})
+        assert caught.value.argument == case.option
+
+
 @pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
 def test_every_option_is_described(metric: Metric) -> None:
     text = metric.__doc__

@@ -39,40 +39,6 @@ def printed(text: str) -> Any:
     return pytest.approx(float(text), abs=0.5000001 * 10.0 ** -len(text.partition(".")[2]))
 
 
-VALUES = [
-    ("cox_intercept", "B", {}, "0.6035855103"),
-    ("cox_slope", "B", {}, "0.9985078395"),
-    ("sbct", "B", {}, "1.271093205"),
-    ("pws", "A", {}, "1.912290488"),
-    ("pws", "A", {"covariance": "HC0"}, "134.1969525"),
-    ("pws", "A", {"covariance": "ols"}, "25.2416"),
-    ("pws", "B", {}, "1.613773663"),
-    ("pws", "B", {"covariance": "HC0"}, "3.737582662"),
-    ("pws", "B", {"covariance": "ols"}, "0.5755703422"),
-    ("fott_pl", "B", {"knots": 0, "clipped": False}, "0.1"),
-    ("fott_pl", "B", {"knots": 0, "clipped": False, "norm": 2}, "0.01007575758"),
-    ("fott_pl", "B", {"knots": [0, 0.5, 1], "clipped": False}, "0.1003030303"),
-    ("fott_pl", "B", {"knots": 1, "clipped": False, "norm": 2}, "0.01507575758"),
-    ("fott_pl", "B", {}, "0.0963636364"),
-    ("fott_pl", "B", {"norm": 2}, "0.009579889807"),
-    ("fott_pl", "B", {"knots": 1}, "0.0866666667"),
-    ("fott_pl", "B", {"knots": 1, "norm": 2}, "0.01185261708"),
-    ("fott_pl3", "B", {}, "0.1000000000"),
-    ("fott_platt", "B", {}, "0.1000000000"),
-    ("fott_beta", "B", {}, "0.1000000000"),
-    ("fott_isotonic", "A", {}, "0.25"),
-    ("fott_isotonic", "A", {"norm": 2}, "0.105"),
-    ("fott_isotonic", "B", {}, "0.1233333333"),
-    ("fott_isotonic", "B", {"norm": 2}, "0.02583333333"),
-]
-
-
-@pytest.mark.parametrize(("name", "data", "options", "text"), VALUES)
-def test_printed_values(name: str, data: str, options: dict[str, Any], text: str) -> None:
-    y, p = (Y_A, P_A) if data == "A" else (Y_B, P_B)
-    assert getattr(cal, name)(y, p, **options) == printed(text)
-
-
 def test_the_curves_have_the_printed_shapes() -> None:
     free, rising = curves.beta(B, constrained=False), curves.beta(B)
     assert [free.a, free.b, free.c] == [printed("-0.4664696976"), printed("3.627458449"), printed("-2.605616519")]

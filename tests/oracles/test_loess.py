@@ -45,27 +45,6 @@ def drawn(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random(n) < p**1.3).astype(int), p
 
 
-CHECKED = [
-    (cal.ici, {"surface": "direct"}, "0.1075733151"),
-    (cal.e50, {"surface": "direct"}, "0.1019085161"),
-    (cal.e90, {"surface": "direct"}, "0.1983480532"),
-    (cal.emax, {"surface": "direct"}, "0.2193195661"),
-    (cal.ici, {"surface": "direct", "bounded": True}, "0.1037654009"),
-    (cal.ici, {"surface": "direct", "degree": 1, "span": 1}, "0.1112543582"),
-    (cal.eci, {}, "1.750846632"),
-    (cal.ici, {}, "0.107543348571945"),  # mean(abs(predict(loess(y ~ p)) - p)) in R
-    (cal.ici, {"smoother": "lowess"}, "0.1181681732"),
-    (cal.e90, {"smoother": "lowess"}, "0.1798258125"),
-    (cal.emax, {"smoother": "lowess"}, "0.2766103539"),
-]
-
-
-@pytest.mark.parametrize(("metric", "options", "printed"), CHECKED)
-def test_checked_values(metric: Any, options: dict[str, Any], printed: str) -> None:
-    half_a_digit = 0.5 * 10.0 ** -len(printed.split(".")[1])
-    assert abs(call(metric, Y, P, **options) - float(printed)) <= half_a_digit * 1.001
-
-
 def test_checked_curve() -> None:
     wanted = [0.26931957, 0.31822208, 0.33584917, 0.23203214, 0.45859168]
     wanted += [0.54140832, 0.69062382, 0.94601789, 1.03807914, 0.99247027]
