@@ -100,7 +100,7 @@ def test_certain_scores_are_contradicted_by_one_outcome() -> None:
 
 def test_few_events_are_simulated() -> None:
     """The formula supposes a normal number of events."""
-    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), deviation=bias(1.0), repeats=100)
+    few = power("calibration_in_the_large", 1000, scores=(0.5, 99.5), deviation=bias(1.0), repeats=20)
     assert few.method == "simulated"
     assert power("calibration_in_the_large", 10_000, scores=(0.5, 99.5), deviation=bias(1.0)).method == "analytic"
 
@@ -133,8 +133,8 @@ def test_one_sided_formulas_agree_with_simulation(test: str, alternative: Any) -
     if test == "calibration_in_the_large":
         words["deviation"] = bias(-0.3)
     formula = power(test, 200, **words).power
-    drawn = power(test, 200, **words, method="simulated", repeats=300)
-    assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 300)
+    drawn = power(test, 200, **words, method="simulated", repeats=150)
+    assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 150)
 
 
 @pytest.mark.deep
@@ -188,8 +188,8 @@ def test_small_groups_are_simulated() -> None:
 )
 def test_formulas_agree_with_simulation(test: str, n: int, warp: Any) -> None:
     formula = power(test, n, deviation=warp, scores=SCORES).power
-    drawn = power(test, n, deviation=warp, scores=SCORES, method="simulated", repeats=400)
-    assert abs(formula - drawn.power) <= 3 * math.sqrt(formula * (1 - formula) / 400)
+    drawn = power(test, n, deviation=warp, scores=SCORES, method="simulated", repeats=150)
+    assert abs(formula - drawn.power) <= 3 * math.sqrt(formula * (1 - formula) / 150)
     assert drawn.low <= drawn.power <= drawn.high
 
 
@@ -225,7 +225,7 @@ def test_bins_against_the_noncentral_law() -> None:
 
 
 def test_recorded_scores_stand_for_their_law() -> None:
-    grid = stats.beta(2, 2).ppf((np.arange(20_000) + 0.5) / 20_000)
+    grid = stats.beta(2, 2).ppf((np.arange(4000) + 0.5) / 4000)
     for test in ("calibration_in_the_large", "ecce_mad", "hosmer_lemeshow"):
         distribution = sample_size(test, deviation=SHIFT, scores=SCORES).n
         assert sample_size(test, deviation=SHIFT, scores=grid).n == pytest.approx(distribution, rel=0.005)
@@ -262,19 +262,19 @@ def test_right_scores_are_rejected_as_often_as_the_level_says(test: str) -> None
 
 def test_simulated_size() -> None:
     for test in ("ece", "ecce_mad"):
-        found = power(test, 200, deviation=lambda s: s, method="simulated", repeats=300)
-        assert found.power <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
+        found = power(test, 200, deviation=lambda s: s, method="simulated", repeats=150)
+        assert found.power <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
 
 
 def test_metrics_without_a_formula_are_simulated() -> None:
-    found = power("ece", 400, deviation=0.15, repeats=200)
+    found = power("ece", 400, deviation=0.15, repeats=60)
     assert found.method == "simulated"
     assert found.power > 0.9
-    assert found == power("ece", 400, deviation=0.15, repeats=200)
-    want = stats.binomtest(round(found.power * 200), 200).proportion_ci(method="exact")
+    assert found == power("ece", 400, deviation=0.15, repeats=60)
+    want = stats.binomtest(round(found.power * 60), 60).proportion_ci(method="exact")
     assert found.low <= want.low + 1e-9  # scores that several data sets share can only widen it
     assert found.high >= want.high - 1e-9
-    assert power("brier", 400, deviation=0.3, scores=(5, 1), repeats=100).power > 0.2
+    assert power("brier", 400, deviation=0.3, scores=(5, 1), repeats=40).power > 0.2
 
 
 def test_any_function_that_gives_a_p_value_will_do() -> None:
@@ -387,15 +387,15 @@ def test_simulated_power_of_two_sides_is_that_of_the_test_that_assess_makes(devi
 def test_critical_values_are_those_at_the_scores_of_the_data() -> None:
     """The Brier score varies with the scores: a critical value for all samples of scores would give a power of 0.30, not 0.41."""
     rng, n, rejected = np.random.default_rng(0), 200, []
-    for _ in range(1000):
+    for _ in range(400):
         score = rng.beta(0.3, 0.3, n)
         null = np.square((rng.random((400, n)) < score) - score).mean(axis=1)
         own = np.square((rng.random(n) < temperature(1.3).curve(score)) - score).mean()
         tails = (1 + (null >= own).sum(), 1 + (null <= own).sum())
         rejected.append(2 * min(tails) / 401 <= 0.05)
-    found = power("brier", n, scores=(0.3, 0.3), deviation=temperature(1.3), repeats=1000)
-    assert found.power == pytest.approx(np.mean(rejected), abs=0.06)
-    assert found.low > 0.33
+    found = power("brier", n, scores=(0.3, 0.3), deviation=temperature(1.3), repeats=400)
+    assert found.power == pytest.approx(np.mean(rejected), abs=0.08)
+    assert found.power > 0.35
 
 
 @pytest.mark.deep
