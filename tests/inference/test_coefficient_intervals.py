@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from tests.calling import call
+from tests.calling import call, raises
 
 LINE = ("cox_intercept", "cox_slope", "fixed_slope_intercept")
 RATIO = "expected_observed_ratio"
@@ -111,9 +111,7 @@ def test_observed_over_expected_is_the_inverse(method: str) -> None:
 @pytest.mark.parametrize("metric", [*LINE, RATIO])
 def test_counts_are_repeated_rows(metric: str, method: str) -> None:
     if (method == "profile") if metric == RATIO else (method == "exact"):
-        with pytest.raises(
-            cal.errors.ArgumentError, match=f"has no {method} interval; use .*'sandwich' or 'bootstrap'"
-        ):
+        with raises(cal.errors.ArgumentError, "method"):
             cal.interval(*drawn(50), metric=metric, method=method)
         return
     y, p = drawn(80, 3)
@@ -150,11 +148,9 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
     for method in ("wald", "exact" if metric == RATIO else "profile"):
         with pytest.raises(cal.errors.WeightsNotSupportedError, match="use method='sandwich' or method='bootstrap'"):
             cal.interval(y, p, metric=metric, method=method, sample_weight=w)
-        with pytest.raises(
-            cal.errors.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
-        ):
+        with raises(cal.errors.ArgumentError, "method"):
             cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling"):
+    with raises(cal.errors.GroupError, "groups"):
         call(cal.interval, y, p, cluster=True, **words)
     with pytest.raises(cal.errors.GroupError, match="at least two groups"):
         call(cal.interval, y, p, groups=np.zeros(300), cluster=True, **words)
@@ -183,10 +179,7 @@ def test_no_events() -> None:
 def test_what_is_not_available_is_named() -> None:
     y, p = drawn(100)
     for words, text in (
-        (
-            {"metric": "calibration_in_the_large", "method": "wald"},
-            "interval; use 'gamma', 'normal' or 'bootstrap'",
-        ),
+        ({"metric": "calibration_in_the_large", "method": "wald"}, "interval; use 'gamma', 'normal' or 'bootstrap'"),
         ({"metric": "ece", "method": "profile"}, "ece has no profile interval; use 'auto'"),
         ({"metric": "cox_slope", "method": "profile", "penalty": "firth"}, "use method='wald'"),
         ({"metric": "cox_slope", "method": "sandwich", "penalty": "firth"}, "use method='wald'"),

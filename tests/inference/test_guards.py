@@ -17,7 +17,7 @@ from calibrant.inference.grades import hosmer_lemeshow_multinomial
 from calibrant.inference.metric_tests import DEFAULT_TESTS, effective_terms, few_events
 from calibrant.metrics.cumulative import distributions
 from calibrant.views.view import View
-from tests.calling import call
+from tests.calling import call, raises
 
 # Scores next to 0 and 1 are what is tried here.
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -320,7 +320,7 @@ def test_the_multinomial_test_simulates_where_labels_are_few() -> None:
     fitted = hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), fitted_here=True)
     assert fitted.method == "chi_square"
     assert "approximate" in fitted.null_distribution
-    with pytest.raises(ArgumentError, match="method: 'consistency' does not apply to fitted models; use 'chi_square'"):
+    with raises(ArgumentError, "method"):
         hosmer_lemeshow_multinomial(cal.Predictions(*data, classes=range(3)), fitted_here=True, method="consistency")
     sure = np.array([[1.0, 0, 0], [0, 1.0, 0]] * 20)
     assert hosmer_lemeshow_multinomial(cal.Predictions([0, 1] * 20, sure, classes=range(3)), bins=2, rng=0).pvalue == 1
@@ -349,10 +349,7 @@ def test_adaptive_t_cal_can_reject_or_says_why_not() -> None:
     joint = cal.assess(y, p, metric="t_cal", method="adaptive_joint", n_resamples=99, rng=0)
     assert joint.pvalue == 0.01
     assert joint.rejected
-    with pytest.raises(
-        ArgumentError,
-        match=r"n_resamples: 99 can never reject at alpha = 0\.05: the smallest p-value of 13 bin widths, corrected for their number, is 0\.13",
-    ):
+    with raises(ArgumentError, "n_resamples"):
         cal.assess(y, p, metric="t_cal", method="adaptive", n_resamples=99)
     assert cal.assess(y, p, metric="t_cal", method="adaptive", n_resamples=259, rng=0).rejected
     with pytest.raises(ArgumentError, match="use at least 19"):
@@ -401,5 +398,5 @@ def test_undefined_draws_leave_a_conditional_test() -> None:
     assert "'profile' is not used: the sum of p(1 - p) is" in found.null_distribution
     alone = np.abs(found.null[~np.isnan(found.null)] - 1)
     assert_allclose(found.pvalue, (1 + (alone >= abs(found.statistic - 1)).sum()) / (1 + len(alone)))
-    with pytest.raises(UndefinedMetricError, match="cox_slope: is undefined in all simulated samples; use more"):
+    with raises(UndefinedMetricError, "cox_slope"):
         cal.assess(y, p / 1e6, metric="cox_slope", n_resamples=9, rng=0)

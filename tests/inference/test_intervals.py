@@ -16,7 +16,7 @@ from calibrant.inference.intervals import quantiles
 from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.metrics.bin.debiased import t_cal_null_deviation
 from calibrant.views.view import View
-from tests.calling import call
+from tests.calling import call, raises
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -77,7 +77,7 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling; pass groups"):
+    with raises(cal.errors.GroupError, "groups"):
         cal.interval(y, p, metric="ece", cluster=True)
 
 
@@ -146,11 +146,11 @@ def test_bounds_of_a_very_negative_value_are_in_order() -> None:
 
 def test_bad_arguments_are_named() -> None:
     for words, text in [
-        ({"method": "magic"}, "method: must be 'auto', 'inversion'"),
-        ({"level": 0}, "level: must lie between 0 and 1"),
-        ({"n_resamples": 50}, r"n_resamples: must be at least 200 for a level of 0\.95; got 50"),
-        ({"method": "normal"}, "method: 'normal' requires a mean over rows, and ece is not one; use 'auto'"),
-        ({"method": "inversion", "cluster": True}, "method: 'inversion' requires an error"),
+        ({"method": "magic"}, "method: "),
+        ({"level": 0}, "level: "),
+        ({"n_resamples": 50}, "n_resamples: "),
+        ({"method": "normal"}, "method: "),
+        ({"method": "inversion", "cluster": True}, "method: "),
     ]:
         with pytest.raises(cal.errors.ArgumentError, match=text):
             call(cal.interval, *B, metric="ece", **words)  # type: ignore[arg-type]
@@ -175,10 +175,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.errors.ArgumentError, match="was not compared"):
         found["mended", "other"]
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"pair: 0 was not compared; write result\[a, b\] with two of \['raw', 'mended', 'same'\]",
-    ):
+    with raises(cal.errors.ArgumentError, "pair"):
         found[0]
     assert repr(same) == "raw - same: 0 [0, 0], p = 1"
 
@@ -193,7 +190,7 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "normal", "percentile"])
 def test_an_infinite_value_has_no_interval(method: str) -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="nll: is infinite, so it has no interval"):
+    with raises(cal.errors.UndefinedMetricError, "nll"):
         cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method=method)
 
 
@@ -268,9 +265,7 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "level": 0.8, "n_resamples": 50}
     found = call(cal.interval, label, probs, **words)
     assert found.method == "inversion"
-    with pytest.raises(
-        cal.errors.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"
-    ):
+    with raises(cal.errors.ArgumentError, "method"):
         call(cal.interval, label, probs, method="asymptotic", **words)
 
 
@@ -319,15 +314,9 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
     with pytest.raises(cal.errors.ArgumentError, match="is not one; use"):
         call(cal.interval, y, p, method="normal", **words)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "calibration_in_the_large"):
         cal.calibration_in_the_large.rows(y, p, form="logit")
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: contributions of rows cannot be computed from a sketch; pass the rows instead of a sketch",
-    ):
+    with raises(cal.errors.InputTypeError, "y_true"):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
 
 

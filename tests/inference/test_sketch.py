@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.sketches.grid import EQUAL, grid, slots
+from tests.calling import raises
 
 SCORED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch and m.lens == "auto"]
 
@@ -68,10 +69,7 @@ def test_counts_are_repeated_rows() -> None:
     sketch = cal.Sketch.of(cal.Predictions(y, p, counts=large))
     assert sketch.n == 2000 * 2**20
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
-    with pytest.raises(
-        cal.errors.WeightError,
-        match=r"counts: counts must not add up to more than 2\*\*53 rows; got 9\.0072e\+18; pass sample_weight where only ratios matter",
-    ):
+    with raises(cal.errors.WeightError, "counts"):
         cal.Sketch.of(cal.Predictions(y, p, counts=np.full(2000, 2**52)))
 
 
@@ -106,32 +104,18 @@ def test_sketches_lose_little() -> None:
 def test_what_a_sketch_cannot_do_is_said() -> None:
     y, p = rows(100)
     sketch = cal.Sketch.of(y, p)
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: brier cannot be computed from a sketch; pass the rows instead of a sketch",
-    ):
+    with raises(cal.errors.InputTypeError, "y_true"):
         cal.brier(sketch)
-    with pytest.raises(
-        cal.errors.LensError,
-        match="lens: the sketch has 'binary'; got 'classwise'; use lens='binary' or pass the rows instead of a sketch",
-    ):
+    with raises(cal.errors.LensError, "lens"):
         cal.cwce(sketch)
     assert cal.cwce(sketch, lens="binary") == cal.ece(sketch)
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: a sketch cannot be combined with other arguments; pass the sketch alone",
-    ):
+    with raises(cal.errors.InputTypeError, "y_true"):
         cal.ece(sketch, sample_weight=np.ones(100))
-    with pytest.raises(
-        cal.errors.WeightsNotSupportedError,
-        match="sample_weight: sketches do not support real weights; pass counts for integer counts",
-    ):
+    with raises(cal.errors.WeightsNotSupportedError, "sample_weight"):
         cal.Sketch.of(y, p, sample_weight=np.linspace(0.5, 2, 100))
     with pytest.raises(cal.errors.LensError, match="one score for each row"):
         cal.Sketch.of([0, 1, 2], np.eye(3), lens="classwise")
-    with pytest.raises(
-        cal.errors.LensError, match="lens: cannot merge sketches of 'binary' and 'top_label'; use one lens"
-    ):
+    with raises(cal.errors.LensError, "lens"):
         sketch.merge(cal.Sketch.of([0, 1, 2], np.eye(3), lens="top_label"))
     with pytest.raises(cal.errors.InputTypeError, match="must be a Sketch"):
         sketch.merge(3)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError
 from calibrant.metrics.bin.resampled_norm import mean_norm
-from tests.calling import call
+from tests.calling import call, raises
 
 
 def several(seed: int = 0, n: int = 211, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -59,9 +59,7 @@ def test_top_label_error_by_predicted_class(k: int) -> None:
 def test_a_predicted_class_is_required() -> None:
     y, p = several()
     for lens in ("top_label", "flattened", "within_top:2"):
-        with pytest.raises(
-            LensError, match=r"lens: tl_ece requires the predicted class of each row, which .* does not keep; drop lens"
-        ):
+        with raises(LensError, "lens"):
             call(cal.tl_ece, y, p, lens=lens, **names(4))
     assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
 
@@ -90,7 +88,7 @@ def test_accuracy_mean_confidence_and_their_difference() -> None:
     assert cal.mean_confidence(y, p) == pytest.approx(0.72)
     found = cal.evaluate(y, p, metrics=["accuracy", "mean_confidence"])
     assert (found["accuracy"], found["mean_confidence"]) == (0.8, pytest.approx(0.72))
-    with pytest.raises(ArgumentError, match="metric: mean_confidence does not depend on the labels"):
+    with raises(ArgumentError, "metric"):
         cal.assess(y, p, metric="mean_confidence")
 
 
@@ -144,11 +142,11 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
 def test_norms_that_are_too_large_raise() -> None:
     p = np.linspace(0.05, 0.95, 60)
     y = (np.arange(60) % 3 == 0).astype(int)
-    with pytest.raises(ArgumentError, match="norm: must be at most 32 or infinite; got 50"):
+    with raises(ArgumentError, "norm"):
         cal.ece_db(y, p, norm=50)
     for metric in (cal.ece, cal.tl_ece):
         assert metric(y, p, norm=200) == pytest.approx(metric(y, p, norm=math.inf), rel=0.05)
-        with pytest.raises(ArgumentError, match="norm: 100000 is too large"):
+        with raises(ArgumentError, "norm"):
             metric(y, p, norm=100_000)
         assert metric([0, 1], [0.0, 1.0], norm=100_000) == 0
 

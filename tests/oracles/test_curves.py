@@ -20,6 +20,7 @@ from calibrant.curves.logistic_regression import (
     separating_side,
 )
 from calibrant.views.view import View
+from tests.calling import raises
 
 P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
 P_B = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
@@ -140,7 +141,7 @@ def test_infinite_slopes_are_refused_and_named() -> None:
             assert math.isfinite(metric(y, p, penalty="firth"))
         with pytest.raises(SeparatedError):
             curves.logistic(view_of(y, p))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="cox_slope: is undefined: all scores are equal"):
+    with raises(cal.errors.UndefinedMetricError, "cox_slope"):
         cal.cox_slope([0, 1, 1], [0.3, 0.3, 0.3])
 
 

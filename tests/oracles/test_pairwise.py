@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +105,7 @@ def test_the_width_is_a_fixed_point_and_the_derivative_that_of_the_integral(kind
 
 def test_narrow_widths_are_refused_and_small_errors_found() -> None:
     with pytest.raises(cal.errors.ArgumentError, match=r"at least 0\.0001"):
-        cal.smece(*A, bandwidth=1e-5)
+        cal.smece([0, 1], [0.1, 0.4], bandwidth=1e-5)
     y = [0] * 50 + [1] * 50
     assert cal.smece(y, np.full(100, 0.5)) == pytest.approx(0, abs=1e-15)
     assert cal.smece(y, np.full(100, 0.50001)) == pytest.approx(1e-5, abs=1e-12)
