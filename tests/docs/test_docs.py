@@ -100,35 +100,6 @@ def is_built(target: Path) -> bool:
     return target.parent.parent == ROOT / "docs" and target.stem in built.get(target.parent.name, ())
 
 
-def test_readme_keeps_its_order() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    parts = [
-        "# calibrant",
-        "![",
-        "make demo",
-        "make test",
-        "import calibrant as cal",
-        "## Speed",
-        "## Documentation",
-    ]
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-    assert text.index("make test") < 1500  # on the first screen
-
-
-def test_every_metric_has_a_page() -> None:
-    import make_metric_pages
-
-    for metric in cal.catalogue.values():
-        page = make_metric_pages.page(metric)
-        assert metric.name in page
-        assert metric.reference in page
-        assert f"cal.{metric.id}(" in page
-        assert metric.info.certainty in page
-    index = make_metric_pages.index()
-    assert all(f"[{id}]({id}.md)" in index for id in cal.catalogue)
-
-
 def test_the_repository_speaks_of_calibrant_alone() -> None:
     """No machine's paths and no package host's address."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)

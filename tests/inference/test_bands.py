@@ -187,14 +187,6 @@ def test_degenerate_data_have_a_band(method: Any, y: list[int], p: list[float]) 
     assert band.covers_diagonal
 
 
-def test_bands_speak() -> None:
-    band = calibration_band(*A)
-    assert "is not significant at" in repr(band)
-    assert "<table>" in band._repr_html_()
-    assert band.to_dict()["covers_diagonal"] is True
-    assert len(band.to_frame()) == 4
-
-
 def test_bad_arguments_are_named() -> None:
     y, p = A
     with pytest.raises(cal.errors.WeightsNotSupportedError):

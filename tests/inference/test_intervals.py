@@ -81,14 +81,6 @@ def test_whole_groups_are_drawn_together() -> None:
         cal.interval(y, p, metric="ece", cluster=True)
 
 
-def test_the_note_is_true_of_large_errors_as_well() -> None:
-    y, p = predictions(300, seed=6, power=1.3)
-    found = cal.interval(y, p, metric="mce", method="percentile", rng=0, n_resamples=300)
-    assert found.low > 0.2
-    assert "biased upwards because rows repeat" in found.note
-    assert "near 0" not in found.note
-
-
 def test_metrics_bring_their_own_intervals() -> None:
     slope = cal.interval(*B, metric="cox_slope")
     assert slope.method == "wald"
@@ -287,24 +279,6 @@ def test_few_events_are_said() -> None:
     assert "only 5 rows have the rarer outcome; with fewer than 30 such rows the normal interval" in few
     assert cal.interval(np.arange(300) < 5, np.full(300, 0.02), metric="brier").note == ""  # made for few events
     assert "rarer" not in cal.interval(np.arange(300) < 30, np.full(300, 0.1), metric="brier", method="normal").note
-
-
-def test_the_mean_difference_is_a_mean_over_rows() -> None:
-    y, p = predictions(400)
-    gap = p - y
-    found = cal.interval(y, p, metric="calibration_in_the_large", method="normal")
-    half = 1.959963984540054 * np.std(gap, ddof=1) / 20
-    assert found.method == "normal"
-    assert (found.low, found.high) == pytest.approx((gap.mean() - half, gap.mean() + half))
-    assert cal.calibration_in_the_large.rows(y, p).tolist() == gap.tolist()
-    assert cal.calibration_in_the_large.is_row_mean
-    weight = np.arange(400) % 4
-    counted = cal.interval(cal.Predictions(y, p, counts=weight), metric="calibration_in_the_large")
-    repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
-    assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
-    assert counted.method == "gamma"
-    drawn = cal.interval(y, p, metric="calibration_in_the_large", method="percentile", n_resamples=2000, rng=0)
-    assert (drawn.low, drawn.high) == pytest.approx((found.low, found.high), abs=0.004)
 
 
 def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:

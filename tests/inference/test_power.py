@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import calibrant as cal
-from calibrant.inference.power_analysis import PowerResult, detectable_shift, power, sample_size
+from calibrant.inference.power_analysis import detectable_shift, power, sample_size
 from calibrant.inference.sequential import sequential_test
 from calibrant.inference.simulation.warps import bias, temperature
 from tests.calling import raises
@@ -306,22 +306,6 @@ def test_sure_scores() -> None:
     assert power("ecce_mad", 1000, scores=[0.5], deviation=0.5).power == 1
     with pytest.raises(cal.errors.UndefinedMetricError):
         power("spiegelhalter_z", 100, scores=[0.5], deviation=0.1)
-
-
-def test_results_speak() -> None:
-    found = sample_size("ecce_mad", deviation=0.02)
-    assert isinstance(found, PowerResult)
-    assert (
-        "4,040 rows for power at least 0.8000 of ecce_mad at level 0.05; alternative: event rate 0.02 above the score"
-        in repr(found)
-    )
-    assert "at least" in repr(found)
-    assert "<table>" in found._repr_html_()
-    assert found.to_dict()["target"] == 0.8
-    assert len(found.to_frame()) == 1
-    drawn = power("ece", 100, deviation=-0.3, repeats=20)
-    assert "simulated 20 times" in repr(drawn)
-    assert "below the score" in repr(drawn)
 
 
 def test_bad_arguments_are_named() -> None:

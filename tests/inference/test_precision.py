@@ -123,44 +123,6 @@ def test_anticipated_miscalibration_enters_every_criterion() -> None:
     assert other["O/E"].value > 1
 
 
-def widths(given: dict[str, Any], n: int, repeats: int, rng: Any, risks: Any) -> Any:
-    """Mean widths of the intervals of simulated studies, each computed as a validator does."""
-    rows = []
-    t = given["threshold"]
-    for _ in range(repeats):
-        p = risks(rng, n)
-        y = (rng.random(n) < p).astype(float)
-        rate = y.mean()
-        se = math.sqrt((1 - rate) / y.sum())
-        slope = cal.interval(y, p, metric="cox_slope", method="asymptotic")
-        c = cal.evaluation.auroc(y, p)
-        inner = 1 + (n / 2 - 1) * ((1 - c) / (2 - c) + c / (1 + c))
-        act = p >= t
-        sens, spec = y[act].sum() / y.sum(), (1 - y[~act]).sum() / (1 - y).sum()
-        w = (1 - rate) / rate * t / (1 - t)
-        v = sens * (1 - sens) / rate + w**2 * spec * (1 - spec) / (1 - rate)
-        v += w**2 * (1 - spec) ** 2 / (rate * (1 - rate))
-        rows.append(
-            [
-                2 * y.sum() / p.sum() * math.sinh(Z * se),
-                slope.high - slope.low,
-                2 * Z * math.sqrt(c * (1 - c) * inner / (n * n * rate * (1 - rate))),
-                2 * Z * math.sqrt(v / n),
-            ]
-        )
-    return np.mean(rows, axis=0)
-
-
-def test_mean_widths_of_simulated_studies(deep: bool) -> None:
-    given = {"scores": (2, 8), "threshold": 0.2}
-    found = cal.inference.precision_sample_size(**given)
-    for place, criterion in enumerate(found.criteria):
-        mean = widths(
-            given, criterion.n, 400 if deep else 8, np.random.default_rng(place), lambda g, n: g.beta(2, 8, n)
-        )
-        assert mean[place] == pytest.approx(criterion.target, rel=0.01 if deep else 0.06)
-
-
 def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
     """The intervals are as wide as the estimates vary: 3.92 standard deviations over studies (O/E: at most)."""
     n, rng, slopes, areas, ratios = 1000, np.random.default_rng(0), [], [], []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -29,49 +28,12 @@ def names(k: int) -> dict[str, Any]:
     return {"classes": [f"c{i:03d}" for i in range(k)]}
 
 
-@pytest.mark.parametrize("k", [2, 4, 100])
-def test_top_label_error_by_predicted_class(k: int) -> None:
-    y, p = several(k, k=k)
-    more = names(k)
-    predicted = p.argmax(axis=1)
-    weights = np.linspace(0.5, 2, len(y))
-    for weight in ({}, {"sample_weight": weights}):
-        found = call(cal.tl_ece, y, p, **more, **weight)
-        assert found == pytest.approx(
-            call(cal.pce, y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12
-        )
-        assert found >= call(cal.ece, y, p, lens="top_label", **more, **weight) - 1e-15
-        each = [
-            call(cal.ece, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
-            for c in np.unique(predicted)
-        ]
-        assert call(cal.tl_ece, y, p, average="macro", **more, **weight) == pytest.approx(np.mean(each), rel=1e-12)
-        assert call(cal.tl_ece, y, p, norm=math.inf, **more, **weight) >= max(each) - 1e-12
-    # Bins of equal mass are made inside each predicted class.
-    each = [
-        call(cal.ece_em, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), bins=3, **more)
-        for c in np.unique(predicted)
-    ]
-    found = call(cal.tl_ece, y, p, binning="equal_mass", bins=3, average="macro", **more)
-    assert found == pytest.approx(np.mean(each), rel=1e-12)
-
-
 def test_a_predicted_class_is_required() -> None:
     y, p = several()
     for lens in ("top_label", "flattened", "within_top:2"):
         with raises(LensError, "lens"):
             call(cal.tl_ece, y, p, lens=lens, **names(4))
     assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
-
-
-def test_relative_errors_of_bins() -> None:
-    y, p = np.array([0, 0, 1, 0, 1, 1]), np.array([0.02, 0.02, 0.02, 0.02, 0.8, 0.8])
-    assert cal.proportional_ece(y, p, bins=2) == pytest.approx(4 / 6 * 0.23 / 0.02 + 2 / 6 * 0.2 / 0.8)
-    assert cal.proportional_ece([0, 0, 1], [0.0, 0.0, 0.9], bins=2) == pytest.approx(1 / 3 * 0.1 / 0.9)
-    assert cal.proportional_ece([0, 1, 1], [0.0, 0.0, 0.9], bins=2) == math.inf
-    # One bin: the relative error of the mean.
-    y, p = (np.arange(50) % 3 == 0).astype(int), np.linspace(0, 1, 50)
-    assert cal.proportional_ece(y, p, bins=1) == pytest.approx(abs(cal.expected_observed_ratio(y, p) ** -1 - 1))
 
 
 def test_accuracy_mean_confidence_and_their_difference() -> None:
@@ -167,22 +129,6 @@ def test_debiased_errors_of_any_norm() -> None:
         size = gaps.max(axis=1) if norm == math.inf else (gaps**norm @ table.share) ** (1 / norm)
         noise = 5 * size.std() / math.sqrt(len(size))
         assert cal.ece_db(y, p, norm=norm) == pytest.approx(2 * plug_in - size.mean(), abs=noise)
-
-
-def test_sizes_of_the_default_tests(deep: bool) -> None:
-    """Calibrated forecasts are rejected at the 5% level in about 5% of data sets."""
-    sets = 300 if deep else 12
-    for metric in ("tl_ece", "proportional_ece", "ranked_log", "accuracy"):
-        rejected = 0
-        for seed in range(sets):
-            rng = np.random.default_rng([seed, 4])
-            p = rng.dirichlet(np.full(4, 0.7), 120)
-            y = (p.cumsum(axis=1) < rng.random((120, 1))).sum(axis=1).clip(0, 3)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                rejected += cal.assess(y, p, metric=metric, n_resamples=99 if deep else 19, rng=seed).pvalue <= 0.05
-        assert rejected <= (0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)), metric
-        assert not deep or rejected >= 0.02 * sets, metric
 
 
 def test_the_interval_of_the_accuracy_is_binomial() -> None:

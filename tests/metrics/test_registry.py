@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import inspect
 import json
 import math
 import os
@@ -207,32 +206,6 @@ def test_not_a_number_is_never_returned() -> None:
         hollow(Y, P)
 
 
-def test_a_preset_is_its_base_with_other_defaults() -> None:
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([1, 1, 1], 300)
-    y = rng.integers(0, 3, 300)
-    assert cal.rmsce(y, p) == cal.ece(y, p, norm=2)
-    assert cal.ece_em(y, p) == cal.ece(y, p, binning="equal_mass")
-    assert cal.cwce(y, p) == cal.ece(y, p, lens="classwise")
-    assert cal.ace(y, p, bins=7) == cal.ece(y, p, lens="classwise", binning="equal_mass", bins=7)
-    assert cal.root_brier(y, p) == pytest.approx(math.sqrt(cal.brier(y, p)), abs=1e-15)
-    assert (cal.cwce.base, cal.cwce.lens, cal.ece.base, cal.ece.lens) == ("ece", "classwise", None, "auto")
-    assert cal.rmsce.summary != cal.ece.summary
-
-
-def test_rows_are_what_the_mean_is_made_of() -> None:
-    expected = [0.04, 0.04, 0.16, 0.09]
-    assert cal.brier.rows(Y, P).tolist() == pytest.approx(expected)
-    assert cal.brier.rows(Y, P).mean() == pytest.approx(cal.brier(Y, P))
-    # Every row given is answered, also one without weight; the weights only say how much each counts.
-    weights = [1, 0, 2, 1]
-    assert cal.brier.rows(Y, P, sample_weight=weights).tolist() == pytest.approx(expected)
-    assert np.average(cal.brier.rows(Y, P), weights=weights) == pytest.approx(cal.brier(Y, P, sample_weight=weights))
-    assert cal.nll.rows(Y, P, base=2) == pytest.approx(-np.log2([0.8, 0.8, 0.6, 0.7]))
-    assert cal.ecd.rows(Y, P).mean() == pytest.approx(cal.ecd(Y, P))
-    assert cal.brier.rows([0, 2], [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1]], lens="class:2") == pytest.approx([0.01, 0.81])
-
-
 @in_turn("m", list(catalogue.values()), lambda m: m.id)
 class TestEveryEntry:
     def test_is_complete(self, m: Metric) -> None:
@@ -244,19 +217,6 @@ class TestEveryEntry:
         assert m.ideal is None or m.range[0] <= m.ideal <= m.range[1]
         assert getattr(cal, m.id) is m
         assert json.loads(json.dumps(entry))["id"] == m.id
-
-    def test_documents_every_option(self, m: Metric) -> None:
-        signature = inspect.signature(m)
-        assert list(signature.parameters)[:2] == ["y_true", "y_prob"]
-        for word in m.options:
-            assert signature.parameters[word].default == m.options[word]
-            explained = (m.__doc__ or "").split(f"\n{word} : ")[1].split("\n")
-            assert explained[0].endswith("optional" if m.options[word] is None else f"default {m.options[word]!r}")
-            assert explained[1].strip()
-        for section in ("Parameters", "Returns", "References", "Examples"):
-            assert f"\n{section}\n{'-' * len(section)}\n" in (m.__doc__ or "")
-        assert (m.__doc__ or "").startswith(f"{m.id}(y_true, y_prob=None, *,")
-        assert f"\n\n{m.summary}\n\n" in (m.__doc__ or "")
 
     def test_survives_pickling_and_copying(self, m: Metric) -> None:
         assert pickle.loads(pickle.dumps(m)) is m

@@ -47,17 +47,6 @@ def test_checked_value(metric: str, data: str, options: dict[str, Any], written:
     assert call(cal.catalogue[metric], *DATA[data], **options) == pytest.approx(float(written), abs=tolerance, rel=0)
 
 
-def test_closure_of_bins() -> None:
-    labels, scores = [1, 0, 1], [0.2, 0.5, 0.9]
-    assert cal.ece(labels, scores, bins=2) == pytest.approx(0.1333333333, abs=0.5e-10)
-    assert cal.ece(labels, scores, bins=2, binning=cal.EqualWidth(closed="left")) == pytest.approx(0.4, abs=1e-12)
-
-
-def test_sure_scores_stay_in_the_last_left_closed_bin() -> None:
-    value = cal.ece([1, 0, 0], [0.8, 1, 0.2], bins=2, binning=cal.EqualWidth(closed="left"))
-    assert value == pytest.approx(0.3333333333, abs=0.5e-10)
-
-
 @pytest.mark.parametrize(("labels", "value"), [([1, 1, 0, 0], 0.5), ([1, 0, 1, 0], 0.0)])
 def test_split_ties_depend_on_row_order(labels: list[int], value: float) -> None:
     split = cal.ece(labels, [0.5] * 4, bins=2, binning=cal.EqualMass(ties="split"))

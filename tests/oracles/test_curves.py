@@ -194,44 +194,9 @@ def test_an_offset_leaves_what_is_beyond_it() -> None:
     assert fit_logistic(groups, columns, offset=z, ridge=1e9).coefficients == pytest.approx([0, 0], abs=1e-6)
 
 
-@pytest.mark.deep
-@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
-def test_the_number_of_knots_is_chosen() -> None:
-    rng = np.random.default_rng(5)
-    p = rng.random(6000)
-    wave = np.clip(p + 0.2 * np.sin(4 * np.pi * p), 0.01, 0.99)
-    y = (rng.random(6000) < wave).astype(int)
-    truth = np.mean(np.abs(wave - p))
-    for metric, tolerance in ((cal.metrics.fott_pl, 0.02), (cal.metrics.fott_pl3, 0.03)):
-        assert metric(y, p) == pytest.approx(truth, abs=tolerance)
-        assert metric(y, p, knots=0) < truth / 2
-        order = rng.permutation(6000)
-        assert metric(y[order], p[order]) == pytest.approx(metric(y, p), abs=1e-12)
-        coarse = np.round(p, 2)
-        counts = rng.integers(0, 4, 6000)
-        repeated = np.repeat(np.arange(6000), counts)
-        assert metric(cal.Predictions(y, coarse, counts=counts)) == pytest.approx(
-            metric(y[repeated], coarse[repeated]), abs=1e-12
-        )
-    straight = (rng.random(6000) < 0.2 + 0.6 * p).astype(int)
-    assert cal.metrics.fott_pl(straight, p) == pytest.approx(cal.metrics.fott_pl(straight, p, knots=0), abs=1e-3)
-
-
 def test_unseen_pieces_stay_on_the_diagonal() -> None:
     curve = curves.piecewise_linear(view_of([0, 1, 1, 0], [0.1, 0.15, 0.12, 0.18]), [0, 0.2, 0.5, 0.8, 1])
     assert curve([0.9, 0.95, 1.0]) == pytest.approx([0.9, 0.95, 1.0], abs=1e-12)
-
-
-def test_knots_are_checked() -> None:
-    for knots in (-1, 1.5, [0.2], [0.5, 0.5], [1, 0], "many", [0, math.nan, 1]):
-        with pytest.raises(cal.errors.ArgumentError, match="knots"):
-            cal.metrics.fott_pl(Y_B, P_B, knots=knots)
-    with pytest.raises(cal.errors.UndefinedMetricError, match="at least 6 rows"):
-        cal.metrics.fott_spline(Y_A, P_A)
-    with pytest.raises(cal.errors.ArgumentError, match="pieces"):
-        cal.metrics.fott_iop(Y_B, P_B, pieces=0)
-    with pytest.raises(cal.errors.WeightsNotSupportedError):
-        cal.pws(cal.Predictions(Y_B, P_B, counts=[2] * 10), covariance="HAC")
 
 
 def test_kernel_regression_is_its_sum() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call, raises
+from tests.calling import call
 
 from .test_identities import binary, near
 
@@ -129,12 +129,6 @@ def test_searches_do_not_see_order_scale_or_form_of_weights(how: Any, rng: np.ra
 
 
 # Averages over widths.
-
-
-@pytest.mark.parametrize("widths", [None, "0.1", [], [0], [2], 0.1, [math.nan], ["a"], [[0.1]], [1e-9]])
-def test_widths_that_are_none(widths: Any) -> None:
-    with raises(cal.errors.ArgumentError, "widths"):
-        cal.ece_widths([0, 1], [0.2, 0.3], widths=widths)
 
 
 def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:

@@ -99,18 +99,6 @@ def test_leave_one_out_needs_others() -> None:
         cal.bkde([0, 1, 1], [0.1, 0.5, 0.9], norm=2, debiased="ratio", bandwidth=1e-4)
 
 
-def test_options_are_checked() -> None:
-    for metric in (cal.msce, cal.sece, cal.ls_ece, cal.bkde, cal.dkde, cal.skde):
-        for wrong in (0, -1, math.inf, "wide", None):
-            with pytest.raises(cal.errors.ArgumentError):
-                metric(*B, bandwidth=wrong)
-    with pytest.raises(cal.errors.ArgumentError, match="norm=2"):
-        cal.bkde(*B, debiased="ratio")
-    for metric in (cal.bkde, cal.dkde, cal.skde):
-        with pytest.raises(cal.errors.ArgumentError, match="finite"):
-            metric(*B, norm=math.inf)
-
-
 def test_many_classes_and_zeros_do_not_underflow() -> None:
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.full(120, 0.02), 40)
@@ -149,16 +137,6 @@ def test_fast_sums_are_plain_sums() -> None:
     mean = curve_of(y, p, 0.05)
     assert abs(cal.sece(y, p) - np.mean(np.abs(mean - p))) <= 1e-9
     assert abs(cal.msce(y, p, bandwidth=0.05) - np.mean((mean - p) ** 2)) <= 1e-9
-
-
-@pytest.mark.deep
-def test_searches_agree_with_and_without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
-    y, p = draw(1200, 9)
-    lattice = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
-    monkeypatch.setattr(densities, "SEARCHED", 2000)
-    monkeypatch.setattr(gaussian, "SEARCHED", 2000)
-    direct = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")
-    assert lattice == pytest.approx(direct, abs=1e-9)
 
 
 @pytest.mark.deep

@@ -20,7 +20,6 @@ from calibrant.curves.local_regression import (
     weighted_quantile,
 )
 from calibrant.views.view import View
-from tests.calling import call
 
 from . import loess_definitions as slow
 
@@ -176,29 +175,3 @@ def test_eci_of_several_classes() -> None:
     ten = rng.dirichlet(np.ones(10), 200)
     y = rng.integers(0, 10, 200)
     assert cal.eci(y, ten) == cal.eci(y, ten, smoother="loess")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"span": 0},
-        {"span": math.inf},
-        {"degree": 3},
-        {"degree": 1.5},
-        {"knots": 6},
-        {"delta": -1},
-        {"smoother": "spline"},
-        {"surface": "flat"},
-    ],
-)
-def test_options_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(cal.errors.ArgumentError) as caught:
-        call(cal.ici, Y, P, **options)
-    assert caught.value.argument == next(iter(options))
-
-
-@pytest.mark.parametrize("q", [-0.1, 1.1, math.nan, True, "half"])
-def test_the_quantile_is_checked(q: Any) -> None:
-    with pytest.raises(cal.errors.ArgumentError) as caught:
-        cal.ep(Y, P, q=q)
-    assert caught.value.argument == "q"
