@@ -6,7 +6,7 @@ Replicates with different kernel widths are obtained from a power series in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,13 +143,19 @@ def skce_draws(
 
 def _values_of_labels(crowd: Crowd, kernel: Kernel, labels: Callable[[int], NDArray[Any]], count: int) -> Floats:
     """The mean over pairs of different rows of two classes for simulated labels, with an exponential kernel."""
-    once = np.ones(len(crowd.order))
+    position, own = crowd.points[:, 0], np.zeros(count)
 
-    def value(number: int) -> float:
-        residual = labels(number)[crowd.order] - crowd.points[:, 0]
-        return _value_on_a_line(crowd, residual, np.square(residual), once, kernel.width / kernel.scale)
+    def residuals() -> Iterator[Floats]:
+        for number in range(count):
+            residual = labels(number)[crowd.order] - position
+            own[number] = crowd.own_weight @ np.square(residual)
+            yield crowd.weight * residual
 
-    return np.array(many(value, count), dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        every = np.array(laplace_pair_sums(position, residuals(), kernel.width / kernel.scale))
+    square = float(crowd.weight.sum()) ** 2
+    pairs = square - float(crowd.own_weight.sum())
+    return 2 * (every - own) / pairs if pairs > 1e-12 * square else np.full(count, np.nan)
 
 
 def _share(crowd: Crowd, counts: Floats) -> Floats:
