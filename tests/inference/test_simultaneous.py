@@ -166,7 +166,7 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
         monkeypatch.setattr(module, "MEDIAN_ROWS", 40)
     p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
     sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
-    found = skce_draws(skce, {}, sampler, COUNT, 7)
+    found = skce_draws(skce, {}, sampler, "rows", COUNT, 7)
     wanted = [resamples(sampler, "rows", 7)(number).value(skce, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 
