@@ -12,6 +12,7 @@ import calibrant as cal
 from calibrant import KDTree, Predictions
 from calibrant.errors import ArgumentError, InputError, LensError
 from calibrant.views.resolve import views_of
+from tests.calling import raises
 
 
 def vectors(n: int, k: int, seed: int, *, ties: bool = False) -> np.ndarray:
@@ -122,9 +123,7 @@ def test_bad_uses_are_refused() -> None:
         cal.gece(labels, probs, lens="top_k:2", binning=tree)
     with pytest.raises(LensError, match="got 'canonical' with 4; fit it on such vectors"):
         cal.gece(labels, vectors(100, 4, 1), binning=tree)
-    with pytest.raises(
-        ArgumentError, match=r"gamma: 0.3 conflicts with the tree, which has its own \(0.2\); drop gamma"
-    ):
+    with raises(ArgumentError, "gamma"):
         cal.gece(labels, probs, binning=tree, gamma=0.3)
     assert cal.gece(labels, probs, binning=tree, gamma=0.2) == cal.gece(labels, probs, binning=tree)
     with pytest.raises(LensError, match="'classwise' has one view for each class"):
@@ -181,10 +180,7 @@ def test_a_tree_knows_the_order_of_its_classes() -> None:
         "pass the columns in that order"
     )
     expected = cal.gece(names, frame)
-    for tree in (
-        KDTree().fit(Predictions(names, frame)),
-        KDTree().fit(Predictions(names, frame.add_prefix("p_"))),
-    ):
+    for tree in (KDTree().fit(Predictions(names, frame)), KDTree().fit(Predictions(names, frame.add_prefix("p_")))):
         assert tree.classes_ == tuple("abcd")
         for same in (frame, frame.add_prefix("p_")):
             assert cal.gece(names, same, binning=tree) == pytest.approx(expected, abs=1e-14)

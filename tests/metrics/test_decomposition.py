@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call
+from tests.calling import call, raises
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -281,10 +281,7 @@ def test_soft_labels_where_the_score_takes_them() -> None:
         assert call(cal.decompose, soft, scores, soft=True, score="nll", **options).to_dict() == pytest.approx(
             whole, abs=1e-13
         )
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "ranked_probability"):
         cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
 
 
@@ -303,10 +300,7 @@ def test_an_infinite_score_is_all_miscalibration() -> None:
 
 
 def test_a_score_that_has_no_least_value_has_no_parts() -> None:
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="dawid_sebastiani: is -inf after recalibration, so its components are infinite; use 'brier' or 'nll'",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "dawid_sebastiani"):
         cal.decompose(*T1, score="dawid_sebastiani", method="corp")
     labels, scores = [0, 1, 0, 1], [0.3, 0.3, 0.6, 0.6]
     found = cal.decompose(labels, scores, score="dawid_sebastiani", method="corp")
@@ -366,56 +360,20 @@ def test_fitted_bins_are_used_again() -> None:
 
 
 BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
-    (cal.errors.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
-    (
-        cal.errors.ArgumentError,
-        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
-        {"score": "ece"},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
-        {"score": "root_brier"},
-    ),
-    (
-        cal.errors.UnknownMetricError,
-        r"metric: unknown metric 'brierr'; did you mean 'brier' or 'spiegelhalter_z'\?",
-        {"score": "brierr"},
-    ),
-    (
-        cal.errors.ArgumentError,
-        r"floor: nll is not proper with this option; clip the probabilities to \[eps, 1 - eps\] first",
-        {"score": "nll", "floor": 1e-15},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "bins: has no effect with 'corp', which determines its own bins; use method='murphy'",
-        {"method": "corp", "bins": 5},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "bins: is required with the binning 'equal_mass'; for example 15",
-        {"binning": "equal_mass"},
-    ),
-    (cal.errors.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
-    (cal.errors.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
-    (cal.errors.UnknownArgumentError, "n_bins: unexpected keyword of decompose; use bins", {"n_bins": 5}),
-    (
-        cal.errors.LensError,
-        "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
-        {"lens": "classwise"},
-    ),
-    (
-        cal.errors.LensError,
-        "lens: method='corp' requires one score per row, and 'canonical' has several; use 'binary'",
-        {"lens": "canonical", "method": "corp"},
-    ),
-    (
-        cal.errors.LensError,
-        "lens: bins requires one score per row, and 'canonical' has several; use 'binary'",
-        {"lens": "canonical", "bins": 4},
-    ),
-    (cal.errors.LensError, r"lens: unknown lens 'tob_label'; did you mean 'top_label'\?", {"lens": "tob_label"}),
+    (cal.errors.ArgumentError, "method: ", {"method": "kumar"}),
+    (cal.errors.ArgumentError, "score: ", {"score": "ece"}),
+    (cal.errors.ArgumentError, "score: ", {"score": "root_brier"}),
+    (cal.errors.UnknownMetricError, "metric: ", {"score": "brierr"}),
+    (cal.errors.ArgumentError, "floor: ", {"score": "nll", "floor": 1e-15}),
+    (cal.errors.ArgumentError, "bins: ", {"method": "corp", "bins": 5}),
+    (cal.errors.ArgumentError, "bins: ", {"binning": "equal_mass"}),
+    (cal.errors.ArgumentError, "bins: ", {"bins": 0}),
+    (cal.errors.ArgumentError, "scale: ", {"scale": "quarter"}),
+    (cal.errors.UnknownArgumentError, "n_bins: ", {"n_bins": 5}),
+    (cal.errors.LensError, "lens: ", {"lens": "classwise"}),
+    (cal.errors.LensError, "lens: ", {"lens": "canonical", "method": "corp"}),
+    (cal.errors.LensError, "lens: ", {"lens": "canonical", "bins": 4}),
+    (cal.errors.LensError, "lens: ", {"lens": "tob_label"}),
 ]
 
 
@@ -431,13 +389,10 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.errors.LensError, match="class:NAME"):
         cal.decompose(cal.Predictions([[0, 1]], [[0.2, 0.9]], multilabel=True))
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    with pytest.raises(cal.errors.LensError, match="lens: is determined by the view; drop lens"):
+    with raises(cal.errors.LensError, "lens"):
         cal.decompose(view, lens="top_label")
     for more in ({"where": [True, False]}, {"sample_weight": [1, 1]}):
-        with pytest.raises(
-            cal.errors.InputTypeError,
-            match="y_true: a view cannot be combined with other arguments; pass the view alone",
-        ):
+        with raises(cal.errors.InputTypeError, "y_true"):
             cal.decompose(view, **more)
 
 
