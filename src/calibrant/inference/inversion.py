@@ -379,7 +379,8 @@ class Inversion:
         """The step whose estimates exceed the observed value clearly, or which has the largest possible error."""
         possible = 0.99 * error(LAST_STEP)
         target = max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation
-        step = FIRST_STEP + bisect_left(range(FIRST_STEP, LAST_STEP), min(max(target, 1e-6), possible), key=error)
+        steps = range(FIRST_STEP + STEPS - 1, LAST_STEP)
+        step = steps.start + bisect_left(steps, min(max(target, 1e-6), possible), key=error)
         for _ in range(STEPS):
             sample = simulate(step)
             if len(sample) < 2 or error(step) >= possible:
