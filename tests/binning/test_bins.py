@@ -128,10 +128,10 @@ def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
     y, p = confidences(4)
     words: dict[str, Any] = {"bins": 10, "binning": "equal_width:1/K"}
     value = cal.ece(y, p, **words)
-    drawn = cal.figures.reliability(y, p, **words)
+    drawn = cal.reliability_diagram(y, p, **words)
     assert drawn.table.left[0] == 0.25
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
-    assert cal.decompose(y, p, lens="top_label", **words).reliability >= 0
+    assert cal.decompose(y, p, lens="top_label", bins=EqualWidth(10, range=("1/K", 1))).reliability >= 0
     found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], bins=10, options={"binning": "equal_width:1/K"})
     assert found["ece"] == value
     reason = {result.metric: result.reason for result in found.results}
@@ -398,9 +398,8 @@ def test_functions_that_take_both_refuse_them_too() -> None:
     rule = EqualWidth(10)
     for function in (
         lambda **words: cal.calibration_curve(y, p, **words),
-        lambda **words: cal.figures.reliability(y, p, **words),
+        lambda **words: cal.reliability_diagram(y, p, **words),
         lambda bins=None, **words: cal.evaluate(y, p, metrics=["ece"], bins=bins, options=words),
-        lambda **words: cal.decompose(y, p, **words),
         lambda **words: cal.assess(y, p, metric="ece", rng=0, n_resamples=99, **words),
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
         lambda **words: cal.figures.variation_diagram(y, p, **words),
@@ -446,12 +445,13 @@ def test_intervals_agree_with_scipy(method: str, name: str, level: float) -> Non
     rng = np.random.default_rng(2)
     p = rng.random(200)
     y = np.where(p < 0.1, 0, np.where(p > 0.9, 1, rng.random(200) < p)).astype(int)
-    curve = cal.calibration_curve(y, p, bins=10, level=level, method=method)
-    assert (curve.rate[0], curve.rate[-1]) == (0, 1)
+    table = cal.calibration_curve(y, p, bins=10).table
+    assert (table.rate[0], table.rate[-1]) == (0, 1)
+    lower, upper = table.interval(level, method)
     for k in range(10):
-        hits, n = int(curve.table.positives[k]), int(curve.table.rows[k])
+        hits, n = int(table.positives[k]), int(table.rows[k])
         expected = stats.binomtest(hits, n).proportion_ci(level, method=name)
-        assert (curve.low[k], curve.high[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        assert (lower[k], upper[k]) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_jeffreys_intervals_are_quantiles_of_a_beta_distribution() -> None:
@@ -476,11 +476,11 @@ def test_importance_weights_use_the_effective_size() -> None:
 
 def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
     y, p = [0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0]
-    curve = cal.calibration_curve(y, p, bins=4, level=0.9, method="wilson")
-    assert (len(curve), curve.lens, curve.level, curve.method) == (4, "binary", 0.9, "wilson")
-    assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% Wilson intervals)"
+    curve = cal.calibration_curve(y, p, bins=4, level=0.9)
+    assert (len(curve), curve.lens, curve.level) == (4, "binary", 0.9)
+    assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% Clopper-Pearson intervals)"
     assert len(repr(curve).splitlines()) == 6
-    assert "<p>Calibration curve (binary, 90% Wilson intervals)</p>" in curve._repr_html_()
+    assert "<p>Calibration curve (binary, 90% Clopper-Pearson intervals)</p>" in curve._repr_html_()
     found = curve.to_dict()
     assert (found["low"][1], found["high"][1], found["rate"][1]) == (None, None, None)
     assert list(curve.to_frame().columns)[-2:] == ["low", "high"]
@@ -605,7 +605,7 @@ class TestSmallBins:
         rng = np.random.default_rng(4)
         score = rng.random(300)
         y = (rng.random(300) < score).astype(int)
-        few = cal.calibration_curve(y, score, bins="sweep", binning="equal_mass", min_rows=100).table
+        few = cal.calibration_curve(y, score, bins="sweep", binning=EqualMass(min_rows=100)).table
         assert len(few) <= 3
         assert few.rows.min() >= 100
 

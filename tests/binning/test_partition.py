@@ -72,7 +72,7 @@ def test_the_error_of_other_rows_by_its_definition() -> None:
         total, abs=1e-14
     )
     assert cal.multiclass_ce(labels, probs, binning=tree) == pytest.approx(total, abs=1e-14)
-    assert np.isfinite(cal.decompose(labels, probs, binning=tree).reliability)
+    assert np.isfinite(cal.decompose(labels, probs, bins=tree).reliability)
 
 
 def test_selections_and_models_share_cells() -> None:
@@ -143,7 +143,7 @@ def test_one_hot_forecasts_that_are_all_wrong_have_the_largest_error(classes: in
     assert cal.gece(truth, probs) == 0
     assert cal.gece_db(wrong, probs) == pytest.approx(1)
     assert cal.gece(wrong, probs, binning=KDTree().fit(probs)) == 1
-    found = cal.decompose(wrong, probs, binning=KDTree())
+    found = cal.decompose(wrong, probs, bins=KDTree())
     assert found.reliability == pytest.approx(2)
     assert found.resolution == pytest.approx(found.uncertainty)
 

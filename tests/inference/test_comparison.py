@@ -199,7 +199,7 @@ def test_replicates_from_few_columns_are_those_of_whole_rows(
 
 def test_errors_name_the_model() -> None:
     y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
-    fewer = "y_prob: has 30 rows and y_true has 40 in model 'new'; one label per row is required"
+    fewer = "models: 'new' has 30 rows and y_true has 40; one label per row is required"
     with pytest.raises(cal.errors.ShapeError, match=fewer):
         cal.compare(y, {"old": p, "new": p[:30]})
     above = r"y_prob: .* in row 3 of model 'new'"
