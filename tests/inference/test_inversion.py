@@ -100,7 +100,7 @@ def test_shapes_are_probabilities_that_begin_at_the_predicted_ones(metric: str, 
             if k > 2:
                 np.testing.assert_allclose(chance.sum(axis=1), 1)
             plain = chance if k > 2 else chance[:, 0]
-            errors.append(sampler.population_value(cal.catalogue[metric], {}, plain))
+            errors.append(sampler.with_chance(plain).population_value(cal.catalogue[metric], {}))
         assert 0 < errors[0] < errors[1]
 
 
@@ -127,7 +127,7 @@ def test_debiased_errors_of_many_copies_are_those_of_the_population() -> None:
     y, p = binary(300, 7)
     q = p**1.4
     sampler = choose_sampler([(cal.ce2_db, {})], cal.Predictions(y, p), exact=True)
-    population = sampler.population_value(cal.ce2_db, {}, q)
+    population = sampler.with_chance(q).population_value(cal.ce2_db, {})
     soft = cal.rmsce(cal.Predictions(q, p, soft=True), binning="equal_mass") ** 2
     assert population == pytest.approx(soft, rel=1e-4)
 
