@@ -19,7 +19,7 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
-from ..views.lenses import Lens, has_one_event, shared_name, value_options
+from ..views.lenses import AnyView, Lens, has_one_event, shared_name, value_options
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import VectorView, View
@@ -284,10 +284,7 @@ def interval(
         asked, free = asked._replace(clusters=np.asarray(rows.groups)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
-        few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, asked.options), "" if value >= ends[0] else BELOW_ZERO]
-        notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
-        note = "; ".join(filter(None, notes))
+        note = _note_of_closed_form(method, asked, views, ends)
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
     by_label = isinstance(where, Selection) and where.reads_labels
@@ -344,6 +341,14 @@ def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable
     if options.get("form") == "mean":  # a mean over rows
         return {}
     return OWN_INTERVALS.get(metric.id, {})
+
+
+def _note_of_closed_form(method: str, asked: Asked, views: list[AnyView], ends: Ends) -> str:
+    """Caveats of an interval in closed form: few events, one bin, an estimate below 0, few groups."""
+    notes = ["" if method in HOLD_FOR_FEW.get(asked.metric.id, ()) else _few(views, method)]
+    notes += [_in_one_bin(asked.metric, asked.view, asked.options), "" if asked.value >= ends[0] else BELOW_ZERO]
+    notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
+    return "; ".join(filter(None, notes))
 
 
 def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends | None]:
