@@ -26,6 +26,7 @@ from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
+from .metric_tests import TestInput
 from .resampling import (
     PredictionSampler,
     Sampler,
@@ -295,9 +296,7 @@ def interval(
     seed = seed_of(rng)
     if method in ("auto", "inversion") and simulates:
         test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed)
-        sample, _ = simulated_null(test, source, options, "outcomes", exact)
-        sampler = choose_sampler([(chosen, options)], source, exact)
-        ends, method = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), "inversion"
+        method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
         note = "" if value >= ends[0] else BELOW_ZERO
     else:
         sampler = _rows_to_resample(chosen, options, source, cluster, exact)
@@ -307,6 +306,13 @@ def interval(
         note = "; ".join(filter(None, [note, _few(views, method), sampler.note]))
         n_resamples = len(sample)
     return Interval(chosen.id, value, *ends, level, method, n, lens, n_resamples, note, sample)
+
+
+def _by_inversion(test: TestInput, source: Any, options: dict[str, Any], exact: bool) -> tuple[Ends, Floats]:
+    """The errors that a test with simulated labels does not reject, and the values for these labels."""
+    sample, _ = simulated_null(test, source, options, "outcomes", exact)
+    sampler = choose_sampler([(test.metric, options)], source, exact)
+    return Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), sample
 
 
 def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> tuple[str, tuple[float, float], str]:

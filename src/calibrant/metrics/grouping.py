@@ -454,17 +454,10 @@ def grouping_loss(
     check_fraction(level, "level")
     sample, view = _sample(as_predictions(y_true, y_prob, sample_weight, pos_label, where), lens)
     _check_rows(len(sample.score), folds)
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
-        raise ArgumentError("rng", problem) from None
     cell, count = _cells_of_scores(sample, view, bins, binning)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
-    if is_number(rng):
-        # Rows of equal rank would be in the same fold for all samples of this size.
-        generator = np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
+    generator = _generator(rng, sample)
     partition = split_features(sample, cell, count, folds, regions, generator)
     found = estimate(sample, partition)
     value = float(sample.weight @ np.square(sample.score - sample.outcome) / sample.weight.sum())
@@ -515,6 +508,18 @@ def _cells_of_scores(sample: Sample, view: View, bins: Bins | None, binning: Bin
     number = max(LEAST_BINS, min(BINS, len(sample.score) // 100)) if bins is None else bins
     usual = EQUAL_WIDTH if are_edges(number) else "equal_mass"
     return binning_rule(number, usual if binning is None else binning).cells(view)
+
+
+def _generator(rng: Any, sample: Sample) -> np.random.Generator:
+    """Return a generator that depends on a seed and on the outcomes: else rows of equal rank would be in the same fold for all samples of a size."""
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
+        raise ArgumentError("rng", problem) from None
+    if not is_number(rng):
+        return generator
+    return np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
 
 
 def _content_order(sample: Sample) -> Cells:
