@@ -44,6 +44,7 @@ from .simultaneous import resampled_values
 Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
+NOT_INVERTED = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
 METHODS = ("auto", "inversion", "bootstrap", "percentile", *CLOSED_FORM)
 RAISED = (
     "bootstrap replicates of an error are biased upwards because rows repeat, so the interval is too high; "
@@ -290,10 +291,9 @@ def interval(
     check_resamples(n_resamples, level)
     by_label = isinstance(where, Selection) and where.reads_labels
     simulates = _is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
-    if method == "inversion" and not simulates:
-        problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
-        raise ArgumentError("method", problem, "use 'bootstrap'")
     seed = seed_of(rng)
+    if method == "inversion" and not simulates:
+        raise ArgumentError("method", NOT_INVERTED, "use 'bootstrap'")
     if method in ("auto", "inversion") and simulates:
         test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed)
         method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
