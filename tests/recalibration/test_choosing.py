@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_folds_of_other_data_are_others() -> None:
         assert (np.bincount(fold) == 40).all()
         folds.append(fold[order_of_content(training)])
         gaps.append(fold_of_rows(training, 5, rng=1)[order_of_content(training)] == folds[-1])
-    share = np.mean([one == two for one, two in zip(folds, folds[1:], strict=False)])
+    share = np.mean([one == two for one, two in pairwise(folds)])
     assert share == pytest.approx(0.2, abs=0.03)
     assert np.mean(gaps) == pytest.approx(0.2, abs=0.03)
 
