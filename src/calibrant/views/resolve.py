@@ -46,7 +46,7 @@ def as_predictions(
         for argument, value in beside.items():
             if value is not None:
                 problem = "cannot be combined with Predictions"
-                raise InputTypeError(keyword, problem, "pass it to Predictions(...) instead")
+                raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
         predictions = y_true
     elif (y_prob is None or isinstance(y_prob, str)) and is_frame(y_true):
         label = repr(y_prob) if isinstance(y_prob, str) else "..."
