@@ -1,9 +1,12 @@
-"""Call a function with keywords that belong to `Predictions` and to the lens, for tests over many of them."""
+"""Call a function with keywords that belong to `Predictions` and to the lens, and expect an error that names its argument."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 import calibrant as cal
 from calibrant.views.keywords import DATA_KEYWORDS
@@ -26,3 +29,11 @@ def call(function: Any, y_true: Any, y_prob: Any = None, **keywords: Any) -> Any
         return function(y_true, y_prob, **keywords)
     data = y_true if y_prob is None and not reading else cal.Predictions(y_true, y_prob, **reading)
     return function(data, **keywords)
+
+
+@contextmanager
+def raises(kind: Any, argument: str) -> Iterator[pytest.ExceptionInfo[cal.CalibrantError]]:
+    """An error of this class about this argument; how it is worded is held by tests/faults."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert caught.value.argument == argument, str(caught.value)

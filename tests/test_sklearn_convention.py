@@ -30,6 +30,7 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer  # noqa: E402
 from calibrant.sklearn.score_curves import ScoreCurves, fit_sigmoid  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 # scikit-learn has temperature scaling since version 1.8.
 HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
@@ -205,54 +206,40 @@ def test_a_fold_without_a_class() -> None:
 def test_folds_that_do_not_suit_are_errors() -> None:
     X, y = rows(3)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"cv": ShuffleSplit(2)}, "cv: each row must be a test row of exactly one fold; pass ensemble=True"),
-        (
-            {"cv": LeaveOneOut(), "ensemble": True},
-            r"cv: 203 folds require 203 rows of each class; class \d has \d+; use fewer",
-        ),
-        ({"cv": "prefit", "ensemble": True}, "ensemble: requires folds, and cv='prefit' has none"),
-        ({"cv": "five"}, "cv: must be a number of folds, a splitter or 'prefit'; got 'five'"),
-        ({"convention": "sklearn"}, "convention: must be 'calibrant' or 'scikit-learn'; got 'sklearn'"),
-        ({"ensemble": "yes"}, "ensemble: must be True, False or 'auto'; got 'yes'"),
-        (
-            {"convention": "scikit-learn", "method": "beta"},
-            "method: 'beta' is not a method of scikit-learn; choose one of sigmoid",
-        ),
-        (
-            {"method": cal.PlattScaling},
-            "method: must be the name of a method or a calibrator; got PlattScaling; pass an instance",
-        ),
-        ({"method": cal.TemperatureScaling(input="logits")}, "input: must be 'prob' or 'logit'; got 'logits'"),  # type: ignore[arg-type]
+        ({"cv": ShuffleSplit(2)}, "cv: "),
+        ({"cv": LeaveOneOut(), "ensemble": True}, "cv: "),
+        ({"cv": "prefit", "ensemble": True}, "ensemble: "),
+        ({"cv": "five"}, "cv: "),
+        ({"convention": "sklearn"}, "convention: "),
+        ({"ensemble": "yes"}, "ensemble: "),
+        ({"convention": "scikit-learn", "method": "beta"}, "method: "),
+        ({"method": cal.PlattScaling}, "method: "),
+        ({"method": cal.TemperatureScaling(input="logits")}, "input: "),  # type: ignore[arg-type]
     ]
     for options, text in cases:
         with pytest.raises(cal.errors.ArgumentError, match=text):
             CalibratedModel(GaussianNB(), **{"method": "platt", **options}).fit(X, y)
     order = np.argsort(y)
-    with pytest.raises(cal.errors.ArgumentError, match="cv: "):
+    with raises(cal.errors.ArgumentError, "cv"):
         CalibratedModel(GaussianNB(), "platt", KFold(2)).fit(X[order], y[order] > 0)
     with (
         pytest.warns(cal.CalibrantWarning, match="missing from the training rows"),
-        pytest.raises(cal.errors.ArgumentError, match="cv: "),
+        raises(cal.errors.ArgumentError, "cv"),
     ):
         CalibratedModel(LinearSVC(), "platt", KFold(3)).fit(X[order], y[order])
     with (
         pytest.warns(cal.CalibrantWarning, match="missing from the training rows"),
-        pytest.raises(cal.errors.ArgumentError, match="cv: "),
+        raises(cal.errors.ArgumentError, "cv"),
     ):
         CalibratedModel(GaussianNB(), cv=KFold(3), ensemble=True).fit(X[order], y[order])
-    with pytest.raises(cal.errors.ArgumentError, match="estimator: "):
+    with raises(cal.errors.ArgumentError, "estimator"):
         CalibratedModel(LinearRegression(), "platt").fit(X, y)
-    for weight, text in (
-        (-np.ones(203), "sample_weight: weights must be finite"),
-        (np.ones(3), "sample_weight: expected one"),
-    ):
+    for weight, text in ((-np.ones(203), "sample_weight: "), (np.ones(3), "sample_weight: ")):
         with pytest.raises(cal.errors.InputError, match=text):
             CalibratedModel(GaussianNB(), "platt").fit(X, y, weight)
     for missing in (None, np.nan):
         labels = np.where(y == 0, missing, NAMES[y].astype(object))
-        with pytest.raises(
-            cal.errors.LabelError, match=rf"y: {(y == 0).sum()} missing labels; drop or fill these rows"
-        ):
+        with raises(cal.errors.LabelError, "y"):
             CalibratedModel(GaussianNB(), "platt").fit(X, labels)
 
 
@@ -315,7 +302,7 @@ def test_weights_are_routed_to_scorers() -> None:
     assert found["test_a"] == scorer("ece")(fitted, X[100:], y[100:], weight[100:])
     assert found["test_b"] == scorer("ece")(fitted, X[100:], y[100:])
     assert weighed == scorer("ece")
-    with pytest.raises(cal.errors.UnknownArgumentError, match="groups: "):
+    with raises(cal.errors.UnknownArgumentError, "groups"):
         weighed.set_score_request(groups=True)
 
 
@@ -417,15 +404,8 @@ def test_displays_take_line_styles_and_share_axes() -> None:
     assert shown.line_.get_alpha() == 0.5
     assert shown.ax_.get_legend().get_texts()[0].get_text() == "by hand"
     assert shown.plot(name="again").ax_.get_legend().get_texts()[0].get_text() == "again"
-    for word, value, remedy in (
-        ("n_bins", 5, "use bins"),
-        ("strategy", "quantile", "use binning"),
-        ("zorder", 2, "ReliabilityDisplay.from_estimator accepts bins"),
-    ):
-        with pytest.raises(
-            cal.errors.UnknownArgumentError,
-            match=f"{word}: unexpected keyword of ReliabilityDisplay.from_estimator; {remedy}",
-        ):
+    for word, value in (("n_bins", 5), ("strategy", "quantile"), ("zorder", 2)):
+        with raises(cal.errors.UnknownArgumentError, word):
             ReliabilityDisplay.from_estimator(model, X, labels, **{word: value})
     plt.close("all")
 
@@ -467,13 +447,9 @@ def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
     several = np.column_stack([y == 0, y == 1]).astype(int)
     by_label = MultiOutputClassifier(GaussianNB()).fit(X, several)
     regressor = LinearRegression().fit(X, y)
-    with pytest.raises(cal.errors.LabelError, match="y: "):
+    with raises(cal.errors.LabelError, "y"):
         CalibratedModel(GaussianNB()).fit(X, several)
-    for estimator, text in (
-        (regressor, "estimator: LinearRegression is not a classifier"),
-        (by_label, "estimator: MultiOutputClassifier predicts 2 labels; calibrate one label at a time"),
-        (GaussianNB, r"estimator: must be an estimator; got the class GaussianNB; pass an instance, GaussianNB\(\)"),
-    ):
+    for estimator, text in ((regressor, "estimator: "), (by_label, "estimator: "), (GaussianNB, "estimator: ")):
         with pytest.raises(cal.errors.ArgumentError, match=text):
             CalibratedModel(estimator, cv="prefit").fit(X, y)
     with pytest.raises(cal.errors.ArgumentError, match="LinearRegression is not a classifier"):

@@ -17,15 +17,9 @@ import pytest
 import calibrant as cal
 from calibrant import trackers
 from calibrant.errors import ArgumentError, InputTypeError, MissingDependencyError
-from calibrant.trackers import (
-    log_mlflow,
-    log_mlflow_model,
-    log_tensorboard,
-    log_wandb,
-    save_mlflow_model,
-    scalars,
-)
+from calibrant.trackers import log_mlflow, log_mlflow_model, log_tensorboard, log_wandb, save_mlflow_model, scalars
 from calibrant.util.results import Result
+from tests.calling import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the trackers
 
@@ -93,7 +87,7 @@ def test_names_and_numbers(results: tuple[Any, ...]) -> None:
     chosen = scalars(cal.recalibrate(y, p, method=["temperature"]))
     assert {"candidates/none_loss", "candidates/temperature_loss", "candidates/temperature_gain"} <= set(chosen)
     for wrong in ([1], 3, "x"):
-        with pytest.raises(InputTypeError, match="result: must be a result or a mapping"):
+        with raises(InputTypeError, "result"):
             scalars(wrong)
 
 
@@ -102,26 +96,20 @@ def test_what_cannot_be_logged(results: tuple[Any, ...], monkeypatch: pytest.Mon
         add_scalar = print
 
     for given, kind, text in (
-        ((), ArgumentError, "results: there is nothing to log"),
-        (
-            (results[0], results[0]),
-            ArgumentError,
-            "results: two are named 'evaluation'; pass a mapping from names to results",
-        ),
-        (([1, 2],), InputTypeError, "results: must be results of the library or numbers; got list"),
+        ((), ArgumentError, "results: "),
+        ((results[0], results[0]), ArgumentError, "results: "),
+        (([1, 2],), InputTypeError, "results: "),
         ((cal.PlattScaling(),), InputTypeError, "got PlattScaling; use log_mlflow_model"),
     ):
         with pytest.raises(kind, match=text):
             log_tensorboard(*given, writer=Writer())
-    with pytest.raises(InputTypeError, match="writer: must be a SummaryWriter; got str"):
+    with raises(InputTypeError, "writer"):
         log_tensorboard(results[0], writer="runs")
-    with pytest.raises(InputTypeError, match="calibrator: must be a fitted calibrator; got str"):
+    with raises(InputTypeError, "calibrator"):
         log_mlflow_model("platt")  # type: ignore[arg-type]
     monkeypatch.setattr(trackers, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
-    for log, name in ((log_mlflow, "mlflow"), (log_wandb, "wandb")):
-        with pytest.raises(
-            MissingDependencyError, match=rf"{name}: is not installed; run pip install 'calibrant\[trackers\]'"
-        ):
+    for log in (log_mlflow, log_wandb):
+        with pytest.raises(MissingDependencyError):
             log(results[0])
 
 
@@ -136,7 +124,7 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
         mlflow = pytest.importorskip("mlflow", reason="NO MLFLOW: pip install 'calibrant[trackers]' to test it")
         pytest.importorskip("mlflow.pyfunc")
     mlflow.set_tracking_uri((tmp_path / "store").as_uri())  # a logger of Lightning may have set another one
-    with pytest.raises(ArgumentError, match=r"run_id: there is no active run; use it inside mlflow.start_run\(\)"):
+    with raises(ArgumentError, "run_id"):
         log_mlflow(results[0])
     y, p = data
     two = cal.PlattScaling().fit(p, y)
@@ -175,7 +163,7 @@ def test_wandb(results: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.Mon
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wandb = pytest.importorskip("wandb", reason="NO WANDB: pip install 'calibrant[trackers]' to test it")
-    with pytest.raises(ArgumentError, match=r"run: there is no current run; call wandb.init\(\) first"):
+    with raises(ArgumentError, "run"):
         log_wandb(results[0])
 
     class Run:  # what a run gets; the process of an offline run takes seconds to start
@@ -260,9 +248,7 @@ def test_a_model_that_could_not_be_served_is_not_written(tmp_path: Any) -> None:
     scores, groups = np.tile([0.2, 0.4, 0.6, 0.8], 10), np.repeat(["a", "b"], 20)
     outcome = np.tile([0, 1, 0, 1, 1], 8)
     grouped = cal.GroupCalibration(cal.PlattScaling()).fit(scores, outcome, groups=groups)
-    with pytest.raises(
-        ArgumentError, match="GroupCalibration requires groups, which a model of MLflow receives only as"
-    ):
+    with raises(ArgumentError, "calibrator"):
         save_mlflow_model(grouped, tmp_path / "none")
     params = ParamSchema([ParamSpec("groups", DataType.string, ["a"], (-1,))])
     signature = ModelSignature(Schema([ColSpec(DataType.double, "p")]), Schema([ColSpec(DataType.double)]), params)

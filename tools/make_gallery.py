@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 START = """\
 # Gallery
 
-Every figure of calibrant, with the code that plots it. A function such as `cal.figures.reliability` returns an object with the data;
+Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object with the data;
 print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The default size is
 one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of matplotlib](show.md#edit-a-figure) change its look.
 
@@ -65,47 +65,47 @@ SECTIONS: dict[str, list[Entry]] = {
             "Line",
             "The usual diagram: accuracy against confidence. Points below the diagonal are overconfident; if an interval does not reach the "
             "diagonal, the gap of that bin is significant. The strip above shows the number of rows per bin.",
-            'ax = cal.figures.reliability(y, p, bins=10, metrics=("ece",)).plot()',
+            'ax = cal.reliability_diagram(y, p, bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "bars",
             "Bars",
             "The gap between predicted probability and observed rate is hatched: orange where the event is overestimated, blue where it is underestimated.",
-            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="bars", bins=10, metrics=("ece",)).plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="bars", bins=10, metrics=("ece",)).plot()',
         ),
         Entry(
             "roof",
             "Roofs",
             "The top of each bar is parallel to the diagonal, so that the gap is visible anywhere in the bin, not only at the mean score. The "
             "hatched strip has the height of the gap.",
-            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="roof", bins=5, metrics=("ece",)).plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="roof", bins=5, metrics=("ece",)).plot()',
         ),
         Entry(
             "smooth",
             "Smooth",
             "Kernel regression in place of bins, with the smooth calibration error as bandwidth. The strip above is the density of the scores: "
             "where it is low, the curve is based on few rows and its interval is wide.",
-            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="smooth", metrics=("smece",)).plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="smooth", metrics=("smece",)).plot()',
         ),
         Entry(
             "corp",
             "Isotonic (CORP)",
             "Isotonic regression, with a simultaneous confidence band. The legend shows the decomposition of the Brier score: miscalibration is "
             "what recalibration could gain.",
-            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, kind="corp").plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, kind="corp").plot()',
         ),
         Entry(
             "logit",
             "Rare events",
             "Logit axes magnify both ends; on linear axes these points would all lie in the lower left corner. The event has become rarer since the "
             "model was trained, so all log odds are too high by a constant: the line is parallel to the diagonal.",
-            'ax = cal.figures.reliability(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
+            'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
         ),
         Entry(
             "labels",
             "Single outcomes",
             "Every row is a faint dot, events at the top and non-events at the bottom; the area of the markers shows the number of rows per bin.",
-            'few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.figures.reliability(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
+            'few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
         ),
     ],
     "Uncertainty of the diagram": [
@@ -114,19 +114,19 @@ SECTIONS: dict[str, list[Entry]] = {
             "One standard error",
             "Used in most papers. It covers the true rate in about two of three cases only, and vanishes if all rows of a bin have the same outcome, as "
             "in the two bins on the left.",
-            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="standard_error").plot()',
+            'ax = cal.reliability_diagram(y, p, bins=10, uncertainty="standard_error").plot()',
         ),
         Entry(
             "clopper_pearson",
             "Clopper-Pearson intervals",
             "The default: each interval covers the true rate of its bin with at least the given level, also in bins with few rows.",
-            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="clopper_pearson", level=0.99).plot()',
+            'ax = cal.reliability_diagram(y, p, bins=10, uncertainty="clopper_pearson", level=0.99).plot()',
         ),
         Entry(
             "bootstrap",
             "Bootstrap",
             "Intervals from resampled rows, here of a smooth curve, which has no bins.",
-            "ax = cal.figures.reliability(\n"
+            "ax = cal.reliability_diagram(\n"
             '    yes.y_true, yes.y_prob, kind="smooth", uncertainty="bootstrap", n_resamples=200, rng=0\n'
             ").plot()",
         ),
@@ -134,14 +134,14 @@ SECTIONS: dict[str, list[Entry]] = {
             "consistency",
             "Consistency bars",
             "The bars are centred on the diagonal: the range of each point under calibration. Points outside their bar are significant.",
-            'ax = cal.figures.reliability(y, p, bins=10, uncertainty="consistency", n_resamples=500, rng=0).plot()',
+            'ax = cal.reliability_diagram(y, p, bins=10, uncertainty="consistency", n_resamples=500, rng=0).plot()',
         ),
         Entry(
             "band",
             "Simultaneous band",
             "The whole true curve lies in the band with probability 95%, if it is non-decreasing. Where the diagonal leaves the band, as here on "
             "the left, the predictions are miscalibrated, without an adjustment for the number of bins.",
-            'ax = cal.figures.reliability(yes.y_true, yes.y_prob, bins=10, uncertainty="band").plot()',
+            'ax = cal.reliability_diagram(yes.y_true, yes.y_prob, bins=10, uncertainty="band").plot()',
         ),
     ],
     "Several diagrams": [

@@ -224,7 +224,7 @@ def draw(all_results: Sequence[Results], path: Path) -> None:
     for ax, results in zip(np.atleast_1d(figure.subplots(1, len(all_results))), all_results, strict=True):
         ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
         for stage, found in results.found.items():
-            table = cal.figures.reliability(found[0].y, found[0].prob, bins=15, level=None).table
+            table = cal.reliability_diagram(found[0].y, found[0].prob, bins=15, level=None).table
             full = table.rows >= 5
             rate = table.positives[full] / table.weight[full]
             label = "no map" if stage == "none" else "temperature"

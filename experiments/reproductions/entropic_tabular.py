@@ -270,7 +270,7 @@ def draw_reliability(all_results: Sequence[Results], path: Path) -> None:
     for ax, results in zip(np.atleast_1d(figure.subplots(1, len(all_results))), all_results, strict=True):
         ax.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1)
         for name, runs in results.runs.items():
-            table = cal.figures.reliability(runs[0].y, runs[0].prob, bins=10, level=None).table
+            table = cal.reliability_diagram(runs[0].y, runs[0].prob, bins=10, level=None).table
             full = ~table.empty
             rate = table.positives[full] / table.weight[full]
             ax.plot(table.mean_score[full], rate, marker="o", markersize=4, label="no map" if name == "none" else name)

@@ -44,7 +44,7 @@ def kept_inside(prob: Array, floor: float = FLOOR) -> Array:
 
 def adaptive_bins(y: Array, prob: Array, **words: Any) -> int:
     """How many bins T-Cal's rule takes for these rows."""
-    return len(cal.figures.reliability(y, prob, bins="tcal", level=None, **words).table)
+    return len(cal.reliability_diagram(y, prob, bins="tcal", level=None, **words).table)
 
 
 def assessed(y: Array, prob: Array, metric: str, draws: int, seed: int, **words: Any) -> Verdict:

@@ -131,7 +131,7 @@ def multiclass_part(small: bool, data: Path) -> Part:
 
 def binned_excess(rows: Rows, bins: int) -> float:
     """ESCE as a sum over the bins of a diagram: share times (mean confidence less accuracy)."""
-    table = cal.figures.reliability(rows.y, rows.p, bins=bins).table
+    table = cal.reliability_diagram(rows.y, rows.p, bins=bins).table
     full = table.weight > 0
     return float(np.sum(table.share[full] * (table.mean_score - table.rate)[full]))
 
@@ -233,7 +233,7 @@ def _local_line(name: str, rows: Rows, groups: Any, bins: int, times: int) -> li
 def analysis_part(data: Path, pictures: Path) -> Part:
     """Use case 5: a reliability plot with intervals."""
     rows = read(data, "mmlu_llama31_70b_base")
-    diagram = cal.figures.reliability(rows.y, rows.p, metrics=("ece", "esce"))
+    diagram = cal.reliability_diagram(rows.y, rows.p, metrics=("ece", "esce"))
     figure = Figure(figsize=(4.8, 5.0), layout="constrained")
     ax = figure.subplots()
     diagram.plot(ax)

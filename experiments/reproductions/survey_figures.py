@@ -63,7 +63,7 @@ def curve_part(whole: Rows | None, pictures: Path) -> Part:
     """Figure 2."""
     shown: dict[str, Any] = {"a known curve": _theory}
     if whole is not None:
-        smooth = cal.figures.reliability(whole.y, whole.p, kind="smooth", bandwidth=0.03, metrics=("ece",))
+        smooth = cal.reliability_diagram(whole.y, whole.p, kind="smooth", bandwidth=0.03, metrics=("ece",))
         shown[f"ResNet-110 on CIFAR-100, {len(whole.y):,} rows"] = smooth.plot
     name = panels("survey_curve.png", shown, pictures)
     truth = float(CURVE.curve(np.array([AT]))[0])
@@ -82,7 +82,7 @@ def bars_hold(small: bool) -> dict[str, float]:
     held, falls, below, width = [], [], [], []
     for seed in range(30 if small else 1000):
         drawn = cal.inference.make_miscalibrated(ROWS, warp=CURVE, rng=[SEED, seed])
-        diagram = cal.figures.reliability(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
+        diagram = cal.reliability_diagram(drawn.y_true, drawn.y_prob, bins=BINS, uncertainty="standard_error")
         cell = np.minimum(np.ceil(drawn.y_prob * BINS).astype(int) - 1, BINS - 1)
         truth = np.bincount(cell, drawn.truth, BINS) / np.bincount(cell, minlength=BINS)
         held.append((diagram.low <= truth) & (truth <= diagram.high))
@@ -104,7 +104,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
     """Figure 3."""
     draws = {}
     for title, rows in shown.items():
-        diagram = cal.figures.reliability(rows.y, rows.p, bins=BINS, uncertainty="standard_error", metrics=("ece",))
+        diagram = cal.reliability_diagram(rows.y, rows.p, bins=BINS, uncertainty="standard_error", metrics=("ece",))
         draws[f"{ROWS} rows {title}" if "drawn" in title else f"{ROWS} rows of {title}"] = partial(
             diagram.plot, labels=True, counts=None
         )
@@ -137,8 +137,8 @@ def real_coverage(whole: Rows, small: bool) -> Row:
     rng = np.random.default_rng(SEED)
     for _ in range(10 if small else 200):
         order = rng.permutation(len(whole.y))
-        few = cal.figures.reliability(*whole.take(order[:ROWS]), bins=BINS)
-        rest = cal.figures.reliability(*whole.take(order[ROWS:]), bins=BINS)
+        few = cal.reliability_diagram(*whole.take(order[:ROWS]), bins=BINS)
+        rest = cal.reliability_diagram(*whole.take(order[ROWS:]), bins=BINS)
         full = rest.table.weight > 30 if len(rest.table.weight) == len(few.table.weight) else None
         if full is not None:
             held += ((few.low <= rest.rate) & (rest.rate <= few.high))[full].tolist()
@@ -150,7 +150,7 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
     """Figure 4."""
     draws, rows = {}, []
     for title, of in shown.items():
-        diagram = cal.figures.reliability(of.y, of.p, kind="bars", bins=BINS, metrics=("ece",))
+        diagram = cal.reliability_diagram(of.y, of.p, kind="bars", bins=BINS, metrics=("ece",))
         draws[title] = diagram.plot
         area = float(np.sum(diagram.table.share * np.abs(diagram.table.gap)))
         sides = cal.abc_above(of.y, of.p, bins=BINS) + cal.abc_below(of.y, of.p, bins=BINS)
@@ -164,14 +164,14 @@ def bars_part(shown: dict[str, Rows], pictures: Path) -> Part:
 
 def chosen_bins(rows: Rows) -> int:
     """The number of bins of equal mass that cross-validation of the tilted roof chooses."""
-    return len(cal.figures.reliability(rows.y, rows.p, bins="cv", binning="equal_mass").table.weight)
+    return len(cal.reliability_diagram(rows.y, rows.p, bins="cv", binning="equal_mass").table.weight)
 
 
 def roof_part(small: bool, shown: dict[str, Rows], data: Path | None, pictures: Path) -> Part:
     """Figure 5."""
     draws, rows = {}, []
     for title, of in shown.items():
-        draws[title] = cal.figures.reliability(of.y, of.p, kind="roof", bins=BINS, metrics=("ece",)).plot
+        draws[title] = cal.reliability_diagram(of.y, of.p, kind="roof", bins=BINS, metrics=("ece",)).plot
         same = cal.ece_em(of.y, of.p, bins=BINS, binning="equal_width") - cal.ece(of.y, of.p, bins=BINS)
         rows.append(Row(f"{title}: ece_em over the bins of ece, less ece over the same bins", None, same))
     name = panels("survey_roof.png", draws, pictures)

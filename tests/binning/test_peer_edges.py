@@ -15,6 +15,7 @@ from calibrant import EqualMass, EqualWidth, Quantile
 from calibrant.binning.parse import written_rule
 from calibrant.binning.peer_edges import quotient_edges, torch_edges
 from calibrant.errors import ArgumentError, WeightsNotSupportedError
+from tests.calling import raises
 
 EDGES = [0, 0.3, 0.7, 1]
 EVENT = np.random.default_rng(5)
@@ -57,7 +58,7 @@ def test_edges_of_torch_are_those_of_torch_linspace_and_bucketize() -> None:
             cells_of(EqualWidth(bins, "left", edges="torch"), score)
             == torch.bincount(place, minlength=bins + 1).tolist()
         )
-    with pytest.raises(ArgumentError, match=r"bins: must be at most 4,096 with the edges of torch; got 5,000"):
+    with raises(ArgumentError, "bins"):
         cal.ece(LABELS, SCORES, binning=EqualWidth(5000, closed="left", edges="torch"))
 
 
@@ -84,11 +85,11 @@ def test_the_score_one_has_a_bin_of_its_own_where_it_has_one_elsewhere() -> None
     table = EqualWidth(4, "left", edges="torch64").table(
         cal.views.View(np.array([0.5, 1.0]), np.array([1, 0], np.uint8))
     )
-    with pytest.raises(ArgumentError, match="binning: a table in which the score 1 has a bin of its own"):
+    with raises(ArgumentError, "binning"):
         cal.ece(LABELS, SCORES, binning=table)
-    with pytest.raises(ArgumentError, match="edges: must be 'exact', 'linspace', 'torch', 'torch64' or 'quotient'"):
+    with raises(ArgumentError, "edges"):
         EqualWidth(10, edges="numpy")
-    with pytest.raises(ArgumentError, match="bins: 'sweep' requires equal-width bins"):
+    with raises(ArgumentError, "bins"):
         cal.ece(LABELS, SCORES, bins="sweep", binning=EqualWidth(edges="linspace"))
 
 
@@ -185,12 +186,9 @@ def test_quantile_bins_and_weights() -> None:
         cal.ece(LABELS, SCORES, binning="quantile")
     )
     weight = np.linspace(1, 2, len(SCORES))
-    with pytest.raises(
-        WeightsNotSupportedError,
-        match="interpolated quantiles are not defined with sample_weight; use binning='equal_mass'",
-    ):
+    with raises(WeightsNotSupportedError, "binning"):
         cal.ece(LABELS, SCORES, binning="quantile", sample_weight=weight)
-    with pytest.raises(ArgumentError, match="edges: must be 'percentile', 'quantile' or 'midway'; got 'linear'"):
+    with raises(ArgumentError, "edges"):
         Quantile(edges="linear")
     sketch = cal.Sketch.of(LABELS, SCORES)
     value = cal.ece(sketch, binning="quantile", bins=7)
@@ -204,9 +202,7 @@ def test_soft_bins_between_edges(metric: Any) -> None:
     even = metric(LABELS, SCORES, bins=5)
     assert metric(LABELS, SCORES, bins=np.arange(6) / 5) == pytest.approx(even, rel=1e-12)
     assert metric(LABELS, SCORES, bins=EDGES) != pytest.approx(even, rel=1e-3)
-    with pytest.raises(
-        ArgumentError, match=r"bins: edges of soft bins must extend from 0 to 1; got edges from 0 to 0\.9"
-    ):
+    with raises(ArgumentError, "bins"):
         metric(LABELS, SCORES, bins=[0, 0.5, 0.9])
     # In the limit of narrow memberships the bins are hard.
     if metric is not cal.fce:
@@ -219,10 +215,7 @@ def test_soft_bins_between_edges(metric: Any) -> None:
 
 
 def test_a_search_beside_a_rule_with_its_own_number() -> None:
-    with pytest.raises(
-        ArgumentError,
-        match=r"bins: 'sweep' conflicts with a binning that has its own number \(EqualMass\); drop the number",
-    ):
+    with raises(ArgumentError, "bins"):
         cal.ece_sweep(LABELS, SCORES, binning=EqualMass(10))
 
 
@@ -237,9 +230,9 @@ def test_edges_as_text() -> None:
     }.items():
         assert written_rule(text) == rule
     for wrong in ("equal_width:linspace,torch", "equal_width:left,right", "equal_width:lin"):
-        with pytest.raises(ArgumentError, match="binning: the range of bins of equal width must be LOW or LOW,HIGH"):
+        with raises(ArgumentError, "binning"):
             written_rule(wrong)
-    with pytest.raises(ArgumentError, match="binning: edges='torch' requires closed='left'; got 'right'"):
+    with raises(ArgumentError, "binning"):
         written_rule("equal_width:torch,right")
 
 

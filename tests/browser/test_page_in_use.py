@@ -78,7 +78,7 @@ def test_axes_bear_the_names_of_the_selected_lens(many: Page) -> None:
     assert many.run(titles) == ["mean confidence", "accuracy"]
     choose(many, lens=2)
     event = names[2].removeprefix("P(").removesuffix(")")
-    assert many.run(titles) == [f"mean predicted P({event})", f"observed rate of {event}"]
+    assert many.run(titles) == [f"mean predicted P({event})", f"observed rate ({event})"]
 
 
 def wider_than(page: Page, width: int) -> list[str]:

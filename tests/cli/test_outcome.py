@@ -73,7 +73,7 @@ def test_run_names_the_outcome_in_page_and_summary(run: Run, tmp_path: Path) -> 
     code, printed, errors = run("run", *words, "--metrics", "ece", "--meta", "owner=Risk", "--resamples", "200")
     assert code == 0, errors
     assert "overestimates churn: " in printed
-    assert "observed rate of churn" in printed
+    assert "observed rate (churn)" in printed
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "P(churn)" in page
     assert "<dd><bdi>Risk</bdi></dd>" in page

@@ -13,6 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.inference.resampling import OPTIONS_OF_ROWS
 from calibrant.metrics import Metric
+from tests.calling import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 
@@ -115,6 +116,8 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     **{(id, "knots"): {"smoother": "rcs"} for id in (*SMOOTHED, "eci")},
     **{(id, "delta"): {"smoother": "lowess"} for id in SMOOTHED},
 }
+# Their default intervals take seconds, or are those of another.
+LASTING = ("dce_lower", "fott_iop", "vce_db", "sbct", "eci", "emax", "ep", "e50", "e90")
 # Values that other tests show to raise for these rows.
 UNDEFINED = {("ce2_db", "raise"), ("drmsce", "raise"), ("drmsce_bcs", "raise")}
 
@@ -191,9 +194,12 @@ def test_a_value_obeys_an_option(case: Case) -> None:
         if case.option not in NOT_RESAMPLED
     ],
 )
-def test_intervals_and_tests_obey_an_option(case: Case) -> None:
+def test_intervals_and_tests_obey_an_option(case: Case, deep: bool) -> None:
+    """By the default interval for one option of each quick metric; others, in the short form, by percentiles of replicates."""
     metric, keywords = case.metric, case.keywords
-    found = cal.interval(DATA, metric=metric, level=0.5, n_resamples=20, **keywords)
+    first = case.option == next(iter(metric.options)) and metric.id not in LASTING
+    method = "auto" if deep or first else "percentile"
+    found = cal.interval(DATA, metric=metric, method=method, level=0.5, n_resamples=20, **keywords)
     assert found.value == pytest.approx(metric(DATA, **keywords), rel=1e-12)
     assert found.low <= found.high
     if metric.id == "mean_confidence":
@@ -201,6 +207,65 @@ def test_intervals_and_tests_obey_an_option(case: Case) -> None:
     tested = cal.assess(DATA, metric=metric, n_resamples=19, **keywords)
     assert 0 <= tested.pvalue <= 1
     assert tested.statistic == found.value
+
+
+# Further values that are wrong: above the range, of another type or shape, no distribution.
+NO_WIDTHS = (0, math.inf, None, "wide")
+NO_PLACES = (
+    *(([[0.2, 0.8]], classes) for classes in ([2], [0, 1], [0.5])),
+    *((places, [0]) for places in ([[0.2, 0.3, 0.5]], [[0.2, math.nan]], [[-0.3, 1.3]], [["a", "b"]], [])),
+)
+WRONG: dict[tuple[str, str], tuple[Any, ...]] = {
+    **{(id, "bandwidth"): NO_WIDTHS for id in ("msce", "sece", "ls_ece", "bkde", "dkde", "skde", "klce")},
+    **{(id, "bandwidth"): (0, "mean", math.inf) for id in ("skce_b", "skce_uq", "skce_ul", "lce", "mlce")},
+    **{(id, "norm"): (math.inf, "l2") for id in ("bkde", "dkde", "skde")},
+    ("bkde", "debiased"): ("no",),
+    ("ecmmd", "neighbours"): (0,),
+    ("knn_chi2", "anchors"): (0, "six", [], [0.5, 0.3, 0.2], [0.5, 0.6], [[1.5, -0.5]]),
+    ("knn_chi2", "neighbours"): (0,),
+    ("knn_chi2", "eps"): (0,),
+    ("knn_chi2", "power"): (1,),
+    ("knn_chi2", "alpha"): (1.5,),
+    ("ucme", "locations"): (0, "ten", 2.5, (), *NO_PLACES),
+    ("skce_uq", "exact"): ("yes",),
+    ("skce_b", "kernel"): ("laplace",),
+    ("skce_ul", "block"): (1, 2.0),
+    ("ckce", "ridge"): (0,),
+    ("ckce", "landmarks"): (0,),
+    ("ici", "span"): (0, math.inf),
+    ("ici", "degree"): (3, 1.5),
+    ("ici", "knots"): (6,),
+    ("ici", "smoother"): ("spline",),
+    ("ici", "surface"): ("flat",),
+    ("ep", "q"): (1.1, True, "half"),
+    ("fott_pl", "knots"): (1.5, [0.2], [0.5, 0.5], [1, 0], "many", [0, math.nan, 1]),
+    ("fott_iop", "pieces"): (0,),
+    ("ece_widths", "widths"): ("0.1", [], [0], [2], 0.1, ["a"], [[0.1]], [1e-9]),
+    ("mcm", "depth"): (0,),
+    ("mcm", "cuts"): (1,),
+    ("mcm", "min_size"): (0,),
+    ("mcm", "subpopulations"): ("forest",),
+    ("vce_db", "n_draws"): (1,),
+}
+# Options that no single number can be wrong for, and one that is a rule of bins under another name.
+UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("piece", "proximity_bins")}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in FIRST.values()
+        if not isinstance(case.metric.options[case.option], bool)
+        and case.option not in ("rng", "standardise")
+        and (case.metric.id, case.option) not in UNCHECKED
+    ],
+    ids=repr,
+)
+def test_a_value_out_of_range_is_named(case: Case) -> None:
+    for wrong in (-1, math.nan, *WRONG.get((case.metric.id, case.option), ())):
+        with raises(cal.CalibrantError, case.option):
+            case.metric(DATA, **case.beside | {case.option: wrong})
 
 
 @pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
@@ -223,9 +288,8 @@ def test_small_bins_are_merged_wherever_a_metric_bins(metric: Metric) -> None:
     one, many = cal.EqualWidth(1), cal.EqualWidth(9)
     assert same(metric(DATA, binning=many, min_rows=ROWS, **beside), metric(DATA, binning=one, **beside))
     rules = (one, cal.EqualWidth(9, min_rows=ROWS))
-    merged, plain = (
-        cal.interval(DATA, metric=metric, level=0.5, n_resamples=20, binning=rule, **beside) for rule in rules
-    )
+    resampled: dict[str, Any] = {"method": "percentile", "level": 0.5, "n_resamples": 20}
+    merged, plain = (cal.interval(DATA, metric=metric, binning=rule, **resampled, **beside) for rule in rules)
     if metric.lens != "classwise":
         tiny = cal.Predictions([0, 1, 1, 0, 1, 0], np.arange(1, 7) / 8, groups=[0, 1] * 3, features=np.eye(6)[:, :2])
         tested = cal.assess(tiny, metric=metric, method="enumeration", binning=cal.EqualWidth(3, min_rows=2), **beside)

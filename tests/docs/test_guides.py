@@ -14,7 +14,6 @@ import calibrant as cal
 from calibrant.metrics.use_cases import use_cases
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-LEFT = cal.EqualWidth(closed="left")
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
 NEW = [*(DOCS / f"{name}.md" for name in ("which-metric", "mistakes", "migration", "scope")), *GUIDES]
 
@@ -92,14 +91,6 @@ def two() -> tuple[Any, Any]:
     return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
 
 
-@pytest.fixture(scope="module")
-def four() -> tuple[Any, Any]:
-    drawn = cal.inference.make_miscalibrated(
-        3000, warp=cal.inference.simulation.temperature(1.6), distribution=[0.6] * 4, rng=1
-    )
-    return drawn.y_true.astype(np.int64), np.asarray(drawn.y_prob)
-
-
 def mapped(calibrator: Any, p: Any, y: Any, new: Any = None) -> Any:
     """The calibrated probability of the positive class."""
     with warnings.catch_warnings():
@@ -142,151 +133,6 @@ class TestScikitLearn:
         y, p = two
         theirs = peer("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip").fit(p, y)
         assert theirs.predict(GRID) == pytest.approx(mapped(cal.IsotonicCalibration(), p, y, GRID), abs=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-class TestNetcal:
-    def test_metrics(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
-        metrics = peer("netcal.metrics")
-        y, p = two
-        assert metrics.MCE(15).measure(p, y) == pytest.approx(cal.mce(y, p))
-        assert metrics.ECE(15, equal_intervals=False).measure(p, y) == pytest.approx(cal.ece_em(y, p))
-        curve = cal.calibration_curve(y, p)
-        unweighted = np.abs(curve.mean_score - curve.rate).mean()
-        assert metrics.ACE(15).measure(p, y) == pytest.approx(unweighted)
-        assert metrics.ACE(15).measure(p, y) != pytest.approx(cal.ace(y, p), abs=1e-3)
-
-    def test_mmce(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
-        measure = peer("netcal.metrics").MMCE().measure
-        (y, p), (labels, probs) = ((y[:300], p[:300]) for y, p in (two, four))
-        assert measure(probs, labels) == pytest.approx(cal.mmce(labels, probs))
-        assert measure(p, y) > 2 * cal.mmce(y, p)
-
-    def test_calibrators(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
-        scaling, binning = peer("netcal.scaling"), peer("netcal.binning")
-        y, p = two
-        pairs = [
-            (scaling.TemperatureScaling(), cal.TemperatureScaling(), 1e-5),
-            (scaling.LogisticCalibration(), cal.PlattScaling(targets="plain"), 1e-6),
-            (scaling.BetaCalibration(), cal.BetaCalibration(), 5e-5),
-            (binning.HistogramBinning(10), cal.HistogramBinning(bins=10, binning="equal_width"), 1e-12),
-            (binning.IsotonicRegression(), cal.IsotonicCalibration(), 1e-12),
-        ]
-        for theirs, ours, near in pairs:
-            assert theirs.fit(p, y).transform(p) == pytest.approx(mapped(ours, p, y), abs=near)
-
-    def test_temperature_is_the_inverse_and_stuck_in_single_precision(self, four: tuple[Any, Any]) -> None:
-        scaling = peer("netcal.scaling").TemperatureScaling
-        y, p = four
-        ours = cal.TemperatureScaling().fit(p, y).temperature_
-        assert float(scaling().fit(p, y).temperature[0]) == pytest.approx(1 / ours, rel=1e-3)
-        single = p.astype(np.float32)
-        assert float(scaling().fit(single, y).temperature[0]) == pytest.approx(1.0)
-        assert cal.TemperatureScaling().fit(single, y).temperature_ == pytest.approx(ours, rel=1e-4)
-
-
-class TestUncertaintyCalibration:
-    def test_metrics(self, two: tuple[Any, Any], four: tuple[Any, Any]) -> None:
-        calibration = peer("calibration")
-        y, p = two
-        labels, probs = four
-        assert calibration.get_ece_em(p, y) == pytest.approx(cal.ece_em(y, p))
-        assert calibration.get_calibration_error(p, y) == pytest.approx(cal.drmsce(y, p))
-        assert calibration.get_calibration_error(probs, labels) == pytest.approx(
-            cal.drmsce(labels, probs, lens="classwise")
-        )
-        plain = calibration.lower_bound_scaling_ce(p, y, debias=False)
-        assert plain == pytest.approx(cal.rmsce(y, p, binning="equal_mass"))
-        drawn = calibration.get_ece(p, y, debias=True)
-        assert drawn == pytest.approx(cal.ece_db(y, p, binning="equal_width"), abs=2e-3)
-
-    def test_calibrators(self, two: tuple[Any, Any]) -> None:
-        calibration = peer("calibration")
-        y, p = two
-        pairs = [
-            (calibration.HistogramCalibrator, cal.HistogramBinning(bins=10), 1e-12),
-            (calibration.PlattCalibrator, cal.PlattScaling(targets="plain"), 2e-4),
-            (calibration.PlattBinnerCalibrator, cal.ScalingBinning(bins=10), 2e-4),
-        ]
-        for kind, ours, near in pairs:
-            theirs = kind(len(p), 10)
-            theirs.train_calibration(p, y)
-            assert theirs.calibrate(p) == pytest.approx(mapped(ours, p, y), abs=near)
-
-
-class TestProbcal:
-    def test_metrics(self, two: tuple[Any, Any]) -> None:
-        metrics = peer("probcal.metrics")
-        y, p = two
-        left = {"binning": LEFT}
-        pairs = [
-            (metrics.ece(y, p), cal.ece_em(y, p)),
-            (metrics.ece(y, p, strategy="width", norm="l2"), cal.rmsce(y, p, **left)),
-            (metrics.ece(y, p, strategy="width", norm="max"), cal.mce(y, p, **left)),
-            (metrics.ece_sweep(y, p), cal.ece_sweep(y, p)),
-            (metrics.brier_skill_score(y, p), cal.metrics.skill_score(y, p)),
-            (metrics.calibration_slope(y, p), cal.cox_slope(y, p)),
-            (metrics.calibration_intercept(y, p), cal.calibration_in_the_large(y, p, form="logit")),
-            (metrics.calibration_test(y, p).pvalue, cal.assess(y, p, metric="cox_slope", method="lr").pvalue),
-            (
-                metrics.hosmer_lemeshow(y, p).pvalue,
-                cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue,
-            ),
-            (metrics.spiegelhalter_z(y, p).z, cal.spiegelhalter_z(y, p)),
-            (metrics.ecce(y, p).stat_max, cal.ecce_mad(y, p)),
-            (metrics.ecce(y, p).stat_mean, cal.ecce_mean_abs(y, p)),
-            (metrics.skce(y, p, bandwidth=1.0), cal.skce_uq(y, p, bandwidth=1.0)),
-            *(
-                (getattr(metrics, id)(y, p), getattr(cal, id)(y, p, degree=1, surface="direct"))
-                for id in ("ici", "e50", "e90", "emax")
-            ),
-        ]
-        for theirs, ours in pairs:
-            assert theirs == pytest.approx(ours, rel=1e-5)
-
-    def test_metrics_that_differ(self, two: tuple[Any, Any]) -> None:
-        metrics = peer("probcal.metrics")
-        y, p = two
-        assert metrics.calibration_intercept(y, p) != pytest.approx(cal.cox_intercept(y, p), abs=1e-3)
-        assert metrics.ece_debiased(y, p) != pytest.approx(cal.ece_db(y, p), abs=2e-3)
-        assert metrics.ece_debiased(y, p) != pytest.approx(cal.drmsce(y, p), abs=2e-3)
-        assert metrics.smooth_ece(y, p) == pytest.approx(cal.smece(y, p), rel=0.1)
-        assert metrics.smooth_ece(y, p) != pytest.approx(cal.smece(y, p), rel=0.02)
-
-    def test_grades(self, two: tuple[Any, Any]) -> None:
-        metrics = peer("probcal.metrics")
-        y, p = two
-        grades = np.digitize(p, [0.1, 0.3, 0.6]).astype(str)
-        for theirs, method in (
-            (metrics.binomial_grade_test(y, p, grades).p_exact, "binomial"),
-            (metrics.jeffreys_grade_test(y, p, grades).pvalue, "jeffreys"),
-        ):
-            ours = cal.inference.grade_tests(cal.Predictions(y, p, groups=grades), method=method).grades
-            assert theirs == pytest.approx([grade.pvalue for grade in ours], rel=1e-6)
-        theirs = metrics.pluto_tasche([100, 400, 300], [0, 2, 1]).pd_upper
-        ours = cal.decision.pluto_tasche([100, 400, 300], [0, 2, 1]).to_frame()["bound"]
-        assert theirs == pytest.approx(np.asarray(ours))
-
-    def test_calibrators(self, two: tuple[Any, Any]) -> None:
-        probcal = peer("probcal")
-        y, p = two
-        pairs = [
-            (probcal.TemperatureCalibrator(), cal.TemperatureScaling(), GRID),
-            (probcal.PlattCalibrator(), cal.PlattScaling(), GRID),
-            (probcal.BetaCalibrator(), cal.BetaCalibration(), GRID),
-            (probcal.VennAbersCalibrator(), cal.VennAbers(), GRID),
-            (probcal.IsotonicCalibrator(), cal.IsotonicCalibration(), p),
-            (probcal.HistogramBinningCalibrator(), cal.HistogramBinning(bins=10, shrink=0.5), p),
-        ]
-        for theirs, ours, new in pairs:
-            assert theirs.fit(p, y).predict_proba(new) == pytest.approx(mapped(ours, p, y, new), abs=1e-6)
-        offset = cal.OffsetAdjustment().fit(p, y).offset_[1]
-        assert probcal.estimate_offset(y, p).delta == pytest.approx(offset, abs=1e-6)
-
-
-def test_relplot_smooths_as_we_do(two: tuple[Any, Any]) -> None:
-    y, p = two
-    assert peer("relplot").smECE(p, y) == pytest.approx(cal.smece(y, p), abs=2e-4)
 
 
 def test_the_prior_shift_of_a_sample_is_the_offset_of_its_odds() -> None:

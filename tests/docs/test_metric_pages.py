@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,7 +21,6 @@ import metric_pictures as pictures
 from calibrant.metrics import documentation
 from tests.in_turn import in_turn
 
-ROOT = Path(__file__).parent.parent.parent
 SECTIONS = [
     "Formula",
     "Strengths",
@@ -176,11 +174,6 @@ def test_who_reaches_the_ideal() -> None:
     assert "only" not in reached_by(cal.dawid_sebastiani)
 
 
-def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
-    assert "0 is not what calibration gives" in cal.ls_ece.info.limits
-    assert cal.ls_ece(*HALVES) > 0.1
-
-
 def test_what_tce_finds_in_calibrated_forecasts() -> None:
     assert "rejected too, some by chance and more where a block spans distant scores" in cal.tce.info.limits
     many = cal.inference.make_calibrated(3000, rng=1)
@@ -193,28 +186,6 @@ def test_what_tce_finds_in_calibrated_forecasts() -> None:
     y, p = np.repeat([0, 1, 1], [20, 20, 11]), np.repeat([0.5, 1.0], [40, 11])
     assert cal.tce(y, p) == 0
     assert "more rows than that share the last score" in cal.tce.info.notes
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 1), (1,) * 5], ids=len)
-def test_huber_of_a_wide_square_is_half_the_mean_square(shape: tuple[int, ...]) -> None:
-    data = cal.inference.make_calibrated(50, distribution=shape, rng=0)
-    half = cal.brier(data.y_true, data.y_prob, scale="per_class") / 2
-    assert cal.huber(data.y_true, data.y_prob, delta=1) == pytest.approx(half, abs=1e-15)
-    assert "half of ``brier(scale='per_class')``" in cal.huber.info.limits
-
-
-def test_cox_intercept_speaks_of_a_score_of_one_half() -> None:
-    """The truth has log-odds 0.5 + 0.5 logit p: above p at one half, and here below it on average."""
-    p = np.linspace(0.7, 0.99, 30)
-    truth = 1 / (1 + np.exp(-0.5 - 0.5 * np.log(p / (1 - p))))
-    ones = np.round(truth * 10_000).astype(int)
-    counts = np.column_stack([10_000 - ones, ones]).ravel()
-    data = np.tile([0, 1], 30), np.repeat(p, 2)
-    assert cal.cox_intercept(cal.Predictions(*data, counts=counts)) == pytest.approx(0.5, abs=0.01)
-    large = cal.calibration_in_the_large(cal.Predictions(*data, counts=counts), form="logit")
-    assert large < -0.1  # too high on average
-    assert "at a score of 0.5" in cal.cox_intercept.info.notes
-    assert "on average is the intercept at slope 1, `fixed_slope_intercept`" in cal.cox_intercept.info.notes
 
 
 def test_pictures_show_what_the_metric_reads() -> None:

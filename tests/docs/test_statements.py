@@ -93,7 +93,6 @@ def test_a_pointwise_error_does_not_bound_top_label_errors() -> None:
     y, p = np.zeros(50, int), np.full((50, 100), 0.5 / 99)
     p[:, 1] = 0.5  # predicted, never true
     assert cal.lp_error(y, p) < 0.05 < cal.ece(y, p) == pytest.approx(0.5)
-    assert "for two classes" in cal.lp_error.info.strengths
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
@@ -105,7 +104,6 @@ def test_means_over_classes_are_small_by_arithmetic(id: str, k: int) -> None:
     assert cal.cwce((np.arange(30) + 1) % k, wrong) == pytest.approx(2 / k)
     y, p = several(3, 90, k)
     assert cal.catalogue[id](y, p) <= 2 / k + NOISE
-    assert "at most 2 / K by arithmetic" in cal.catalogue[id].info.limits
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,6 @@ def test_equal_mass_is_neither_even_under_ties_nor_always_less_biased() -> None:
         wide.append(cal.ece(y, p, bins=15))
         even.append(cal.ece_em(y, p, bins=15))
     assert np.mean(wide) < np.mean(even) - 0.02
-    assert "not less biased than equal width in general" in cal.ece_em.info.limits
     assert not any(
         word in cal.catalogue[id].info.strengths for id in ("ece_em", "ace", "ece_sweep") for word in ("bias", "empty")
     )
@@ -148,7 +145,6 @@ def test_the_sweep_can_be_more_biased_than_few_bins() -> None:
         swept.append(cal.ece_sweep(y, p))
         fixed.append(cal.ece_em(y, p, bins=2))
     assert np.mean(swept) > np.mean(fixed)
-    assert "can be above or below that of a fixed number of bins" in cal.ece_sweep.info.limits
 
 
 def test_bins_of_equal_area_are_not_equal_under_ties_and_gaps() -> None:
@@ -157,7 +153,6 @@ def test_bins_of_equal_area_are_not_equal_under_ties_and_gaps() -> None:
     table = cal.calibration_curve((rng.random(403) < p).astype(int), p, bins=10, binning="equal_area").table
     area = (table.right - table.left) * table.weight
     assert area.max() > 1.5 * np.median(area)
-    assert "about the same" in cal.ece_ea.summary
 
 
 def test_debiased_squares_are_unbiased_where_they_say_so() -> None:
@@ -197,7 +192,6 @@ def test_the_mean_of_klce_is_0_only_given_the_features() -> None:
 
     assert mean_over_outcomes(statistic, score, score) == pytest.approx(0, abs=1e-12)
     assert mean_over_outcomes(statistic, score, given) > 0.03
-    assert "given the features" in cal.klce.info.strengths
 
 
 def test_expected_squares_of_kernel_errors_under_calibration() -> None:
@@ -237,9 +231,6 @@ def test_laplace_and_smoothed_errors_can_grow_like_the_root_of_the_distance() ->
         assert cal.dce_lower(y, p) == pytest.approx(d, abs=1e-9)
         ratios.append((cal.lkce(y, p) / d, cal.smece(y, p) / d))
     assert np.divide(ratios[1], ratios[0]) == pytest.approx(10, rel=0.2)
-    for id in ("lkce", "smece"):
-        assert "constant factors" not in cal.catalogue[id].info.strengths
-        assert "not within constant factors" in cal.catalogue[id].info.limits
 
 
 def test_smece_of_calibrated_forecasts_falls_like_the_cube_root() -> None:
@@ -323,25 +314,6 @@ def expected(metric: cal.metrics.Metric, forecast: Array, truth: Array, **words:
     return float(truth @ metric.rows(np.arange(k), np.tile(forecast, (k, 1)), **words))
 
 
-@pytest.mark.parametrize("k", [2, 3, 6])
-@pytest.mark.parametrize("metric", [m for m in cal.catalogue.values() if m.proper == "strictly"], ids=lambda m: m.id)
-def test_strictly_proper_scores_are_best_at_the_truth_alone(metric: cal.metrics.Metric, k: int) -> None:
-    rng = np.random.default_rng(k)
-    for truth in rng.dirichlet(np.ones(k), 5) * 0.94 + 0.06 / k:
-        best = expected(metric, truth, truth)
-        near = truth + 0.01 * (np.eye(k)[0] - np.eye(k)[1])
-        for other in (*rng.dirichlet(np.ones(k), 40), near, np.full(k, 1 / k)):
-            assert expected(metric, other, truth) > best
-
-
-@pytest.mark.parametrize("id", ["focal_loss", "l1_eps", "huber", "ecd", "nses"])
-def test_losses_that_are_not_proper_are_beaten(id: str) -> None:
-    assert cal.catalogue[id].proper == "no"
-    truth = np.array([0.3, 0.7])
-    grid = [np.array([1 - p, p]) for p in np.linspace(0.01, 0.99, 99)]
-    assert min(expected(cal.catalogue[id], p, truth) for p in grid) < expected(cal.catalogue[id], truth, truth) - 1e-3
-
-
 def test_focal_loss_pulls_two_classes_together_and_many_apart() -> None:
     grid = np.linspace(0.001, 0.999, 999)
     two = min(grid, key=lambda p: expected(cal.focal_loss, np.array([1 - p, p]), np.array([0.3, 0.7])))
@@ -352,7 +324,6 @@ def test_focal_loss_pulls_two_classes_together_and_many_apart() -> None:
 
     many = min(grid, key=lambda p: expected(cal.focal_loss, spread(p), spread(0.10)))
     assert many > 0.105
-    assert "for many it can be more confident" in cal.focal_loss.info.limits
 
 
 @samples
@@ -383,19 +354,6 @@ def test_a_level_too_high_is_not_overconfidence_for_a_rare_event() -> None:
     assert cal.esce.direction(0.2, "binary") == "overestimates"
     assert cal.esce(y, p, lens="top_label") == pytest.approx(-0.2)
     assert cal.ecd(y, p) < 0
-    assert "positive for overconfidence" not in (cal.esce.__doc__ or "")
-
-
-def test_the_sign_of_dici_and_wsmcs_is_no_direction() -> None:
-    # One bin far too high, the many others somewhat too low.
-    p = np.repeat([0.1, 0.9], [95, 5])
-    y = np.concatenate([np.arange(95) < 30, np.zeros(5)]).astype(int)
-    assert cal.dici(y, p) > 0 > cal.esce(y, p)
-    assert cal.dici.direction(0.5) == cal.wsmcs.direction(0.5) == ""
-    # Two of three classes are predicted with too little confidence, but the third, never predicted, outweighs them.
-    label = np.repeat([0, 1, 2], [46, 46, 8])
-    probs = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.9, 0.05, 0.05]])[label]
-    assert cal.wsmcs(label, probs) > 0 > cal.esce(label, probs)
 
 
 # Whole distributions and neighbourhoods.

@@ -367,7 +367,7 @@ def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
     assert list(use_cases())[:5] == ["classwise", "multiclass", "direction", "local", "analysis"]
     assert "brier" in cal.recommend("classwise").metrics  # a proper score beside every binned one
     assert cal.recommend("analysis").functions == (
-        "figures.reliability",
+        "reliability_diagram",
         "calibration_curve",
         "inference.calibration_band",
     )
@@ -543,3 +543,10 @@ def test_further_options_of_metrics() -> None:
             cal.evaluate(y, p, metrics=["cox_slope"], options=options)
     with pytest.raises(cal.errors.ArgumentError, match="edge"):
         cal.evaluate(y, p, metrics=["cox_slope"], options={"edge": "x"})
+
+
+def test_an_unknown_group_is_an_error_that_lists_the_groups() -> None:
+    groups = cal.evaluate(cal.Predictions([0, 1] * 10, [0.3, 0.6] * 10, groups=["a", "b"] * 10)).groups
+    with pytest.raises(cal.errors.ArgumentError, match="'a', 'b'"):
+        groups["c"]
+    assert groups.get("c") is None

@@ -16,7 +16,9 @@ def test_stored_results_lie_in_their_bands_and_give_the_page() -> None:
     assert thin_data.page(rows) == thin_data.PAGE.read_text()
 
 
-@pytest.mark.parametrize("name", ["net_benefit", "threshold", "summary", "censoring", "season"])
+@pytest.mark.parametrize(
+    "name", ["net_benefit", "threshold", "summary", "censoring", pytest.param("season", marks=pytest.mark.deep)]
+)
 def test_a_run_depends_on_its_number_alone(name: str) -> None:
     case = thin_data.STUDIES[name].cases[0]
     first, again = (thin_data.one_run(name, case, 3) for _ in range(2))

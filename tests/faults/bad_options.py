@@ -318,7 +318,6 @@ OPTIONS = [
         "must be 'clopper_pearson', 'jeffreys' or 'wilson'",
         "got 'normal'",
     ),
-    option("method", "method without interval", lambda: cal.calibration_curve(Y, P, level=None, method="x"), "got 'x'"),
     kind(UndefinedMetricError, ValueError, "interval")(
         "interval of soft labels", SOFT_TABLE.interval, "binomial intervals are not defined for soft labels", "use None"
     ),

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.figures.panels import classwise_panels, reliability_panels
-from calibrant.figures.reliability_diagrams import reliability
+from calibrant.figures.reliability_diagrams import reliability_diagram
 
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
@@ -34,13 +34,13 @@ def curve_of(ax: Any) -> Any:
 def test_each_panel_is_the_diagram_of_its_model() -> None:
     panels = reliability_panels(SIM.y_true, MODELS, bins=6, metrics=("ece",))
     for name, probs in MODELS.items():
-        alone = reliability(SIM.y_true, probs, bins=6)
+        alone = reliability_diagram(SIM.y_true, probs, bins=6)
         assert np.array_equal(panels[name].rate, alone.rate, equal_nan=True)
         assert panels[name].metrics["ece"] == cal.ece(SIM.y_true, probs, bins=6)
     held = reliability_panels({name: cal.Predictions(SIM.y_true, probs) for name, probs in MODELS.items()}, bins=6)
     assert np.array_equal(held["cubed"].rate, panels["cubed"].rate, equal_nan=True)
     sketched = reliability_panels({"a": cal.Sketch.of(SIM.y_true, MODELS["bold"])}, bins=10)
-    np.testing.assert_allclose(sketched["a"].rate, reliability(SIM.y_true, MODELS["bold"], bins=10).rate)
+    np.testing.assert_allclose(sketched["a"].rate, reliability_diagram(SIM.y_true, MODELS["bold"], bins=10).rate)
 
 
 def test_panels_are_drawn_side_by_side() -> None:
@@ -103,7 +103,7 @@ def test_classes_are_shown_by_how_often_they_occur() -> None:
     panels = classwise_panels(MANY.y_true, MANY.y_prob)
     often = np.bincount(MANY.y_true)
     assert list(panels.diagrams) == [f"class {k}" for k in np.argsort(-often, kind="stable")]
-    direct = reliability((MANY.y_true == 2).astype(int), MANY.y_prob[:, 2])
+    direct = reliability_diagram((MANY.y_true == 2).astype(int), MANY.y_prob[:, 2])
     np.testing.assert_allclose(panels["class 2"].rate, direct.rate)
     weight = np.where(MANY.y_true == 0, 100.0, 1.0)
     assert list(classwise_panels(MANY.y_true, MANY.y_prob, sample_weight=weight, show=1).diagrams) == ["class 0"]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.figures.reliability_diagrams import ReliabilityDiagram, reliability
+from calibrant.figures.reliability_diagrams import ReliabilityDiagram, reliability_diagram
 from calibrant.figures.uncertainty import Resampler
 from calibrant.inference.bands import calibration_band
 from tests.calling import call
@@ -73,7 +73,7 @@ def test_bins_are_those_of_brute_force(words: str) -> None:
     y = (rng.random(64) < p).astype(int)
     w = {"none": np.ones(64), "sample_weight": rng.random(64), "counts": rng.integers(1, 4, 64)}[words]
     given_words = {} if words == "none" else {words: w}
-    diagram = call(reliability, y, p, bins=5, uncertainty=None, **given_words)
+    diagram = call(reliability_diagram, y, p, bins=5, uncertainty=None, **given_words)
     weight, score, rate = np.array(brute_bins(y, p, w, 5)).T
     np.testing.assert_allclose(diagram.table.weight, weight, rtol=1e-12)
     np.testing.assert_allclose(diagram.mean_score, score, rtol=1e-12)
@@ -83,7 +83,7 @@ def test_bins_are_those_of_brute_force(words: str) -> None:
 
 
 def test_empty_bins_are_kept_and_stay_empty() -> None:
-    diagram = reliability([0, 1], [0.05, 0.95], bins=4)
+    diagram = reliability_diagram([0, 1], [0.05, 0.95], bins=4)
     assert np.isnan(diagram.rate).tolist() == [False, True, True, False]
     assert np.isnan(diagram.low).tolist() == [False, True, True, False]
     assert diagram.to_dict()["bins"]["rate"] == [0.0, None, None, 1.0]
@@ -91,22 +91,21 @@ def test_empty_bins_are_kept_and_stay_empty() -> None:
 
 @pytest.mark.parametrize("how", ["clopper_pearson", "jeffreys", "wilson"])
 def test_binomial_bounds_are_those_of_the_calibration_curve(how: Any) -> None:
-    diagram = reliability(Y, P, bins=7, uncertainty=how, level=0.9)
-    curve = cal.calibration_curve(Y, P, bins=7, method=how, level=0.9)
-    assert np.array_equal(diagram.low, curve.low)
-    assert np.array_equal(diagram.high, curve.high)
+    diagram = reliability_diagram(Y, P, bins=7, uncertainty=how, level=0.9)
+    table = cal.calibration_curve(Y, P, bins=7).table
+    assert np.array_equal([diagram.low, diagram.high], table.interval(0.9, how))
     assert (diagram.how, diagram.level) == (how, 0.9)
 
 
 def test_standard_errors_by_hand() -> None:
-    diagram = reliability([0, 1, 1, 1, 0], [0.2, 0.3, 0.7, 0.8, 0.9], bins=2, uncertainty="standard_error")
+    diagram = reliability_diagram([0, 1, 1, 1, 0], [0.2, 0.3, 0.7, 0.8, 0.9], bins=2, uncertainty="standard_error")
     error = np.sqrt([0.5 * 0.5 / 2, (2 / 3) * (1 / 3) / 3])
     np.testing.assert_allclose(diagram.high - diagram.rate, np.minimum(error, 1 - diagram.rate), rtol=1e-12)
     np.testing.assert_allclose(diagram.rate - diagram.low, error, rtol=1e-12)
     assert diagram.level is None
     assert "one standard error" in repr(diagram)
-    halves = reliability(Y, P, bins=3, uncertainty="standard_error", sample_weight=np.full(len(Y), 0.5))
-    whole = reliability(Y, P, bins=3, uncertainty="standard_error")
+    halves = reliability_diagram(Y, P, bins=3, uncertainty="standard_error", sample_weight=np.full(len(Y), 0.5))
+    whole = reliability_diagram(Y, P, bins=3, uncertainty="standard_error")
     np.testing.assert_allclose(halves.high, whole.high, rtol=1e-12)
 
 
@@ -115,13 +114,13 @@ def test_consistency_bars_of_one_bin_are_binomial_quantiles() -> None:
 
     y, p = [1] * 15 + [0] * 20, [0.3] * 35
     words: dict[str, Any] = {"uncertainty": "consistency", "n_resamples": 20_000, "rng": 0, "level": 0.9}
-    diagram = call(reliability, y, p, bins=1, **words)
+    diagram = call(reliability_diagram, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 35, 0.3) / 35
     np.testing.assert_allclose([diagram.low[0], diagram.high[0]], wanted, atol=1e-9)
 
 
 def test_consistency_bars_agree_with_direct_simulation() -> None:
-    diagram = reliability(Y, P, bins=5, uncertainty="consistency", n_resamples=4000, rng=0, level=0.8)
+    diagram = reliability_diagram(Y, P, bins=5, uncertainty="consistency", n_resamples=4000, rng=0, level=0.8)
     rng = np.random.default_rng(1)
     rates = []
     for _ in range(4000):
@@ -138,7 +137,7 @@ def test_consistency_bars_agree_with_direct_simulation() -> None:
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.ReversedClassesWarning")
 def test_consistency_bars_do_not_look_at_the_labels() -> None:
-    same = [reliability(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
+    same = [reliability_diagram(labels, P, uncertainty="consistency", rng=5) for labels in (Y, 1 - Y)]
     assert np.array_equal(same[0].low, same[1].low, equal_nan=True)
 
 
@@ -148,7 +147,7 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
 
     y, p = np.array([1] * 9 + [0] * 21), np.linspace(0.2, 0.9, 30)
     words: dict[str, Any] = {"uncertainty": "bootstrap", "n_resamples": 20_000, "rng": 2, "level": 0.9}
-    diagram = call(reliability, y, p, bins=1, **words)
+    diagram = call(reliability_diagram, y, p, bins=1, **words)
     wanted = binom.ppf([0.05, 0.95], 30, 0.3) / 30
     np.testing.assert_allclose([diagram.low[0], diagram.high[0]], wanted, atol=1e-9)
 
@@ -158,9 +157,9 @@ def test_bootstrap_of_one_bin_is_binomial_at_the_rate() -> None:
 def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
     times = np.random.default_rng(4).integers(1, 4, 60)
     words: dict[str, Any] = {"uncertainty": how, "kind": kind, "bins": 4, "n_resamples": 50, "rng": 7}
-    counted = call(reliability, Y[:60], P[:60], counts=times, **words)
-    repeated = call(reliability, np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
-    again = call(reliability, Y[:60], P[:60], counts=times, **words)
+    counted = call(reliability_diagram, Y[:60], P[:60], counts=times, **words)
+    repeated = call(reliability_diagram, np.repeat(Y[:60], times), np.repeat(P[:60], times), **words)
+    again = call(reliability_diagram, Y[:60], P[:60], counts=times, **words)
     left, right, third = ((d.low if d.curve is None else d.curve.low) for d in (counted, repeated, again))
     np.testing.assert_allclose(left, right, atol=1e-9)
     assert np.array_equal(left, third, equal_nan=True)
@@ -169,8 +168,8 @@ def test_counts_are_repeated_rows_and_seeds_repeat(how: Any, kind: Any) -> None:
 @pytest.mark.parametrize("how", ["bootstrap", "consistency"])
 def test_equal_importance_weights_change_little(how: Any) -> None:
     words: dict[str, Any] = {"uncertainty": how, "bins": 4, "n_resamples": 1500}
-    plain = call(reliability, Y, P, rng=0, **words)
-    weighted = call(reliability, Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
+    plain = call(reliability_diagram, Y, P, rng=0, **words)
+    weighted = call(reliability_diagram, Y, P, rng=1, sample_weight=np.full(len(Y), 3.0), **words)
     np.testing.assert_allclose(plain.low, weighted.low, atol=0.02)
     np.testing.assert_allclose(plain.high, weighted.high, atol=0.02)
 
@@ -182,13 +181,13 @@ def test_many_scores_are_drawn_in_narrow_cells_without_loss() -> None:
     assert groups.weight.sum() == 30_000
     assert groups.events.sum() == big.y_true.sum()
     np.testing.assert_allclose(groups.weight @ groups.score, big.y_prob.sum(), rtol=1e-12)
-    diagram = reliability(big.y_true, big.y_prob, bins=10, uncertainty="consistency", rng=0)
+    diagram = reliability_diagram(big.y_true, big.y_prob, bins=10, uncertainty="consistency", rng=0)
     half = 1.96 * np.sqrt(diagram.mean_score * (1 - diagram.mean_score) / diagram.table.weight)
     np.testing.assert_allclose(diagram.high - diagram.mean_score, half, atol=0.004)
 
 
 def test_the_band_is_the_calibration_band_at_the_mean_scores() -> None:
-    diagram = reliability(Y, P, bins=6, uncertainty="band", level=0.9)
+    diagram = reliability_diagram(Y, P, bins=6, uncertainty="band", level=0.9)
     band = calibration_band(Y, P, alpha=0.1)
     assert diagram.band is not None
     np.testing.assert_allclose(diagram.band.low, band.low, rtol=1e-9)
@@ -198,7 +197,7 @@ def test_the_band_is_the_calibration_band_at_the_mean_scores() -> None:
 
 
 def test_corp_is_isotonic_regression() -> None:
-    diagram = reliability(Y, P, kind="corp", uncertainty=None)
+    diagram = reliability_diagram(Y, P, kind="corp", uncertainty=None)
     assert diagram.curve is not None
     order = np.argsort(P)
     wanted = reference_pav([float(value) for value in Y[order]])
@@ -208,7 +207,7 @@ def test_corp_is_isotonic_regression() -> None:
 
 
 def test_corp_has_the_parts_of_the_brier_score() -> None:
-    parts = reliability(Y, P, kind="corp").decomposition
+    parts = reliability_diagram(Y, P, kind="corp").decomposition
     assert parts is not None
     brier = float(np.mean((P - Y) ** 2))
     assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(brier, abs=1e-12)
@@ -216,7 +215,7 @@ def test_corp_has_the_parts_of_the_brier_score() -> None:
 
 
 def test_corp_consistency_agrees_with_refitting() -> None:
-    diagram = reliability(Y[:80], P[:80], kind="corp", uncertainty="consistency", n_resamples=1500, rng=0)
+    diagram = reliability_diagram(Y[:80], P[:80], kind="corp", uncertainty="consistency", n_resamples=1500, rng=0)
     rng, fits = np.random.default_rng(9), []
     assert diagram.curve is not None
     for _ in range(1500):
@@ -232,7 +231,7 @@ def test_corp_consistency_agrees_with_refitting() -> None:
 
 
 def test_the_smooth_curve_is_kernel_regression_with_reflection() -> None:
-    diagram = reliability(Y, P, kind="smooth", bandwidth=0.08, uncertainty=None)
+    diagram = reliability_diagram(Y, P, kind="smooth", bandwidth=0.08, uncertainty=None)
     curve = diagram.curve
     assert curve is not None
     images = np.concatenate([P, -P, 2 - P])
@@ -244,18 +243,18 @@ def test_the_smooth_curve_is_kernel_regression_with_reflection() -> None:
 
 
 def test_the_smooth_curve_is_as_wide_as_the_smooth_error() -> None:
-    curve = reliability(Y, P, kind="smooth").curve
+    curve = reliability_diagram(Y, P, kind="smooth").curve
     assert curve is not None
     assert curve.bandwidth == cal.smece(Y, P)
     assert ((curve.low <= curve.y) & (curve.y <= curve.high)).all()
-    alone = reliability([1], [0.5], kind="smooth", bandwidth=0.1).curve
+    alone = reliability_diagram([1], [0.5], kind="smooth", bandwidth=0.1).curve
     assert alone is not None
     assert len(alone.x) > 0
     assert (alone.y == 1).all()
 
 
 def test_roofs_run_along_the_diagonal_and_their_gap_is_the_error() -> None:
-    diagram = reliability(Y, P, kind="roof", bins=8)
+    diagram = reliability_diagram(Y, P, kind="roof", bins=8)
     left, right = diagram.roof
     np.testing.assert_allclose(right - left, diagram.table.right - diagram.table.left, rtol=1e-12)
     height = np.abs(left - diagram.table.left)
@@ -265,16 +264,20 @@ def test_roofs_run_along_the_diagonal_and_their_gap_is_the_error() -> None:
 
 
 def test_predictions_views_and_sketches_stand_for_rows() -> None:
-    rows = reliability(Y, P, bins=10)
+    rows = reliability_diagram(Y, P, bins=10)
     held = cal.Predictions(Y, P)
     view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
-    for other in (reliability(held, bins=10), reliability(view, bins=10), reliability(cal.Sketch.of(Y, P), bins=10)):
+    for other in (
+        reliability_diagram(held, bins=10),
+        reliability_diagram(view, bins=10),
+        reliability_diagram(cal.Sketch.of(Y, P), bins=10),
+    ):
         np.testing.assert_allclose(other.rate, rows.rate, rtol=1e-12)
         np.testing.assert_allclose(other.mean_score, rows.mean_score, rtol=1e-12)
         np.testing.assert_allclose(other.high, rows.high, rtol=1e-12)
     for kind in ("smooth", "corp"):
-        sketched = reliability(cal.Sketch.of(Y, P), kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
-        exact = reliability(Y, P, kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
+        sketched = reliability_diagram(cal.Sketch.of(Y, P), kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
+        exact = reliability_diagram(Y, P, kind=kind, uncertainty=None).curve  # type: ignore[arg-type]
         assert sketched is not None
         assert exact is not None
         at = np.linspace(0.1, 0.9, 30)
@@ -287,16 +290,16 @@ def test_predictions_views_and_sketches_stand_for_rows() -> None:
 
 def test_rows_and_questions_can_be_chosen() -> None:
     many = cal.inference.make_calibrated(600, classes=4, rng=1)
-    diagram = reliability(many.y_true, many.y_prob, where=many.y_true != 0, lens="class:2", uncertainty=None)
+    diagram = reliability_diagram(many.y_true, many.y_prob, where=many.y_true != 0, lens="class:2", uncertainty=None)
     keep = many.y_true != 0
-    direct = reliability((many.y_true[keep] == 2).astype(int), many.y_prob[keep, 2], uncertainty=None)
+    direct = reliability_diagram((many.y_true[keep] == 2).astype(int), many.y_prob[keep, 2], uncertainty=None)
     np.testing.assert_allclose(diagram.rate, direct.rate)
     assert diagram.lens == "class:2"
-    assert reliability(many.y_true, many.y_prob).lens == "top_label"
+    assert reliability_diagram(many.y_true, many.y_prob).lens == "top_label"
 
 
 def test_metrics_use_the_bins_of_the_diagram() -> None:
-    diagram = reliability(Y, P, bins=7, binning="equal_mass", metrics=("ece", "smece", "hosmer_lemeshow"))
+    diagram = reliability_diagram(Y, P, bins=7, binning="equal_mass", metrics=("ece", "smece", "hosmer_lemeshow"))
     assert diagram.metrics["ece"] == cal.ece(Y, P, bins=7, binning="equal_mass")
     assert diagram.metrics["smece"] == cal.smece(Y, P)
     assert diagram.metrics["hosmer_lemeshow"] == cal.hosmer_lemeshow(Y, P)
@@ -306,20 +309,20 @@ def test_metrics_use_the_bins_of_the_diagram() -> None:
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30), st.integers(1, 6))
 def test_laws_of_any_data(rows: list[tuple[int, bool]], bins: int) -> None:
     p, y = np.array([score / 20 for score, _ in rows]), np.array([int(outcome) for _, outcome in rows])
-    diagram = reliability(y, p, bins=bins)
+    diagram = reliability_diagram(y, p, bins=bins)
     full = ~diagram.table.empty
     assert ((diagram.low <= diagram.rate) & (diagram.rate <= diagram.high))[full].all()
     assert ((diagram.table.left <= diagram.mean_score) & (diagram.mean_score <= diagram.table.right + 1e-12))[
         full
     ].all()
-    curve = reliability(y, p, kind="corp", uncertainty="band").curve
+    curve = reliability_diagram(y, p, kind="corp", uncertainty="band").curve
     assert curve is not None
     assert (np.diff(curve.y) >= -1e-12).all()
 
 
 def test_results_are_plain_and_readable() -> None:
     for kind in KINDS:
-        diagram = reliability(Y, P, kind=kind, bins=4, metrics=("ece",))  # type: ignore[arg-type]
+        diagram = reliability_diagram(Y, P, kind=kind, bins=4, metrics=("ece",))  # type: ignore[arg-type]
         found = json.loads(json.dumps(diagram.to_dict()))
         assert found["kind"] == kind
         assert found["bins"]["rows"] == diagram.table.rows.tolist()
@@ -333,13 +336,13 @@ def test_results_are_plain_and_readable() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
     shares = np.linspace(0, 1, 30)
-    diagram = reliability(cal.Predictions(shares, shares, soft=True), kind=kind)
+    diagram = reliability_diagram(cal.Predictions(shares, shares, soft=True), kind=kind)
     assert diagram.how is None
     assert np.nanmax(np.abs(diagram.table.gap)) < 1e-12
     assert len(png_of(diagram.plot(new_ax()))) > 1000
     for how in ("clopper_pearson", "standard_error", "bootstrap", "consistency", "band"):
         with pytest.raises(cal.errors.UndefinedMetricError):
-            reliability(cal.Predictions(shares, shares, soft=True), kind=kind, uncertainty=how)  # type: ignore[arg-type]
+            reliability_diagram(cal.Predictions(shares, shares, soft=True), kind=kind, uncertainty=how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -348,12 +351,12 @@ def test_soft_labels_have_no_interval_but_a_curve(kind: Any) -> None:
 )
 def test_tiny_data_are_drawn_too(kind: Any, y: list[int], p: list[float]) -> None:
     ax = new_ax()
-    assert reliability(y, p, kind=kind).plot(ax) is ax
+    assert reliability_diagram(y, p, kind=kind).plot(ax) is ax
     assert len(png_of(ax)) > 1000
 
 
 def test_the_line_is_the_data() -> None:
-    diagram = reliability(Y, P, bins=9, uncertainty="wilson")
+    diagram = reliability_diagram(Y, P, bins=9, uncertainty="wilson")
     ax = diagram.plot(new_ax())
     (line,) = drawn(ax, "curve")
     assert np.array_equal(line.get_xydata(), np.column_stack([diagram.mean_score, diagram.rate]))
@@ -366,7 +369,7 @@ def test_the_line_is_the_data() -> None:
 
 
 def test_bars_and_hatched_gaps_are_the_data() -> None:
-    diagram = reliability(Y, P, bins=5, kind="bars")
+    diagram = reliability_diagram(Y, P, bins=5, kind="bars")
     ax = diagram.plot(new_ax())
     bars, gaps = drawn(ax, "bars"), drawn(ax, "gap")
     (walls,) = bars
@@ -385,7 +388,7 @@ def test_bars_and_hatched_gaps_are_the_data() -> None:
 
 
 def test_roofs_are_drawn_with_their_slope() -> None:
-    diagram = reliability(Y, P, bins=5, kind="roof")
+    diagram = reliability_diagram(Y, P, bins=5, kind="roof")
     ax = diagram.plot(new_ax())
     (walls,) = drawn(ax, "bars")
     left, right = diagram.roof
@@ -396,7 +399,7 @@ def test_roofs_are_drawn_with_their_slope() -> None:
 
 @pytest.mark.parametrize("kind", ["smooth", "corp"])
 def test_curves_are_drawn_as_they_are(kind: Any) -> None:
-    diagram = reliability(Y, P, kind=kind, uncertainty="bootstrap", n_resamples=60, rng=0)
+    diagram = reliability_diagram(Y, P, kind=kind, uncertainty="bootstrap", n_resamples=60, rng=0)
     ax = diagram.plot(new_ax())
     assert diagram.curve is not None
     (line,) = drawn(ax, "curve")
@@ -409,34 +412,34 @@ def test_curves_are_drawn_as_they_are(kind: Any) -> None:
 
 
 def test_consistency_bars_stand_on_the_diagonal() -> None:
-    diagram = reliability(Y, P, bins=5, uncertainty="consistency", rng=0)
+    diagram = reliability_diagram(Y, P, bins=5, uncertainty="consistency", rng=0)
     (bars,) = drawn(diagram.plot(new_ax()), "interval")
     for (x, low), (_, high) in bars.get_segments():
         assert low < x < high
 
 
 def test_words_values_and_names_stand_on_the_picture() -> None:
-    ax = reliability(Y, P, bins=10, metrics=("ece", "brier")).plot(new_ax(), label="mine")
+    ax = reliability_diagram(Y, P, bins=10, metrics=("ece", "brier")).plot(new_ax(), label="mine")
     first, second = (text.get_text() for text in ax.get_legend().get_texts())
     assert first == f"mine\nece {cal.ece(Y, P, bins=10):.3f}\nbrier {cal.brier(Y, P):.3f}"
     assert second == "95% intervals"
     assert {"overestimated", "underestimated"} <= {text.get_text() for text in ax.texts}
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("mean predicted probability", "observed rate")
     many = cal.inference.make_calibrated(50, classes=3, rng=0)
-    top = reliability(many.y_true, many.y_prob, metrics=("ece",)).plot(new_ax())
+    top = reliability_diagram(many.y_true, many.y_prob, metrics=("ece",)).plot(new_ax())
     assert (top.get_xlabel(), top.get_ylabel()) == ("confidence", "accuracy")
     assert {"overconfident", "underconfident"} <= {text.get_text() for text in top.texts}
     assert top.get_legend().get_texts()[0].get_text().startswith("ece 0.")
-    bare = reliability(Y, P, uncertainty=None).plot(new_ax(), counts=None)
+    bare = reliability_diagram(Y, P, uncertainty=None).plot(new_ax(), counts=None)
     assert (bare.get_legend(), len(bare.child_axes)) == (None, 0)
-    parts = reliability(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
+    parts = reliability_diagram(Y, P, kind="corp").plot(new_ax()).get_legend().get_texts()[0].get_text().splitlines()
     assert [line.split()[0] for line in parts] == ["miscalibration", "discrimination", "uncertainty"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("labels", [False, True])
 def test_no_texts_overlap(kind: Any, labels: bool) -> None:
-    ax = reliability(Y, P, kind=kind, metrics=("ece", "smece")).plot(new_ax(), labels=labels)
+    ax = reliability_diagram(Y, P, kind=kind, metrics=("ece", "smece")).plot(new_ax(), labels=labels)
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in [*ax.texts, ax.get_legend(), ax.xaxis.label, ax.yaxis.label]]
     boxes += [label.get_window_extent() for label in ax.get_xticklabels()]
@@ -448,13 +451,13 @@ def test_no_texts_overlap(kind: Any, labels: bool) -> None:
 
 
 def test_single_outcomes_are_jittered_alike_each_time() -> None:
-    diagram = reliability(Y, P)
+    diagram = reliability_diagram(Y, P)
     first, second = (drawn(diagram.plot(new_ax(), labels=True), "labels")[0].get_xydata() for _ in range(2))
     assert np.array_equal(first, second)
     assert np.array_equal(first[:, 0], P)
     assert np.abs(first[:, 1] - (0.03 + 0.94 * Y)).max() <= 0.025
     big = cal.inference.make_calibrated(5000, rng=0)
-    shown = drawn(reliability(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
+    shown = drawn(reliability_diagram(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
     assert len(shown.get_xdata()) == 2000
     with pytest.raises(
         cal.errors.UndefinedMetricError,
@@ -464,7 +467,7 @@ def test_single_outcomes_are_jittered_alike_each_time() -> None:
 
 
 def test_marker_areas_can_show_how_full_bins_are() -> None:
-    diagram = reliability(Y, P**3, bins=5)
+    diagram = reliability_diagram(Y, P**3, bins=5)
     (marks,) = drawn(diagram.plot(new_ax(), counts="area"), "markers")
     share = diagram.table.weight / diagram.table.weight.max()
     np.testing.assert_allclose(marks.get_sizes(), np.maximum(45 * share, 2))
@@ -474,7 +477,7 @@ def test_rare_events_on_logit_axes() -> None:
     rng = np.random.default_rng(0)
     p = np.exp(rng.uniform(np.log(1e-4), np.log(0.2), 4000))
     y = (rng.random(4000) < p).astype(int)
-    diagram = reliability(y, p, bins=8, binning="equal_mass")
+    diagram = reliability_diagram(y, p, bins=8, binning="equal_mass")
     ax = diagram.plot(new_ax(), scale="logit", labels=True)
     assert (ax.get_xscale(), ax.get_yscale()) == ("logit", "logit")
     low, high = ax.get_xlim()
@@ -490,9 +493,9 @@ def test_rare_events_on_logit_axes() -> None:
         with pytest.raises(
             cal.errors.ArgumentError, match=r"scale: 'logit' has no baseline for '(bars|roof)'; use kind='line'"
         ):
-            reliability(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
+            reliability_diagram(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
     for kind in ("smooth", "corp"):
-        assert len(png_of(reliability(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
+        assert len(png_of(reliability_diagram(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
 
 
 def test_pyplot_is_left_as_it_was() -> None:
@@ -500,10 +503,10 @@ def test_pyplot_is_left_as_it_was() -> None:
 
     before, settings_before = plt.get_fignums(), dict(matplotlib.rcParams)
     ax = new_ax()
-    assert reliability(Y, P, metrics=("ece",)).plot(ax, labels=True) is ax
+    assert reliability_diagram(Y, P, metrics=("ece",)).plot(ax, labels=True) is ax
     assert plt.get_fignums() == before
     assert dict(matplotlib.rcParams) == settings_before
-    own = reliability(Y, P).plot()
+    own = reliability_diagram(Y, P).plot()
     assert plt.get_fignums() == [*before, own.figure.number]
     plt.close(own.figure)
 
@@ -513,7 +516,7 @@ def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
         "import sys, calibrant.figures.reliability_diagrams, calibrant.figures.panels, calibrant.figures.differences\n"
         "import calibrant.figures.histograms\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "ax = calibrant.figures.reliability_diagrams.reliability([0, 1], [0.2, 0.7]).plot()\n"
+        "ax = calibrant.figures.reliability_diagrams.reliability_diagram([0, 1], [0.2, 0.7]).plot()\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "print(type(ax.figure).__name__)"
     )
@@ -526,40 +529,40 @@ def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         cal.errors.MissingDependencyError, match=r"matplotlib: is not installed; run pip install 'calibrant\[plot\]'"
     ):
-        reliability(Y, P).plot()
+        reliability_diagram(Y, P).plot()
 
 
 def test_a_score_of_whole_rows_is_named_by_its_question() -> None:
     y, p = [0, 1, 2, 1], [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]
-    diagram = cal.figures.reliability(y, p, metrics=("nll", "ece"), level=None)
+    diagram = cal.reliability_diagram(y, p, metrics=("nll", "ece"), level=None)
     assert "nll of top_label" in repr(diagram)
     assert ", ece " in repr(diagram)
     assert diagram.metrics["nll"] != pytest.approx(cal.nll(y, p))
-    assert "nll of" not in repr(cal.figures.reliability([0, 1], [0.2, 0.7], metrics=("nll",), level=None))
+    assert "nll of" not in repr(cal.reliability_diagram([0, 1], [0.2, 0.7], metrics=("nll",), level=None))
 
 
 @pytest.mark.parametrize("counts", ["strip", "area"])
 def test_a_score_beyond_logit_axes_is_hollow_too_and_the_legend_says_so(counts: Any) -> None:
     score, outcome = np.repeat([0.0, 0.3, 0.7, 1.0], 10), np.tile([0, 1], 20)
-    diagram = reliability(outcome, score, bins=5)
+    diagram = reliability_diagram(outcome, score, bins=5)
     ax = diagram.plot(new_ax(), scale="logit", counts=counts)
     low, high = ax.get_xlim()
     (hollow,) = drawn(ax, "beyond")
     np.testing.assert_allclose(hollow.get_xydata(), [[low, 0.5], [high, 0.5]])
     assert "hollow: beyond the axis" in [text.get_text() for text in ax.get_legend().get_texts()]
-    inner = reliability(outcome, np.repeat([0.2, 0.3, 0.7, 0.8], 10), bins=5).plot(new_ax(), scale="logit")
+    inner = reliability_diagram(outcome, np.repeat([0.2, 0.3, 0.7, 0.8], 10), bins=5).plot(new_ax(), scale="logit")
     assert drawn(inner, "beyond") == []
     assert not any("beyond" in text.get_text() for text in inner.get_legend().get_texts())
 
 
 @pytest.mark.parametrize("uncertainty", [None, "bootstrap"])
 def test_a_curve_of_one_point_is_seen(uncertainty: Any) -> None:
-    ax = reliability([0, 1, 1] * 9, [0.6] * 27, kind="corp", uncertainty=uncertainty, rng=0).plot(new_ax())
+    ax = reliability_diagram([0, 1, 1] * 9, [0.6] * 27, kind="corp", uncertainty=uncertainty, rng=0).plot(new_ax())
     (line,) = drawn(ax, "curve")
     assert line.get_xydata().tolist() == [[0.6, pytest.approx(2 / 3)]]
     assert line.get_marker() == "o"
     if uncertainty:
         (band,) = drawn(ax, "band")
         assert np.ptp(band.get_paths()[0].vertices[:, 0]) > 0
-    (many,) = drawn(reliability(Y, P, kind="corp").plot(new_ax()), "curve")
+    (many,) = drawn(reliability_diagram(Y, P, kind="corp").plot(new_ax()), "curve")
     assert many.get_marker() == "None"

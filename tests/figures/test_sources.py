@@ -25,8 +25,8 @@ def three() -> cal.Sketches:
 
 
 def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
-    drawn = cal.figures.reliability(three, bins=10, metrics=("ece",))
-    rows = cal.figures.reliability(Y, P, bins=10, metrics=("ece",))
+    drawn = cal.reliability_diagram(three, bins=10, metrics=("ece",))
+    rows = cal.reliability_diagram(Y, P, bins=10, metrics=("ece",))
     assert drawn.lens == "top_label"
     np.testing.assert_allclose(drawn.rate, rows.rate)
     assert drawn.metrics["ece"] == pytest.approx(rows.metrics["ece"], abs=1e-12)
@@ -34,16 +34,16 @@ def test_sketches_stand_for_their_main_question(three: cal.Sketches) -> None:
 
 
 def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None:
-    drawn = cal.figures.reliability(three, bins=10, lens="class:dog")
-    rows = cal.figures.reliability(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
+    drawn = cal.reliability_diagram(three, bins=10, lens="class:dog")
+    rows = cal.reliability_diagram(cal.Predictions(np.array(NAMES)[Y], P, classes=NAMES), bins=10, lens="class:dog")
     np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
     with pytest.raises(
         cal.errors.LensError,
         match="lens: these sketches have no lens 'rank:2'; choose one of top_label, class:cat, class:dog, class:cow",
     ):
-        cal.figures.reliability(three, lens="rank:2")
+        cal.reliability_diagram(three, lens="rank:2")
     with pytest.raises(cal.errors.LensError, match="lens"):
-        cal.figures.reliability(three, lens="classwise")
+        cal.reliability_diagram(three, lens="classwise")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_models_may_be_sketches() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        cal.figures.reliability,
+        cal.reliability_diagram,
         cal.figures.cumulative_diagram,
         cal.figures.score_histogram,
         cal.figures.uce_diagram,
@@ -100,7 +100,7 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
 def test_many_labels_are_named_as_many_questions() -> None:
     many = (P > 0.3).astype(int)
     several = "'classwise' has more than one event per row; name one class, for example lens='class:"
-    for ask in (cal.figures.reliability, cal.calibration_curve):
+    for ask in (cal.reliability_diagram, cal.calibration_curve):
         with pytest.raises(cal.errors.LensError, match=f"{several}0'"):
             ask(cal.Predictions(many, P, multilabel=True))
         with pytest.raises(cal.errors.LensError, match=f"{several}{NAMES[0]}'"):
@@ -118,7 +118,7 @@ def test_names_are_never_read_as_formulas() -> None:
     odd = [r"$\bad{$", "_x", "c"]
     named = np.array(odd)[Y]
     ax = Figure().add_subplot()
-    cal.figures.reliability(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
+    cal.reliability_diagram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(ax)
     ax.figure.canvas.draw()
     assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
     histogram = cal.figures.score_histogram(cal.Predictions(named, P, classes=odd), lens=r"class:$\bad{$").plot(

@@ -49,7 +49,7 @@ def slow_band(y: Any, p: Any, alpha: float, method: str) -> tuple[list[float], l
 def test_bands_are_the_literal_ones(method: Any, power: float, deep: bool) -> None:
     rng = np.random.default_rng(0)
     sizes = ((30, 8), (300, 1), (2000, 2))
-    for n, digits in sizes if deep or power == 3 else sizes[:2]:
+    for n, digits in sizes if deep else sizes[:2]:
         p = np.round(rng.random(n), digits)[:2000]
         y = rng.random(n) < p**power
         low, high = slow_band(y, p, 0.1, method)
@@ -79,14 +79,14 @@ def test_bounds_cut_off_the_level_of_the_binomial_law() -> None:
 @pytest.mark.parametrize("warp", [None, cal.inference.simulation.temperature(2), cal.inference.simulation.bias(0.5)])
 def test_a_rising_curve_is_covered(method: Any, warp: Any) -> None:
     missed = 0
-    for seed in range(100):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         p = rng.integers(1, 20, 400) / 20
         truth = p if warp is None else warp.curve(p)
         band = calibration_band(rng.random(400) < truth, p, alpha=0.1, method=method)
         at = band.score if warp is None else warp.curve(band.score)
         missed += bool(((at < band.low) | (at > band.high)).any())
-    assert missed <= 0.1 * 100
+    assert missed <= 0.1 * 40
 
 
 def test_wrong_scores_leave_the_band() -> None:
@@ -185,14 +185,6 @@ def test_degenerate_data_have_a_band(method: Any, y: list[int], p: list[float]) 
     assert (np.diff(band.low) >= 0).all()
     assert (np.diff(band.high) >= 0).all()
     assert band.covers_diagonal
-
-
-def test_bands_speak() -> None:
-    band = calibration_band(*A)
-    assert "is not significant at" in repr(band)
-    assert "<table>" in band._repr_html_()
-    assert band.to_dict()["covers_diagonal"] is True
-    assert len(band.to_frame()) == 4
 
 
 def test_bad_arguments_are_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from tests.calling import call
+from tests.calling import call, raises
 
 LINE = ("cox_intercept", "cox_slope", "fixed_slope_intercept")
 RATIO = "expected_observed_ratio"
@@ -111,9 +111,7 @@ def test_observed_over_expected_is_the_inverse(method: str) -> None:
 @pytest.mark.parametrize("metric", [*LINE, RATIO])
 def test_counts_are_repeated_rows(metric: str, method: str) -> None:
     if (method == "profile") if metric == RATIO else (method == "exact"):
-        with pytest.raises(
-            cal.errors.ArgumentError, match=f"has no {method} interval; use .*'sandwich' or 'bootstrap'"
-        ):
+        with raises(cal.errors.ArgumentError, "method"):
             cal.interval(*drawn(50), metric=metric, method=method)
         return
     y, p = drawn(80, 3)
@@ -150,11 +148,9 @@ def test_weights_and_clusters_have_a_sandwich(metric: str) -> None:
     for method in ("wald", "exact" if metric == RATIO else "profile"):
         with pytest.raises(cal.errors.WeightsNotSupportedError, match="use method='sandwich' or method='bootstrap'"):
             cal.interval(y, p, metric=metric, method=method, sample_weight=w)
-        with pytest.raises(
-            cal.errors.ArgumentError, match="independent rows, so it has no cluster=True; use method='sandwich'"
-        ):
+        with raises(cal.errors.ArgumentError, "method"):
             cal.interval(cal.Predictions(y, p, groups=np.arange(300) // 2), metric=metric, method=method, cluster=True)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling"):
+    with raises(cal.errors.GroupError, "groups"):
         call(cal.interval, y, p, cluster=True, **words)
     with pytest.raises(cal.errors.GroupError, match="at least two groups"):
         call(cal.interval, y, p, groups=np.zeros(300), cluster=True, **words)
@@ -183,10 +179,7 @@ def test_no_events() -> None:
 def test_what_is_not_available_is_named() -> None:
     y, p = drawn(100)
     for words, text in (
-        (
-            {"metric": "calibration_in_the_large", "method": "wald"},
-            "interval; use 'gamma', 'normal' or 'bootstrap'",
-        ),
+        ({"metric": "calibration_in_the_large", "method": "wald"}, "interval; use 'gamma', 'normal' or 'bootstrap'"),
         ({"metric": "ece", "method": "profile"}, "ece has no profile interval; use 'auto'"),
         ({"metric": "cox_slope", "method": "profile", "penalty": "firth"}, "use method='wald'"),
         ({"metric": "cox_slope", "method": "sandwich", "penalty": "firth"}, "use method='wald'"),
@@ -198,12 +191,6 @@ def test_what_is_not_available_is_named() -> None:
     assert firth.low < cal.cox_slope(y, p, penalty="firth") < firth.high
     with pytest.raises(cal.errors.UndefinedMetricError, match="penalty='firth'"):
         cal.interval([0, 0, 1, 1] * 5, [0.1, 0.2, 0.7, 0.8] * 5, metric="cox_slope", method="profile")
-
-
-COVERED = [
-    *((metric, method) for metric in LINE for method in ("wald", "profile", "sandwich")),
-    *((RATIO, method) for method in ("asymptotic", "wald", "exact", "sandwich")),
-]
 
 
 def coverage(n: int, beta: tuple[float, float], repeats: int, cases: list[tuple[str, str]]) -> dict[Any, float]:
@@ -225,14 +212,6 @@ def test_intervals_of_a_hundred_patients_cover() -> None:
     """Twenty events: 95% to 96% in 1000 data sets, so at least 43 of 50 here."""
     found = coverage(100, (2, 8), 50, [("cox_slope", "profile"), (RATIO, "wald")])
     assert min(found.values()) >= 0.86
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(("n", "beta"), [(100, (2, 8)), (500, (2, 8)), (500, (1, 49)), (2000, (1, 49))])
-def test_intervals_cover(n: int, beta: tuple[float, float]) -> None:
-    found = coverage(n, beta, 1000, COVERED)
-    assert min(found.values()) >= 0.87  # the sandwich of a slope with ten events
-    assert min(share for (_, method), share in found.items() if method in ("wald", "profile", "exact")) >= 0.93
 
 
 def test_without_events_both_forms_of_the_ratio_have_the_same_interval() -> None:
@@ -259,10 +238,6 @@ def test_weights_of_1_are_no_weights() -> None:
                 for w in ({}, {"sample_weight": np.full(60, 3.0)})
             )
             assert plain == weighted
-
-
-def test_level_close_to_1_is_not_shown_as_100() -> None:
-    assert "(99.9%," in str(cal.interval(*drawn(60), metric="cox_slope", level=0.999))
 
 
 def test_sandwich_of_test_and_interval_agree() -> None:

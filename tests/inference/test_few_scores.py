@@ -14,12 +14,11 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.inference.cells import DistinctSampler, has_few_scores
-from calibrant.inference.metric_tests import DEFAULT_TESTS
 from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.inference.seeds import generator
 from calibrant.metrics.cumulative.distributions import bridge_survival
 from calibrant.views.view import View
-from experiments.simulations_plan import FEW, few_scores
+from experiments.simulations_plan import few_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 
@@ -40,56 +39,9 @@ def beside(metric: str, n: int, rng: np.random.Generator) -> dict[str, Any]:
     return {**words, "features": rng.normal(size=(n, 2))} if "features" in needs else words
 
 
-def rejections(metric: str, setting: str, n: int, seeds: range) -> tuple[int, int]:
-    """The runs in which the default test rejected, and those in which the metric was defined."""
-    rejected = defined = 0
-    for seed in seeds:
-        y, p = sample(setting, n, seed)
-        words = beside(metric, n, np.random.default_rng(seed))
-        try:
-            found = cal.assess(y, p, metric=metric, n_resamples=DRAWS, rng=seed, **words)
-        except cal.errors.UndefinedMetricError:
-            continue
-        assert "approximate" not in found.null_distribution
-        defined += 1
-        rejected += found.pvalue <= LEVEL
-    return rejected, defined
-
-
 def most(runs: int) -> float:
     """The 99.9% quantile of the rejections of a test that holds its level."""
     return float(binom.ppf(0.9995, runs, LEVEL))
-
-
-SLOW = {"cox_intercept", "cox_slope", "fixed_slope_intercept", "sbct"}
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("metric", sorted(set(DEFAULT_TESTS) - SLOW))
-def test_default_tests_hold_their_level(metric: str) -> None:
-    """A short form over all settings; too many rejections in any would show. Discrete values make too few, which is not asserted."""
-    counts = [rejections(metric, setting, 100, range(4)) for setting in FEW]
-    counts += [rejections(metric, setting, 1000, range(4)) for setting in ("5 grades", "points")]
-    rejected, defined = np.sum(counts, axis=0)
-    assert defined == 4 * len(counts)
-    assert rejected <= most(defined)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("n", [100, 1000, 10_000])
-@pytest.mark.parametrize("metric", list(DEFAULT_TESTS))
-def test_default_tests_hold_their_level_in_each_setting(metric: str, n: int) -> None:
-    for setting in FEW:
-        rejected, defined = rejections(metric, setting, n, range(100 if n < 10_000 else 20))
-        assert rejected <= most(defined), setting
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("metric", list(cal.catalogue))
-def test_every_metric_holds_its_level(metric: str) -> None:
-    for setting in FEW:
-        rejected, defined = rejections(metric, setting, 100, range(20))
-        assert rejected <= most(defined), setting
 
 
 @pytest.mark.parametrize(

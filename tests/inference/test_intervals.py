@@ -16,7 +16,7 @@ from calibrant.inference.intervals import quantiles
 from calibrant.inference.resampling import RowSampler, choose_sampler
 from calibrant.metrics.bin.debiased import t_cal_null_deviation
 from calibrant.views.view import View
-from tests.calling import call
+from tests.calling import call, raises
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -59,8 +59,10 @@ def test_intervals_are_reproducible_and_ordered(metric: str, method: str) -> Non
 
 def test_cells_and_rows_resample_alike() -> None:
     y, p = predictions(5000)
-    cells = cal.interval(y, p, metric="ece", rng=1, n_resamples=2000)
-    rows = cal.interval(y, p, metric="ece", rng=1, n_resamples=2000, exact=True)
+    cells, rows = (
+        cal.interval(y, p, metric="ece", method="percentile", rng=1, n_resamples=1000, exact=exact)
+        for exact in (False, True)
+    )
     assert (cells.low, cells.high) == pytest.approx((rows.low, rows.high), abs=0.003)
 
 
@@ -75,16 +77,8 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling; pass groups"):
+    with raises(cal.errors.GroupError, "groups"):
         cal.interval(y, p, metric="ece", cluster=True)
-
-
-def test_the_note_is_true_of_large_errors_as_well() -> None:
-    y, p = predictions(300, seed=6, power=1.3)
-    found = cal.interval(y, p, metric="mce", method="percentile", rng=0, n_resamples=300)
-    assert found.low > 0.2
-    assert "biased upwards because rows repeat" in found.note
-    assert "near 0" not in found.note
 
 
 def test_metrics_bring_their_own_intervals() -> None:
@@ -144,11 +138,11 @@ def test_bounds_of_a_very_negative_value_are_in_order() -> None:
 
 def test_bad_arguments_are_named() -> None:
     for words, text in [
-        ({"method": "magic"}, "method: must be 'auto', 'inversion'"),
-        ({"level": 0}, "level: must lie between 0 and 1"),
-        ({"n_resamples": 50}, r"n_resamples: must be at least 200 for a level of 0\.95; got 50"),
-        ({"method": "normal"}, "method: 'normal' requires a mean over rows, and ece is not one; use 'auto'"),
-        ({"method": "inversion", "cluster": True}, "method: 'inversion' requires an error"),
+        ({"method": "magic"}, "method: "),
+        ({"level": 0}, "level: "),
+        ({"n_resamples": 50}, "n_resamples: "),
+        ({"method": "normal"}, "method: "),
+        ({"method": "inversion", "cluster": True}, "method: "),
     ]:
         with pytest.raises(cal.errors.ArgumentError, match=text):
             call(cal.interval, *B, metric="ece", **words)  # type: ignore[arg-type]
@@ -173,10 +167,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.errors.ArgumentError, match="was not compared"):
         found["mended", "other"]
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"pair: 0 was not compared; write result\[a, b\] with two of \['raw', 'mended', 'same'\]",
-    ):
+    with raises(cal.errors.ArgumentError, "pair"):
         found[0]
     assert repr(same) == "raw - same: 0 [0, 0], p = 1"
 
@@ -191,7 +182,7 @@ def test_many_rows_are_counted_in_cells_and_joint_lenses_are_not() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "normal", "percentile"])
 def test_an_infinite_value_has_no_interval(method: str) -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="nll: is infinite, so it has no interval"):
+    with raises(cal.errors.UndefinedMetricError, "nll"):
         cal.interval([0, 1, 1], [0.2, 0.0, 0.7], metric="nll", method=method)
 
 
@@ -263,12 +254,10 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     rng = np.random.default_rng(43)
     probs = rng.dirichlet([1, 1, 1], 100)
     label = np.array([rng.choice(3, p=row) for row in probs])
-    words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "n_resamples": 200}
+    words: dict[str, Any] = {"metric": metric, "lens": "canonical", "rng": 0, "level": 0.8, "n_resamples": 50}
     found = call(cal.interval, label, probs, **words)
     assert found.method == "inversion"
-    with pytest.raises(
-        cal.errors.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"
-    ):
+    with raises(cal.errors.ArgumentError, "method"):
         call(cal.interval, label, probs, method="asymptotic", **words)
 
 
@@ -292,24 +281,6 @@ def test_few_events_are_said() -> None:
     assert "rarer" not in cal.interval(np.arange(300) < 30, np.full(300, 0.1), metric="brier", method="normal").note
 
 
-def test_the_mean_difference_is_a_mean_over_rows() -> None:
-    y, p = predictions(400)
-    gap = p - y
-    found = cal.interval(y, p, metric="calibration_in_the_large", method="normal")
-    half = 1.959963984540054 * np.std(gap, ddof=1) / 20
-    assert found.method == "normal"
-    assert (found.low, found.high) == pytest.approx((gap.mean() - half, gap.mean() + half))
-    assert cal.calibration_in_the_large.rows(y, p).tolist() == gap.tolist()
-    assert cal.calibration_in_the_large.is_row_mean
-    weight = np.arange(400) % 4
-    counted = cal.interval(cal.Predictions(y, p, counts=weight), metric="calibration_in_the_large")
-    repeated = cal.interval(np.repeat(y, weight), np.repeat(p, weight), metric="calibration_in_the_large")
-    assert (counted.low, counted.high) == pytest.approx((repeated.low, repeated.high))
-    assert counted.method == "gamma"
-    drawn = cal.interval(y, p, metric="calibration_in_the_large", method="percentile", n_resamples=2000, rng=0)
-    assert (drawn.low, drawn.high) == pytest.approx((found.low, found.high), abs=0.004)
-
-
 def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     y, p = predictions(400)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
@@ -317,15 +288,9 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     assert call(cal.interval, y, p, method="bootstrap", **words).method == "percentile"
     with pytest.raises(cal.errors.ArgumentError, match="is not one; use"):
         call(cal.interval, y, p, method="normal", **words)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "calibration_in_the_large"):
         cal.calibration_in_the_large.rows(y, p, form="logit")
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_true: contributions of rows cannot be computed from a sketch; pass the rows instead of a sketch",
-    ):
+    with raises(cal.errors.InputTypeError, "y_true"):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
 
 
@@ -363,7 +328,7 @@ def unfriendly(kind: str) -> tuple[np.ndarray, np.ndarray]:
 )
 def test_every_interval_contains_its_estimate(metric: str, kind: str) -> None:
     y, p = unfriendly(kind)
-    found = cal.interval(y, p, metric=metric, rng=1, n_resamples=200)
+    found = cal.interval(y, p, metric=metric, level=0.8, rng=1, n_resamples=50)
     assert found.low <= max(found.value, 0 if found.method == "inversion" else found.value) <= found.high
     low, high = cal.catalogue[metric].range
     assert low <= found.low
@@ -375,10 +340,8 @@ def test_class_wise_errors_contain_their_estimate_too() -> None:
     for k in (4, 100):
         probs = rng.dirichlet(np.full(k, 0.3), 301)
         label = np.array([rng.choice(k, p=row) for row in probs])
-        found = cal.interval(label, probs, metric="cwce", rng=0, n_resamples=200)
-        assert found.low <= found.value <= found.high
-        table = cal.evaluate(label, probs, metrics=["ece", "cwce"], level=0.95).results
-        assert all(r.low <= r.value <= r.high for r in table if r.low is not None and r.value is not None)
+        for found in cal.evaluate(label, probs, metrics=["ece", "cwce"], level=0.8, n_resamples=50).results:
+            assert found.low <= found.value <= found.high
 
 
 def test_a_negative_estimate_of_a_square_is_explained() -> None:
@@ -391,7 +354,7 @@ def test_gamma_limits_of_events_are_those_of_poisson() -> None:
     """Of k events in very many rows: the exact limits of Garwood, a quantile of gamma(k) and one of gamma(k + 1)."""
     from scipy.stats import chi2
 
-    n, rate = 2_000_000, 1e-6
+    n, rate = 200_000, 1e-5
     for events in (0, 1, 4, 20):
         y = np.zeros(n, np.uint8)
         y[:events] = 1

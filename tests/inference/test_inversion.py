@@ -33,24 +33,24 @@ def test_the_lower_limit_is_0_exactly_where_the_test_does_not_reject(metric: str
     lows = []
     for seed in range(6):
         y, p = binary(150, seed, power=1 + 0.3 * seed)
-        found = cal.interval(y, p, metric=metric, n_resamples=200, rng=seed)
-        tested = cal.assess(y, p, metric=metric, method="consistency", n_resamples=200, rng=seed)
+        found = cal.interval(y, p, metric=metric, level=0.8, n_resamples=50, rng=seed)
+        tested = cal.assess(y, p, metric=metric, method="consistency", n_resamples=50, rng=seed)
         assert found.method == "inversion"
-        assert (found.low == 0) == (tested.pvalue > 0.05)
+        assert (found.low == 0) == (tested.pvalue > 0.2)
         assert found.low <= max(found.value, 0) <= found.high
         lows.append(found.low)
     assert min(lows) == 0 < max(lows)
 
 
 @pytest.mark.parametrize(("metric", "k"), [("tl_ece", 10), ("cwce", 10), ("ece", 2)])
-def test_thin_cells_do_not_raise_the_lower_limit(metric: str, k: int) -> None:
+def test_thin_cells_do_not_raise_the_lower_limit(metric: str, k: int, deep: bool) -> None:
     words: dict[str, Any] = {"bins": 100} if k == 2 else {}
-    covered = 0
-    for seed in range(20):
+    runs, covered = 100 if deep else 8, 0
+    for seed in range(runs):
         y, p = binary(200, seed) if k == 2 else several(200, k, seed)
         data = cal.Predictions(y, p, classes=range(k))
         covered += call(cal.interval, data, metric=metric, n_resamples=200, rng=seed, **words).low == 0
-    assert covered >= 16  # 0.95 each; 0.31, 0.93 and 0.36 of 100 runs by the corrected bootstrap
+    assert covered >= 0.75 * runs  # 0.95 each; 0.31, 0.93 and 0.36 of 100 runs by the corrected bootstrap
 
 
 def test_rare_events_without_any() -> None:
@@ -100,7 +100,7 @@ def test_shapes_are_probabilities_that_begin_at_the_predicted_ones(metric: str, 
             if k > 2:
                 np.testing.assert_allclose(chance.sum(axis=1), 1)
             plain = chance if k > 2 else chance[:, 0]
-            errors.append(sampler.population_value(cal.catalogue[metric], {}, plain))
+            errors.append(sampler.with_chance(plain).population_value(cal.catalogue[metric], {}))
         assert 0 < errors[0] < errors[1]
 
 
@@ -127,7 +127,7 @@ def test_debiased_errors_of_many_copies_are_those_of_the_population() -> None:
     y, p = binary(300, 7)
     q = p**1.4
     sampler = choose_sampler([(cal.ce2_db, {})], cal.Predictions(y, p), exact=True)
-    population = sampler.population_value(cal.ce2_db, {}, q)
+    population = sampler.with_chance(q).population_value(cal.ce2_db, {})
     soft = cal.rmsce(cal.Predictions(q, p, soft=True), binning="equal_mass") ** 2
     assert population == pytest.approx(soft, rel=1e-4)
 
@@ -176,7 +176,7 @@ def test_replicates_of_skce_uq_have_as_many_parts_as_the_data(monkeypatch: pytes
 
 def test_tied_scores_are_as_many_rows_as_they_are() -> None:
     """The events of many rows of one score vary as those of single rows: the lower limit is not that of a deviation in a few rare scores."""
-    for seed in range(3):
+    for seed in range(1):
         rng = np.random.default_rng(seed)
         p = rng.beta(1, 8, 1500).round(2)
         y = (rng.random(1500) < np.clip(1.5 * p, 0, 1)).astype(int)

@@ -14,7 +14,7 @@ from calibrant.inference.resampling import RowSampler, resamples
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
-COUNT = 12
+COUNT = 4
 KINDS = ["plain", "ties", "edges", "counts", "weights", "few"]
 METRICS: list[tuple[str, dict[str, Any]]] = [
     ("smece", {}),

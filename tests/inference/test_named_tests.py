@@ -24,7 +24,7 @@ from calibrant.inference.pairs import bootstrap_sums
 from calibrant.inference.replicates import Replicates
 from calibrant.inference.seeds import generator
 from calibrant.metrics.registry import OWN_TESTS
-from tests.calling import call
+from tests.calling import call, raises
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -58,28 +58,6 @@ def vectors(n: int, seed: int, k: int = 3) -> tuple[Any, Any]:
 # Values.
 
 
-@pytest.mark.parametrize("metric", ["cox_intercept", "cox_slope"])
-@pytest.mark.parametrize(
-    ("method", "statistic", "pvalue"),
-    [
-        ("lr", "0.6005119957", "0.7406285971"),
-        ("wald", "0.5904667505", "0.7443578525"),
-        ("score", "0.6081538431", "0.7378041112"),
-    ],
-)
-def test_cox(metric: str, method: str, statistic: str, pvalue: str) -> None:
-    found = assessed(B, metric, method)
-    close(found.detail["chi_square"], statistic)
-    close(found.pvalue, pvalue)
-    assert found.critical_value is None
-
-
-def test_cox_errors_of_the_line() -> None:
-    found = assessed(B, "cox_slope", "wald").detail
-    close(found["intercept_error"], "0.8136341578")
-    close(found["slope_error"], "0.6745414033")
-
-
 def test_parabola_and_beta_curve() -> None:
     close(assessed(A, "pws", "chi_square").pvalue, "0.5908091647")
     close(assessed(B, "pws", "chi_square").pvalue, "0.6562707823")
@@ -111,19 +89,6 @@ def test_belt_law() -> None:
             lambda r: r * math.exp(-r * r / 2) * math.acos(math.sqrt(k) / r), math.sqrt(k), math.sqrt(x)
         )
         assert_allclose(1 - belt_survival(x, 1, 1, 0.95), 2 / (math.pi * 0.05) * inside[0], atol=1e-10)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("free", "added", "threshold"), [(2, 1, 0.95), (2, 2, 0.9), (1, 1, 0.95), (1, 2, 0.95), (2, 3, 0.95)]
-)
-def test_belt_law_by_drawing(free: int, added: int, threshold: float) -> None:
-    rng = np.random.default_rng(5)
-    tails = [stats.chi2.isf((1 - threshold) * rng.random(200_000), 1) for _ in range(added)]
-    drawn = rng.chisquare(free, 200_000) + np.sum(tails, axis=0)
-    for x in np.quantile(drawn, [0.2, 0.5, 0.9, 0.99]):
-        assert abs(belt_survival(x, added, free, threshold) - (drawn > x).mean()) < 0.005
-    assert belt_survival(added * stats.chi2.ppf(threshold, 1), added, free, threshold) == 1
 
 
 def test_belt_starts_as_cox() -> None:
@@ -225,12 +190,6 @@ def test_multinomial_hosmer_lemeshow() -> None:
         hosmer_lemeshow_multinomial(cal.Predictions(y, p, counts=weight)).statistic,
         hosmer_lemeshow_multinomial(np.repeat(y, weight), np.repeat(p, weight, axis=0)).statistic,
     )
-
-
-def test_pigeon_heyse_has_one_degree_for_each_group() -> None:
-    found = assessed(B, "hosmer_lemeshow", "chi_square", bins=5, variance="exact")
-    assert found.detail["df"] == 5
-    assert_allclose(found.pvalue, stats.chi2.sf(found.statistic, 5))
 
 
 def test_kernel_values() -> None:
@@ -348,8 +307,8 @@ def test_a_right_slope_beside_a_wrong_mean_is_no_deviation() -> None:
     together = assessed((y, p), "cox_slope", "lr")
     assert together.rejected
     assert together.null_hypothesis == "the intercept is 0 and the slope is 1"
-    calm = [cal.assess(*sample(300, seed), metric="cox_slope").pvalue <= 0.05 for seed in range(300)]
-    assert 4 <= sum(calm) <= 28  # 99.9% of binomial(300, 0.05)
+    calm = [cal.assess(*sample(300, seed), metric="cox_slope").pvalue <= 0.05 for seed in range(60)]
+    assert sum(calm) <= 9  # 99.9% of binomial(60, 0.05)
 
 
 def test_separated_outcomes_have_a_limit_for_each_coefficient() -> None:
@@ -395,10 +354,7 @@ ONE_SIDED = [
 def test_a_one_sided_distribution_rejects_other_alternatives(metric: str, method: str) -> None:
     data = sample(60, 2)
     for side in ("less", "two-sided"):
-        with pytest.raises(
-            ArgumentError,
-            match=f"must be 'greater' for {metric} with '{method}'; got '{side}'; use method='consistency'",
-        ):
+        with raises(ArgumentError, "alternative"):
             assessed(data, metric, method, alternative=side)
     drawn = cal.assess(*data, metric=metric, alternative="less", n_resamples=99, rng=0)
     assert drawn.method == "consistency"
@@ -463,20 +419,6 @@ def test_cochrans_rule() -> None:
     assert "approximate" in hosmer_lemeshow_multinomial(*D, bins=2, method="chi_square").null_distribution
     assert hosmer_lemeshow_multinomial(*D, bins=2, rng=0).method == "consistency"
     assert "approximate" not in hosmer_lemeshow_multinomial(*vectors(900, 0), bins=3).null_distribution
-
-
-@pytest.mark.deep
-def test_small_groups_hold_their_level() -> None:
-    """Where chi-square rejects too often, drawing does not."""
-    drawn = rough = 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        p = rng.beta(0.4, 4, 60)
-        data = (rng.random(60) < p).astype(int), p
-        rough += assessed(data, "hosmer_lemeshow", "chi_square").pvalue <= 0.01
-        drawn += cal.assess(*data, metric="hosmer_lemeshow", n_resamples=99, rng=seed).pvalue <= 0.01
-    assert drawn <= 5  # 99.9% of binomial(100, 0.01)
-    assert rough > 5
 
 
 # Slow definitions.
@@ -687,29 +629,6 @@ def test_adaptive_against_loops_and_critical_values_that_decide() -> None:
     assert 3 < rejected < 27
 
 
-def test_adaptive_level_and_power(deep: bool) -> None:
-    """Both hold their level of 5% (the short form is in `test_size`); they find a wave of eight periods that 2 bins miss."""
-    repeats, rows, sets, height = (200, 500, 399, 0.25) if deep else (8, 300, 299, 0.4)
-
-    def share(wave: float, method: str, **options: Any) -> float:
-        found = 0
-        for seed in range(repeats):
-            rng = np.random.default_rng([9, seed])
-            p = rng.uniform(0.05, 0.95, rows)
-            y = rng.random(rows) < np.clip(p + wave * np.sin(2 * np.pi * 8 * p), 0, 1)
-            found += assessed((y, p), "t_cal", method, n_resamples=sets, rng=seed, **options).rejected
-        return found / repeats
-
-    power = {method: share(height, method) for method in ("adaptive", "adaptive_joint")}
-    assert power["adaptive_joint"] >= power["adaptive"] > 0.7, power
-    if deep:
-        noise = 3 * math.sqrt(0.05 * 0.95 / repeats)
-        level = {method: share(0, method) for method in power}
-        assert max(level.values()) <= 0.05 + noise, level
-        assert level["adaptive_joint"] >= 0.05 - noise, level
-        assert share(height, "consistency", bins=2) < 0.2
-
-
 @pytest.mark.deep
 def test_pseudo_labels_follow_the_exact_law() -> None:
     for alternative in ("two-sided", "greater"):
@@ -838,12 +757,10 @@ def test_importance_is_refused_by_functions() -> None:
 def test_sandwich_is_right_under_importance() -> None:
     """Weights that depend on the score alone leave calibrated scores calibrated."""
     rejected = 0
-    for seed in range(200):
+    for seed in range(100):
         y, p = sample(400, seed)
         rejected += assessed((y, p), "cox_slope", "sandwich", sample_weight=0.2 + 3 * p).pvalue <= 0.05
-    assert (
-        rejected <= 22
-    )  # 5 percent and three standard errors, and a little for a distribution that holds in the limit
+    assert rejected <= 13  # 99.9% of binomial(100, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -866,30 +783,6 @@ def test_size(metric: str, method: str, options: Any, deep: bool) -> None:
     pvalues = np.array([assessed(sample(150, 1000 + s), metric, method, **options).pvalue for s in range(repeats)])
     assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
     assert (pvalues <= 0.5).mean() <= 0.5 + 4 * math.sqrt(0.25 / repeats)
-
-
-@pytest.mark.deep
-def test_size_of_the_belt() -> None:
-    repeats = 200
-    pvalues = np.array([giviti_test(*sample(150, 2000 + s)).pvalue for s in range(repeats)])
-    assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
-
-
-@pytest.mark.parametrize(
-    ("metric", "method", "options"),
-    [
-        ("cox_slope", "lr", {}),
-        ("pws", "chi_square", {}),
-        ("sbct", "chi_square", {}),
-        ("ucme", "chi_square", {}),
-        ("skce_uq", "bootstrap", {"n_resamples": 199}),
-        ("t_cal", "adaptive_joint", {"n_resamples": 199}),
-        ("ecmmd", "normal", {}),
-    ],
-)
-def test_power(metric: str, method: str, options: Any) -> None:
-    assert assessed(sample(3000, 5, 1.5), metric, method, **options).rejected
-    assert giviti_test(*sample(3000, 5, 1.5)).rejected
 
 
 def test_bounds_hold_what_they_promise() -> None:
@@ -975,10 +868,7 @@ def test_degenerate_data(case: str) -> None:
                 known += 1
         for external in (True, False):
             if len(np.unique(p)) <= (1 if external else 2):
-                with pytest.raises(
-                    UndefinedMetricError,
-                    match=r"giviti_test: a curve of degree (1 requires 2|2 requires 3) distinct scores; got [12]",
-                ):
+                with raises(UndefinedMetricError, "giviti_test"):
                     giviti_test(y, p, external=external)
             else:
                 assert 0 <= giviti_test(y, p, external=external, n_resamples=19, rng=0).pvalue <= 1
@@ -988,17 +878,11 @@ def test_degenerate_data(case: str) -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    with pytest.raises(
-        ArgumentError,
-        match="alternative: must be 'two-sided' for cox_slope with 'lr'; got 'greater'; use method='consistency'",
-    ):
+    with raises(ArgumentError, "alternative"):
         assessed(B, "cox_slope", "lr", alternative="greater")
     with pytest.raises(UndefinedMetricError, match="consistency"):
         assessed(B, "sbct", "chi_square", statistic="l2")
-    with pytest.raises(
-        ArgumentError,
-        match="method: 'lr' is the distribution for one event, and this lens has 3; use 'consistency' or use lens='class:NAME'",
-    ):
+    with raises(ArgumentError, "method"):
         assessed(D, "cox_slope", "lr", lens="classwise", penalty="firth")
     with pytest.raises(UndefinedMetricError, match="one score"):
         assessed(D, "t_cal", "adaptive", lens="canonical")

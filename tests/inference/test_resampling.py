@@ -14,11 +14,11 @@ from calibrant.errors import CalibrantWarning, warn_caller
 from calibrant.inference import cells
 from calibrant.inference.pair_resampling import Series, skce_draws
 from calibrant.inference.replicates import many
-from calibrant.inference.resampling import PredictionSampler
+from calibrant.inference.resampling import PredictionSampler, values_on_resamples
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
-from tests.calling import call
+from tests.calling import call, raises
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -70,22 +70,16 @@ def test_counts_are_repeated_rows_when_models_are_compared() -> None:
 
 def test_one_group_cannot_be_drawn_again() -> None:
     y, p = [0, 1, 0, 1] * 10, [0.2, 0.7, 0.4, 0.6] * 10
-    with pytest.raises(
-        cal.errors.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
-    ):
+    with raises(cal.errors.GroupError, "groups"):
         cal.interval(cal.Predictions(y, p, groups=[1] * 40), metric="brier", cluster=True)
-    with pytest.raises(
-        cal.errors.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
-    ):
+    with raises(cal.errors.GroupError, "groups"):
         cal.compare(
             {"a": cal.Predictions(y, p, groups=[1] * 40), "b": cal.Predictions(y, p, groups=[1] * 40)}, cluster=True
         )
     groups = np.repeat([1, 2], 20)
-    with pytest.raises(
-        cal.errors.GroupError, match="groups: cluster resampling requires at least two groups; all rows are in one"
-    ):
+    with raises(cal.errors.GroupError, "groups"):
         cal.interval(cal.Predictions(y, p, groups=groups), metric="brier", where=groups == 2, cluster=True)
-    with pytest.raises(cal.errors.GroupError, match="groups: are required for cluster resampling; pass groups"):
+    with raises(cal.errors.GroupError, "groups"):
         cal.compare(y, {"a": p, "b": p}, cluster=True)
 
 
@@ -123,9 +117,21 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
     given = {"none": {}, "groups": {"groups": np.arange(90) // 3}, "counts": {"counts": rng.integers(0, 3, 90)}}
     words = given.get(weights, {"sample_weight": rng.random(90)})
     sampler = PredictionSampler(cal.Predictions(y, p, **words), cluster=weights == "groups")
-    found = skce_draws(cal.skce_uq, options, sampler, 25, 7)
+    found = skce_draws(cal.skce_uq, options, sampler, "rows", 25, 7)
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, options, 25, 7), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [{}, {"sample_weight": 0.1 + np.arange(90) % 7}], ids=["none", "sample_weight"])
+def test_all_simulated_labels_of_two_classes_at_once_are_as_one_by_one(weights: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    p = np.round(rng.random(90), 2)
+    names = np.array(["bad", "good"])[(rng.random(90) < p).astype(int)]
+    sampler = PredictionSampler(cal.Predictions(names, np.column_stack([p, 1 - p]), classes=["good", "bad"], **weights))
+    found = skce_draws(cal.skce_uq, {}, sampler, "outcomes", 10, 7)
+    assert found is not None
+    one_each = values_on_resamples([(cal.skce_uq, {})], sampler, "outcomes", range(10), 7)[:, 0]
+    np.testing.assert_allclose(found, one_each, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1001, 1500])
@@ -133,7 +139,7 @@ def test_all_resamples_at_once_are_as_one_by_one(weights: str, options: dict[str
 def test_widths_of_a_thousand_rows_and_more(n: int, sure: float) -> None:
     y, p = vectors(n, 4, sure=sure)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    found = skce_draws(cal.skce_uq, {}, sampler, 6, 0)
+    found = skce_draws(cal.skce_uq, {}, sampler, "rows", 6, 0)
     assert found is not None
     np.testing.assert_allclose(found, one_by_one(sampler, {}, 6, 0), rtol=0, atol=1e-12)
 
@@ -143,7 +149,7 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
     p, soft = rng.random(80), rng.random(80)
     sampler = PredictionSampler(cal.Predictions(soft, p, soft=True))
     for options in ({"kernel": "gaussian"}, {}):
-        found = skce_draws(cal.skce_uq, options, sampler, 10, 0)
+        found = skce_draws(cal.skce_uq, options, sampler, "rows", 10, 0)
         assert found is not None
         np.testing.assert_allclose(found, one_by_one(sampler, options, 10, 0), rtol=0, atol=1e-12)
 
@@ -151,9 +157,9 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
 def test_what_is_measured_one_by_one() -> None:
     y, p = vectors(60, 3)
     sampler = PredictionSampler(cal.Predictions(y, p))
-    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, 5, 0) is None
+    assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, "rows", 5, 0) is None
     few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
-    assert skce_draws(cal.skce_uq, {}, few, 5, 0) is None
+    assert skce_draws(cal.skce_uq, {}, few, "rows", 5, 0) is None
 
 
 def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +176,7 @@ def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pyt
 def test_a_resample_without_pairs_has_no_value() -> None:
     y, p = vectors(3, 3)
     sampler = PredictionSampler(cal.Predictions(y, p, sample_weight=[1, 1e-14, 1e-14]))
-    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, 40, 0)
+    found = skce_draws(cal.skce_uq, {"bandwidth": 1.0}, sampler, "rows", 40, 0)
     assert found is not None
     plain = one_by_one(sampler, {"bandwidth": 1.0}, 40, 0)
     assert np.isnan(plain).any()

@@ -22,7 +22,7 @@ from calibrant.inference.e_values import (
 )
 from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemeshow, sequential_test
 from calibrant.views.view import VectorView
-from tests.calling import call
+from tests.calling import call, raises
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 
@@ -306,10 +306,7 @@ def test_what_has_no_order_is_refused() -> None:
             with pytest.raises(cal.errors.WeightsNotSupportedError):
                 call(test, y, p, **weights)
     assert sequential_test(cal.Predictions(y, p, counts=[1, 1, 1, 1])).value == sequential_test(y, p).value
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match="y_true: sequential_test requires the order of the rows, which a sketch does not keep; pass the rows instead of a sketch",
-    ):
+    with raises(cal.errors.ArgumentError, "y_true"):
         sequential_test(cal.Sketch.of(y, p))
 
 

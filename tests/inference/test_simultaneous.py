@@ -63,18 +63,12 @@ KINDS = ["plain", "many", "ties", "edges", "classes", "weights", "counts", "grou
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
     sampler = PredictionSampler(predictions(kind), cluster=kind == "groups")
-    plans: list[tuple[str, Any, dict[str, Any]]] = [
-        ("skce_uq", skce_draws, {}),
-        ("skce_uq", skce_draws, {"bandwidth": 0.3}),
-    ]
-    plans += [("vce", bootstrap_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
-    plans += [(name, bootstrap_draws, {}) for name in ("uce", "multiclass_ce")] + [
-        ("uce", bootstrap_draws, {"bins": [0, 0.3, 0.8, 1]})
-    ]
-    plans += [("vce", bootstrap_draws, {"variation": lambda q: 1 - float(q.max())})]
-    for name, draws, options in plans:
+    plans: list[tuple[str, dict[str, Any]]] = [("skce_uq", {}), ("skce_uq", {"bandwidth": 0.3}), ("multiclass_ce", {})]
+    plans += [("vce", options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
+    plans += [("uce", {}), ("uce", {"bins": [0, 0.3, 0.8, 1]}), ("vce", {"variation": lambda q: 1 - float(q.max())})]
+    for name, options in plans:
         metric = catalogue[name]
-        found = draws(metric, options, sampler, COUNT, 7)
+        found = bootstrap_draws(metric, options, sampler, COUNT, 7)
         wanted = [resamples(sampler, "rows", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
         assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
@@ -166,7 +160,7 @@ def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, mo
         monkeypatch.setattr(module, "MEDIAN_ROWS", 40)
     p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
     sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
-    found = skce_draws(skce, {}, sampler, COUNT, 7)
+    found = skce_draws(skce, {}, sampler, "rows", COUNT, 7)
     wanted = [resamples(sampler, "rows", 7)(number).value(skce, {}) for number in range(COUNT)]
     assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 

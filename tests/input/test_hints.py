@@ -194,7 +194,7 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
         lambda: cal.ece(y, single, binning=cal.EqualWidth(10)),
         lambda: cal.mce(y, single, bins=10),
         lambda: cal.calibration_curve(y, single, bins=10),
-        lambda: cal.figures.reliability(y, single, bins=10),
+        lambda: cal.reliability_diagram(y, single, bins=10),
         lambda: cal.ece(
             cal.Predictions(y, np.column_stack([1 - single, single]).astype(np.float32), normalize=1e-2),
             bins=10,

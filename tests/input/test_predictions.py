@@ -574,3 +574,27 @@ def test_the_largest_entry_of_each_row_is_found_among_ties(classes: int, dtype: 
     assert p.top_correct is not None
     assert p.top_score.tolist() == probs.max(axis=1).tolist()
     assert p.top_correct.tolist() == (probs.argmax(axis=1) == labels).tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "pos_label"), [(("no", "yes"), None), (("no", "yes"), "yes"), (("bad", "good"), "good"), ((0, 1), 1)]
+)
+def test_two_unnamed_columns_are_in_the_sorted_order_of_the_labels(names: Any, pos_label: Any) -> None:
+    codes, score = np.array([0, 1, 1, 0]), np.array([0.1, 0.8, 0.6, 0.3])
+    p = cal.Predictions(np.array(names)[codes], np.column_stack([1 - score, score]), pos_label=pos_label)
+    assert p.labels is not None
+    assert (p.labels.tolist(), list(p.classes or ())) == (codes.tolist(), list(names))
+
+
+@pytest.mark.parametrize(
+    ("names", "pos_label", "argument"),
+    [
+        (("churn", "no_churn"), None, "y_true"),
+        (("churn", "no_churn"), "churn", "pos_label"),
+        (("a", "b"), None, "y_true"),
+    ],
+)
+def test_two_unnamed_columns_in_an_order_that_is_not_known(names: Any, pos_label: Any, argument: str) -> None:
+    with pytest.raises(cal.errors.LabelError) as caught:
+        cal.Predictions(np.array(names)[[0, 1]], [[0.4, 0.6], [0.2, 0.8]], pos_label=pos_label)
+    assert caught.value.argument == argument

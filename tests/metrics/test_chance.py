@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
 from calibrant.metrics.bin import joint
 from calibrant.views.resolve import views_of
+from tests.calling import raises
 
 THREE = np.array([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0], [0.125, 0.125, 0.75], [0.0, 1.0, 0.0], [0.25, 0.5, 0.25]])
 
@@ -113,9 +114,9 @@ def test_what_it_does_not_accept() -> None:
         cal.gece_db([0, 1], [0.2, 0.7], sample_weight=[1, 2])
     with pytest.raises(UndefinedMetricError, match="soft"):
         cal.gece_db(cal.Predictions([0.5, 1], [0.2, 0.7], soft=True))
-    with pytest.raises(ArgumentError, match="distance: must be one of 'tv', 'l1'; got 'l2'"):
+    with raises(ArgumentError, "distance"):
         cal.gece_db([0, 1], [0.2, 0.7], distance="l2")
-    with pytest.raises(ArgumentError, match="bins: 'sweep' chooses bins by the labels"):
+    with raises(ArgumentError, "bins"):
         cal.gece_db([0, 1], [0.2, 0.7], lens="binary", bins="sweep")
     assert not cal.catalogue["gece_db"].info.recommended
     assert "no paper states it" in cal.catalogue["gece_db"].info.certainty

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call
+from tests.calling import call, raises
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -30,10 +30,8 @@ CHECKED: list[tuple[Any, dict[str, Any], tuple[str, str, str]]] = [
     (T1, {"method": "corp", "score": "nll"}, ("0.3375388286", "0.5623351446", "0.5623351446")),
     (T2, {"method": "corp", "score": "nll"}, ("0.1787593384", "0.3957527948", "0.6730116670")),
     (T2, {"bins": 5}, (".03", ".14", ".24")),
-    (T2, {"bins": 5, "scale": "sum"}, (".06", ".28", ".48")),
     (T1, {"method": "murphy"}, (".105", ".1875", ".1875")),
     (M3, {"method": "murphy"}, ("0.3042", ".625", ".625")),
-    (M3, {"method": "murphy", "scale": "half"}, ("0.1521", ".3125", ".3125")),
     (M3, {"method": "murphy", "score": "nll"}, ("0.5631988571", "1.0397207708", "1.0397207708")),
 ]
 
@@ -73,11 +71,10 @@ SUMS: list[dict[str, Any]] = [
     {"method": "murphy"},
     {"method": "murphy", "lens": "top_label"},
     {"method": "murphy", "lens": "class:1"},
-    {"binning": cal.KDTree(0.3, 4), "lens": "canonical"},
+    {"bins": cal.KDTree(0.3, 4), "lens": "canonical"},
     {"bins": 5},
     {"bins": [0, 0.3, 1]},
-    {"bins": 3, "binning": "equal_mass"},
-    {"binning": cal.EqualMass(4)},
+    {"bins": cal.EqualMass(4)},
     {"method": "corp"},
     {"method": "corp", "lens": "class:0"},
 ]
@@ -102,7 +99,7 @@ def test_terms_add_up_and_are_not_negative(score: str, options: dict[str, Any], 
     assert found.total == pytest.approx(call(cal.catalogue[score], *data, lens=lens, **weights), abs=1e-12)
     assert found.miscalibration >= 0
     assert found.discrimination >= 0
-    assert "bins" in options or "binning" in options or "k-d tree" in found.note or found.within == 0
+    assert "bins" in options or "k-d tree" in found.note or found.within == 0
 
 
 @pytest.mark.parametrize("score", ["brier", "nll"])
@@ -132,17 +129,17 @@ def test_all_forecasts_different(score: str, classes: int) -> None:
     assert found.resolution == pytest.approx(found.uncertainty - perfect, abs=1e-14)
 
 
-@pytest.mark.parametrize("binning", ["equal_width", "equal_mass"])
+@pytest.mark.parametrize("rule", [cal.EqualWidth(10), cal.EqualMass(10)])
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("lens", ["top_label", "class:2"])
-def test_reliability_is_the_squared_calibration_error(binning: Any, kind: str | None, lens: str) -> None:
+def test_reliability_is_the_squared_calibration_error(rule: Any, kind: str | None, lens: str) -> None:
     rng = np.random.default_rng(4)
     rows = rng.dirichlet(np.ones(4), 300)
     data = rng.integers(0, 4, 300), rows
-    options: dict[str, Any] = {"bins": 10, "binning": binning, "lens": lens, **weights_of(kind, 300)}
-    found = call(cal.decompose, *data, **options)
-    assert found.reliability == pytest.approx(call(cal.rmsce, *data, **options) ** 2, abs=1e-14)
-    assert found.value == pytest.approx(call(cal.smbs, *data, **options), abs=1e-14)
+    options: dict[str, Any] = {"lens": lens, **weights_of(kind, 300)}
+    found = call(cal.decompose, *data, bins=rule, **options)
+    assert found.reliability == pytest.approx(call(cal.rmsce, *data, binning=rule, **options) ** 2, abs=1e-14)
+    assert found.value == pytest.approx(call(cal.smbs, *data, binning=rule, **options), abs=1e-14)
 
 
 def test_rows_with_the_same_forecast_are_grouped_whatever_their_dtype() -> None:
@@ -210,8 +207,9 @@ def test_murphy_against_exact_sums(seed: int) -> None:
     rows = probs if classes > 2 else np.column_stack([1 - probs, probs])
     counts = np.random.default_rng(seed).integers(0, 4, 25)
     expected = murphy_exactly(labels.tolist(), rows.tolist(), [Fraction(int(count)) for count in counts])
-    found = cal.decompose(cal.Predictions(labels, probs, counts=counts), scale="sum", method="murphy")
-    assert [getattr(found, term) for term in TERMS] == pytest.approx([float(part) for part in expected], abs=1e-14)
+    found = cal.decompose(cal.Predictions(labels, probs, counts=counts), method="murphy")
+    half = 0.5 if classes == 2 else 1  # the score of two classes is half of the sum over them
+    assert [getattr(found, term) for term in TERMS] == pytest.approx([half * float(t) for t in expected], abs=1e-14)
 
 
 def isotonic_by_trying(scores: Any, labels: Any, weights: list[Fraction]) -> tuple[Fraction, Fraction, Fraction]:
@@ -281,10 +279,7 @@ def test_soft_labels_where_the_score_takes_them() -> None:
         assert call(cal.decompose, soft, scores, soft=True, score="nll", **options).to_dict() == pytest.approx(
             whole, abs=1e-13
         )
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "ranked_probability"):
         cal.decompose(cal.Predictions(soft, scores, soft=True), score="ranked_probability")
 
 
@@ -303,10 +298,7 @@ def test_an_infinite_score_is_all_miscalibration() -> None:
 
 
 def test_a_score_that_has_no_least_value_has_no_parts() -> None:
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="dawid_sebastiani: is -inf after recalibration, so its components are infinite; use 'brier' or 'nll'",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "dawid_sebastiani"):
         cal.decompose(*T1, score="dawid_sebastiani", method="corp")
     labels, scores = [0, 1, 0, 1], [0.3, 0.3, 0.6, 0.6]
     found = cal.decompose(labels, scores, score="dawid_sebastiani", method="corp")
@@ -332,8 +324,7 @@ def test_forms_of_input_agree() -> None:
     assert cal.decompose(view, method="corp") == cal.decompose(labels, scores, method="corp")
     keep = np.arange(60) < 40
     assert cal.decompose(labels, scores, where=keep) == cal.decompose(labels[keep], scores[keep])
-    metric = cal.decompose(labels, scores, score=cal.nll, base=2)
-    assert metric.value == pytest.approx(cal.nll(labels, scores) / math.log(2))
+    assert cal.decompose(labels, scores, score=cal.nll).value == pytest.approx(cal.nll(labels, scores))
     confident = cal.decompose(cal.Predictions(labels, scores, input="confidence"), method="corp")
     assert (confident.lens, confident.value) == ("top_label", pytest.approx(cal.brier(labels, scores)))
 
@@ -361,61 +352,21 @@ def test_result_reads_well() -> None:
 def test_fitted_bins_are_used_again() -> None:
     labels, scores = problem(7)
     table = cal.calibration_curve(labels, scores, bins=4, binning="equal_mass").table
-    again = cal.decompose(labels, scores, binning=table).to_dict()
-    assert again == pytest.approx(cal.decompose(labels, scores, bins=4, binning="equal_mass").to_dict(), abs=1e-14)
+    again = cal.decompose(labels, scores, bins=table).to_dict()
+    assert again == pytest.approx(cal.decompose(labels, scores, bins=cal.EqualMass(4)).to_dict(), abs=1e-14)
 
 
 BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
-    (cal.errors.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
-    (
-        cal.errors.ArgumentError,
-        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
-        {"score": "ece"},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
-        {"score": "root_brier"},
-    ),
-    (
-        cal.errors.UnknownMetricError,
-        r"metric: unknown metric 'brierr'; did you mean 'brier' or 'spiegelhalter_z'\?",
-        {"score": "brierr"},
-    ),
-    (
-        cal.errors.ArgumentError,
-        r"floor: nll is not proper with this option; clip the probabilities to \[eps, 1 - eps\] first",
-        {"score": "nll", "floor": 1e-15},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "bins: has no effect with 'corp', which determines its own bins; use method='murphy'",
-        {"method": "corp", "bins": 5},
-    ),
-    (
-        cal.errors.ArgumentError,
-        "bins: is required with the binning 'equal_mass'; for example 15",
-        {"binning": "equal_mass"},
-    ),
-    (cal.errors.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
-    (cal.errors.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
-    (cal.errors.UnknownArgumentError, "n_bins: unexpected keyword of decompose; use bins", {"n_bins": 5}),
-    (
-        cal.errors.LensError,
-        "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
-        {"lens": "classwise"},
-    ),
-    (
-        cal.errors.LensError,
-        "lens: method='corp' requires one score per row, and 'canonical' has several; use 'binary'",
-        {"lens": "canonical", "method": "corp"},
-    ),
-    (
-        cal.errors.LensError,
-        "lens: bins requires one score per row, and 'canonical' has several; use 'binary'",
-        {"lens": "canonical", "bins": 4},
-    ),
-    (cal.errors.LensError, r"lens: unknown lens 'tob_label'; did you mean 'top_label'\?", {"lens": "tob_label"}),
+    (cal.errors.ArgumentError, "method: ", {"method": "kumar"}),
+    (cal.errors.ArgumentError, "score: ", {"score": "ece"}),
+    (cal.errors.ArgumentError, "score: ", {"score": "root_brier"}),
+    (cal.errors.UnknownMetricError, "metric: ", {"score": "brierr"}),
+    (cal.errors.ArgumentError, "bins: ", {"method": "corp", "bins": 5}),
+    (cal.errors.ArgumentError, "bins: ", {"bins": 0}),
+    (cal.errors.LensError, "lens: ", {"lens": "classwise"}),
+    (cal.errors.LensError, "lens: ", {"lens": "canonical", "method": "corp"}),
+    (cal.errors.LensError, "lens: ", {"lens": "canonical", "bins": 4}),
+    (cal.errors.LensError, "lens: ", {"lens": "tob_label"}),
 ]
 
 
@@ -431,13 +382,10 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.errors.LensError, match="class:NAME"):
         cal.decompose(cal.Predictions([[0, 1]], [[0.2, 0.9]], multilabel=True))
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    with pytest.raises(cal.errors.LensError, match="lens: is determined by the view; drop lens"):
+    with raises(cal.errors.LensError, "lens"):
         cal.decompose(view, lens="top_label")
     for more in ({"where": [True, False]}, {"sample_weight": [1, 1]}):
-        with pytest.raises(
-            cal.errors.InputTypeError,
-            match="y_true: a view cannot be combined with other arguments; pass the view alone",
-        ):
+        with raises(cal.errors.InputTypeError, "y_true"):
             cal.decompose(view, **more)
 
 
@@ -491,7 +439,7 @@ def test_by_default_whole_rows_are_decomposed_over_cells_where_they_differ(class
         assert "of a k-d tree" in found.note
         assert found.total == pytest.approx(whole, abs=1e-12)
         assert found.reliability < whole / 5  # these are calibrated, and their cells small
-        again = call(cal.decompose, labels, probs, score=score, binning=cal.KDTree(), **weights)
+        again = call(cal.decompose, labels, probs, score=score, bins=cal.KDTree(), **weights)
         assert again.reliability == found.reliability
     repeated = (labels[:20], probs[:20]) if kind is None else (labels, np.repeat(probs[:20], 61, axis=0)[:1201])
     if kind == "counts":

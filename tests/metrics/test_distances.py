@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.metrics.bin.debiased import l2ce_bounds, t_cal_null_deviation
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
+from tests.calling import raises
 
 P = np.array([[0.7, 0.2, 0.1], [0.15, 0.55, 0.3], [0.2, 0.15, 0.65], [0.42, 0.48, 0.1]])
 Y = [0, 1, 2, 0]
@@ -58,7 +59,7 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
         ({"distance": "mahalanobis", "matrix": np.eye(2)}, r"\(3, 3\)"),
         ({"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])}, "least eigenvalue is -1"),
         ({"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "symmetric"),
-        ({"distance": "tv", "class_weight": [1, 1, 1]}, "class_weight: requires the distance 'l2'; got 'tv'"),
+        ({"distance": "tv", "class_weight": [1, 1, 1]}, "class_weight: "),
         ({"distance": "l3"}, "must be one of"),
     ],
 )
@@ -72,10 +73,7 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
     assert cal.gece(Y, P, distance="mahalanobis", matrix=matrix, indefinite=True) == pytest.approx(
         math.sqrt(GAP**2 @ np.diag(matrix))
     )
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="gece: the squared distance of a cell is negative; use a positive semi-definite matrix",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "gece"):
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
 
 
@@ -117,19 +115,13 @@ def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> N
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (
-            {"matrix": np.eye(3)},
-            "matrix: requires the distance 'mahalanobis'; got 'tv'; use distance='mahalanobis' or drop matrix",
-        ),
-        ({"interval": (0.2, 0.4), "distance": "l1"}, "interval: requires the distance 'interval'; got 'l1'"),
-        ({"norm": 3}, "norm: requires the distance 'lp'; got 'tv'"),
-        ({"class_weight": [1, 2, 3], "distance": "mahalanobis"}, "class_weight: requires the distance 'l2'"),
-        (
-            {"gamma": 0.3, "lens": "top_label"},
-            "gamma: has no effect without a k-d tree, which divides whole vectors; drop gamma",
-        ),
-        ({"gamma": 0.3, "binning": "simplex_grid"}, "gamma: has no effect without a k-d tree"),
-        ({"min_size": 3, "bins": [0, 0.5, 1]}, "min_size: has no effect without a k-d tree"),
+        ({"matrix": np.eye(3)}, "matrix: "),
+        ({"interval": (0.2, 0.4), "distance": "l1"}, "interval: "),
+        ({"norm": 3}, "norm: "),
+        ({"class_weight": [1, 2, 3], "distance": "mahalanobis"}, "class_weight: "),
+        ({"gamma": 0.3, "lens": "top_label"}, "gamma: "),
+        ({"gamma": 0.3, "binning": "simplex_grid"}, "gamma: "),
+        ({"min_size": 3, "bins": [0, 0.5, 1]}, "min_size: "),
     ],
 )
 def test_options_without_effect_are_refused(words: dict[str, object], text: str) -> None:

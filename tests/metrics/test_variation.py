@@ -12,7 +12,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.metrics.bin.variation import MEASURES, SimulatedVariation
-from tests.calling import call
+from tests.calling import call, raises
 
 from ..oracles.vector_definitions import VARIATIONS
 
@@ -181,7 +181,7 @@ def test_value_does_not_depend_on_the_order_of_rows_or_classes() -> None:
     smooth = rows(rng, 61, 4)
     assert cal.vce_db(np.argsort(classes)[y], smooth[:, classes]) == pytest.approx(cal.vce_db(y, smooth), rel=1e-12)
     assert cal.vce_db(y, p, rng=1) != cal.vce_db(y, p, rng=2)
-    with pytest.raises(cal.errors.ArgumentError, match="n_draws: must be an integer of at least 2; got 1"):
+    with raises(cal.errors.ArgumentError, "n_draws"):
         cal.vce_db(y, p, n_draws=1)
 
 

@@ -16,19 +16,6 @@ from tests.calling import call
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
-D = (
-    [0, 1, 1, 0, 2, 1, 2, 2],
-    [
-        [0.7, 0.2, 0.1],
-        [0.6, 0.3, 0.1],
-        [0.2, 0.7, 0.1],
-        [0.3, 0.5, 0.2],
-        [0.1, 0.3, 0.6],
-        [0.2, 0.2, 0.6],
-        [0.5, 0.1, 0.4],
-        [0.1, 0.1, 0.8],
-    ],
-)
 
 Rows = list[tuple[Fraction, Fraction, Fraction]]
 
@@ -128,42 +115,6 @@ def test_ranks_are_taken_in_order_of_probability(seed: int) -> None:
             within.append((sum(Fraction(row[k]) for k in order[:r]), Fraction(int(label in order[:r])), Fraction(1)))
         assert cal.ks_top_r(y, probs, r=r) == pytest.approx(float(max(map(abs, path(top)))), abs=1e-13)
         assert cal.ks_within_top_r(y, probs, r=r) == pytest.approx(float(max(map(abs, path(within)))), abs=1e-13)
-
-
-CHECKED = [
-    ("ecce_mad", A, {}, 0.2),
-    ("ecce_mad", B, {}, 0.1),
-    ("ecce_r", A, {}, 0.225),
-    ("ecce_r", B, {}, 0.105),
-    ("ecce_mean_abs", A, {}, 0.13125),
-    ("ecce_mean_abs", B, {}, 0.0585),
-    ("ecce_l2", A, {}, 0.02171875),
-    ("ecce_l2", B, {}, 0.0044325),
-    ("ks_top_r", D, {"r": 1}, 0.225),
-    ("ks_top_r", D, {"r": 2}, 0.125),
-    ("ks_top_r", D, {"r": 3}, 0.075),
-    ("ks_within_top_r", D, {"r": 2}, 0.075),
-    ("ks_within_top_r", D, {"r": 3}, 0.0),
-    ("ecce_mad", D, {"lens": "class:0"}, 0.125),
-    ("ecce_r", D, {"lens": "class:0"}, 0.1375),
-    ("ecce_mad", D, {"lens": "class:1"}, 0.1),
-    ("ecce_r", D, {"lens": "class:1"}, 0.125),
-    ("ecce_mad", D, {"lens": "class:2"}, 0.0625),
-    ("ecce_r", D, {"lens": "class:2"}, 0.075),
-    ("bbt", A, {}, 2.451694187),
-    ("bbt", B, {}, 1.777876384),
-    ("bbt", A, {"form": "mean"}, 1.050451463),
-    ("bbt", A, {"form": "bridge"}, 0.2943075219),
-    ("bbt", B, {"form": "bridge"}, 0.5374074817),
-    ("mcm", A, {"groups": [0, 0, 1, 1]}, 0.225),
-    ("mcm", A, {"groups": [0, 0, 1, 1], "scale": "sigma"}, 1.181757896),
-    ("mcm", A, {"groups": [0, 0, 1, 1], "scale": "relative"}, 0.9),
-]
-
-
-@pytest.mark.parametrize(("id", "data", "words", "expected"), CHECKED, ids=[f"{c[0]} {c[2]}" for c in CHECKED])
-def test_checked_values(id: str, data: tuple[list[int], list], words: dict[str, object], expected: float) -> None:
-    assert call(cal.catalogue[id], *data, **words) == pytest.approx(expected, abs=5e-10)
 
 
 @pytest.mark.parametrize("x", [0.3, 0.5, 0.8, 0.999, 1.0, 1.2, 1.499, 1.5, 2.0, 3.0, 5.0, 8.0])

@@ -20,6 +20,7 @@ from calibrant.curves.logistic_regression import (
     separating_side,
 )
 from calibrant.views.view import View
+from tests.calling import raises
 
 P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
 P_B = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
@@ -37,40 +38,6 @@ B = view_of(Y_B, P_B)
 def printed(text: str) -> Any:
     """Half a unit of the last digit."""
     return pytest.approx(float(text), abs=0.5000001 * 10.0 ** -len(text.partition(".")[2]))
-
-
-VALUES = [
-    ("cox_intercept", "B", {}, "0.6035855103"),
-    ("cox_slope", "B", {}, "0.9985078395"),
-    ("sbct", "B", {}, "1.271093205"),
-    ("pws", "A", {}, "1.912290488"),
-    ("pws", "A", {"covariance": "HC0"}, "134.1969525"),
-    ("pws", "A", {"covariance": "ols"}, "25.2416"),
-    ("pws", "B", {}, "1.613773663"),
-    ("pws", "B", {"covariance": "HC0"}, "3.737582662"),
-    ("pws", "B", {"covariance": "ols"}, "0.5755703422"),
-    ("fott_pl", "B", {"knots": 0, "clipped": False}, "0.1"),
-    ("fott_pl", "B", {"knots": 0, "clipped": False, "norm": 2}, "0.01007575758"),
-    ("fott_pl", "B", {"knots": [0, 0.5, 1], "clipped": False}, "0.1003030303"),
-    ("fott_pl", "B", {"knots": 1, "clipped": False, "norm": 2}, "0.01507575758"),
-    ("fott_pl", "B", {}, "0.0963636364"),
-    ("fott_pl", "B", {"norm": 2}, "0.009579889807"),
-    ("fott_pl", "B", {"knots": 1}, "0.0866666667"),
-    ("fott_pl", "B", {"knots": 1, "norm": 2}, "0.01185261708"),
-    ("fott_pl3", "B", {}, "0.1000000000"),
-    ("fott_platt", "B", {}, "0.1000000000"),
-    ("fott_beta", "B", {}, "0.1000000000"),
-    ("fott_isotonic", "A", {}, "0.25"),
-    ("fott_isotonic", "A", {"norm": 2}, "0.105"),
-    ("fott_isotonic", "B", {}, "0.1233333333"),
-    ("fott_isotonic", "B", {"norm": 2}, "0.02583333333"),
-]
-
-
-@pytest.mark.parametrize(("name", "data", "options", "text"), VALUES)
-def test_printed_values(name: str, data: str, options: dict[str, Any], text: str) -> None:
-    y, p = (Y_A, P_A) if data == "A" else (Y_B, P_B)
-    assert getattr(cal, name)(y, p, **options) == printed(text)
 
 
 def test_the_curves_have_the_printed_shapes() -> None:
@@ -174,7 +141,7 @@ def test_infinite_slopes_are_refused_and_named() -> None:
             assert math.isfinite(metric(y, p, penalty="firth"))
         with pytest.raises(SeparatedError):
             curves.logistic(view_of(y, p))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="cox_slope: is undefined: all scores are equal"):
+    with raises(cal.errors.UndefinedMetricError, "cox_slope"):
         cal.cox_slope([0, 1, 1], [0.3, 0.3, 0.3])
 
 
@@ -227,44 +194,9 @@ def test_an_offset_leaves_what_is_beyond_it() -> None:
     assert fit_logistic(groups, columns, offset=z, ridge=1e9).coefficients == pytest.approx([0, 0], abs=1e-6)
 
 
-@pytest.mark.deep
-@pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
-def test_the_number_of_knots_is_chosen() -> None:
-    rng = np.random.default_rng(5)
-    p = rng.random(6000)
-    wave = np.clip(p + 0.2 * np.sin(4 * np.pi * p), 0.01, 0.99)
-    y = (rng.random(6000) < wave).astype(int)
-    truth = np.mean(np.abs(wave - p))
-    for metric, tolerance in ((cal.metrics.fott_pl, 0.02), (cal.metrics.fott_pl3, 0.03)):
-        assert metric(y, p) == pytest.approx(truth, abs=tolerance)
-        assert metric(y, p, knots=0) < truth / 2
-        order = rng.permutation(6000)
-        assert metric(y[order], p[order]) == pytest.approx(metric(y, p), abs=1e-12)
-        coarse = np.round(p, 2)
-        counts = rng.integers(0, 4, 6000)
-        repeated = np.repeat(np.arange(6000), counts)
-        assert metric(cal.Predictions(y, coarse, counts=counts)) == pytest.approx(
-            metric(y[repeated], coarse[repeated]), abs=1e-12
-        )
-    straight = (rng.random(6000) < 0.2 + 0.6 * p).astype(int)
-    assert cal.metrics.fott_pl(straight, p) == pytest.approx(cal.metrics.fott_pl(straight, p, knots=0), abs=1e-3)
-
-
 def test_unseen_pieces_stay_on_the_diagonal() -> None:
     curve = curves.piecewise_linear(view_of([0, 1, 1, 0], [0.1, 0.15, 0.12, 0.18]), [0, 0.2, 0.5, 0.8, 1])
     assert curve([0.9, 0.95, 1.0]) == pytest.approx([0.9, 0.95, 1.0], abs=1e-12)
-
-
-def test_knots_are_checked() -> None:
-    for knots in (-1, 1.5, [0.2], [0.5, 0.5], [1, 0], "many", [0, math.nan, 1]):
-        with pytest.raises(cal.errors.ArgumentError, match="knots"):
-            cal.metrics.fott_pl(Y_B, P_B, knots=knots)
-    with pytest.raises(cal.errors.UndefinedMetricError, match="at least 6 rows"):
-        cal.metrics.fott_spline(Y_A, P_A)
-    with pytest.raises(cal.errors.ArgumentError, match="pieces"):
-        cal.metrics.fott_iop(Y_B, P_B, pieces=0)
-    with pytest.raises(cal.errors.WeightsNotSupportedError):
-        cal.pws(cal.Predictions(Y_B, P_B, counts=[2] * 10), covariance="HAC")
 
 
 def test_kernel_regression_is_its_sum() -> None:

@@ -131,12 +131,6 @@ def test_searches_do_not_see_order_scale_or_form_of_weights(how: Any, rng: np.ra
 # Averages over widths.
 
 
-@pytest.mark.parametrize("widths", [None, "0.1", [], [0], [2], 0.1, [math.nan], ["a"], [[0.1]], [1e-9]])
-def test_widths_that_are_none(widths: Any) -> None:
-    with pytest.raises(cal.errors.ArgumentError, match=r"^widths: must be "):
-        cal.ece_widths([0, 1], [0.2, 0.3], widths=widths)
-
-
 def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:
     rng = np.random.default_rng(2)
     for scores in (rng.random(3000), np.round(rng.random(40), 1), 1 - 10.0 ** -rng.uniform(0, 15, 40), [1e-30, 0.3]):

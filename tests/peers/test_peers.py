@@ -15,6 +15,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import EqualWidth
+from tests.calling import raises
 
 LEFT = EqualWidth(closed="left")
 
@@ -128,18 +129,13 @@ class TestTorchmetrics:
     def test_rows_that_sum_to_anything_pass(self) -> None:
         p, y = np.array([[0.8, 0.1, 0.4], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]), np.array([0, 1, 2])
         assert math.isfinite(torch_multiclass(p, y))
-        with pytest.raises(
-            cal.errors.ProbabilityError,
-            match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.3 in row 0",
-        ):
+        with raises(cal.errors.ProbabilityError, "y_prob"):
             cal.ece(y, p)
 
     def test_nan_gives_a_number(self) -> None:
         p, y = np.array([0.2, np.nan, 0.9]), np.array([0, 1, 1])
         assert math.isfinite(torch_binary(p, y))
-        with pytest.raises(
-            cal.errors.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
-        ):
+        with raises(cal.errors.ProbabilityError, "y_prob"):
             cal.ece(y, p)
 
     @pytest.mark.parametrize("label", [-1, 3])
@@ -216,10 +212,7 @@ class TestScikitLearn:
         p = [[0.8, 0.3], [0.4, 0.6]]
         with pytest.warns(UserWarning, match="do not sum to one"):
             metrics.log_loss([0, 1], p)
-        with pytest.raises(
-            cal.errors.ProbabilityError,
-            match=r"y_prob: each row must sum to 1 within 0\.001; got a sum of 1\.1 in row 0",
-        ):
+        with raises(cal.errors.ProbabilityError, "y_prob"):
             cal.nll([0, 1], p)
 
     def test_curve_is_closed_on_the_right(self, curve: Any) -> None:
@@ -266,9 +259,7 @@ class TestScikitLearn:
     def test_nan_reaches_the_curve(self, curve: Any) -> None:
         _, score = curve([0, 1, 1], [0.2, np.nan, 0.9], n_bins=10)
         assert np.isnan(score).any()
-        with pytest.raises(
-            cal.errors.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
-        ):
+        with raises(cal.errors.ProbabilityError, "y_prob"):
             cal.calibration_curve([0, 1, 1], [0.2, np.nan, 0.9])
 
     def test_scores_refuse_nan_and_logits(self, metrics: Any, curve: Any) -> None:

@@ -14,28 +14,25 @@ from tests.r.common import Compute, compare, every_call
 TOLERANCE = 1e-7
 
 
-def bins(d: Any, method: Any, level: float = 0.95) -> Any:
-    return cal.calibration_curve(d.y, d.risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1], level=level, method=method)
+def bins(d: Any) -> Any:
+    return cal.calibration_curve(d.y, d.risk, bins=[0, 0.2, 0.4, 0.6, 0.8, 1]).table
 
 
 def limits(method: Any, level: float = 0.95) -> Compute:
     """Lower, then upper limits of the bins that are not empty."""
 
     def compute(d: Any) -> Any:
-        curve = bins(d, method, level)
-        full = curve.weight > 0
-        return np.concatenate([curve.low[full], curve.high[full]])
+        table = bins(d)
+        return np.concatenate([ends[table.weight > 0] for ends in table.interval(level, method)])
 
     return compute
 
 
 def hmisc(d: Any) -> Any:
     """Wilson's interval as Hmisc has it: with a single event, or a single non-event, its end nearest to 0 or 1 is another one."""
-    curve = bins(d, "wilson")
-    full = curve.weight > 0
-    n, events, lower, upper = (
-        part[full].copy() for part in (curve.weight, curve.table.positives, curve.low, curve.high)
-    )
+    table = bins(d)
+    parts = (table.weight, table.positives, *table.interval(method="wilson"))
+    n, events, lower, upper = (part[table.weight > 0].copy() for part in parts)
     lower[events == 1] = -np.log(0.95) / n[events == 1]
     upper[events == n - 1] = 1 + np.log(0.95) / n[events == n - 1]
     return np.concatenate([lower, upper])

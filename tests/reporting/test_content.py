@@ -59,7 +59,7 @@ YES, SCORE = (LABELS == 1).astype(int), PROBS[:, 1]
 
 @pytest.fixture(scope="module")
 def multiclass() -> Report:
-    return report(cal.Predictions(LABELS, PROBS, groups=GROUPS), metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
+    return report(cal.Predictions(LABELS, PROBS, groups=GROUPS), metrics=[*FEW, "ecce_mad", "cwce"])
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
 
 
 def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, guarantee=0.9)
+    choice = cal.choose_threshold(LABELS, PROBS, guarantee=0.9)
     curve = cal.decision.risk_coverage(LABELS, PROBS)
     found = multiclass.threshold
     assert (found.threshold, found.statement, found.coverage) == (choice.threshold, choice.statement, choice.coverage)
@@ -174,9 +174,9 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
 
 
 def test_other_guarantees_are_passed_on() -> None:
-    chosen = Settings(metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False)
+    chosen = Settings(metrics=FEW, guarantee=0.99, recalibration=False)
     found = build(cal.Predictions(YES, SCORE), chosen, {}).threshold
-    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, guarantee=0.99).threshold
+    assert found.threshold == cal.choose_threshold(YES, SCORE, guarantee=0.99).threshold
     assert found.guarantee == 0.99
 
 
@@ -685,10 +685,10 @@ def test_the_outcome_is_named_in_every_form() -> None:
     found = report(named, SCORE, pos_label="churn", metrics=FEW, recalibration=False)
     assert found.outcome == json.loads(found.to_json())["outcome"] == "churn"
     assert "Evaluated on: P(churn)." in found.to_markdown()
-    assert "observed rate of churn" in found.to_markdown()
+    assert "observed rate (churn)" in found.to_markdown()
     page = found.to_html()
     assert "mean predicted P(churn)" in page
-    assert "observed rate of churn" in page
+    assert "observed rate (churn)" in page
     assert '"outcome":"churn"' in page
 
 

@@ -89,7 +89,7 @@ def test_a_difference_that_cannot_be_is_not_named() -> None:
 
 
 def test_a_guarantee_that_is_not_given_has_no_note() -> None:
-    found = cal.report(LABEL, SCORE, metrics=["ece"], accuracy=0.999)
+    found = cal.report(LABEL, SCORE, metrics=["ece"])
     assert found.threshold.threshold is None
     assert found.threshold.notes == ()
     assert "The guarantee holds" not in found.to_markdown()

@@ -57,7 +57,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def found() -> Report:
-    return report(LABELS, PROBS, metrics=METRICS, accuracy=0.7, title="Three classes")
+    return report(LABELS, PROBS, metrics=METRICS, title="Three classes")
 
 
 def tables(markdown: str) -> dict[str, list[list[str]]]:
@@ -121,7 +121,7 @@ def test_calibrators_are_those_of_recalibrate(found: Report) -> None:
 
 
 def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.7)
+    choice = cal.choose_threshold(LABELS, PROBS)
     text = found.to_markdown()
     assert choice.threshold is not None
     assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.statement}." in text
@@ -248,7 +248,7 @@ def test_points_have_three_digits() -> None:
 
 
 def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
-    made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], recalibration=False, accuracy=0.95)
+    made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], recalibration=False)
     text = made.to_markdown()
     assert made.threshold.threshold is None
     assert "None: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.9 (100 errors" in text

@@ -64,7 +64,7 @@ def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     names, probs = np.array(["cat", "dog", "<b>"]), rng.dirichlet([2, 2, 2], 200)
     labels = names[(rng.random((200, 1)) > probs.cumsum(axis=1)).sum(axis=1)]
-    expected = {"class:<b>": "observed rate of &lt;b&gt; ", "auto": "mean confidence "}
+    expected = {"class:<b>": "observed rate (&lt;b&gt;) ", "auto": "mean confidence "}
     for place, (lens, words) in enumerate(expected.items()):
         monitor = Monitor.create(
             tmp_path / f"{place}.db", reference=cal.Predictions(labels, probs, classes=list(names)), lens=lens, **QUICK

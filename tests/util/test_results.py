@@ -24,7 +24,7 @@ RESULTS = {
     "evaluation": cal.evaluate(cal.Predictions(LABEL, SCORE, groups=GROUP), metrics=["ece", "brier"]),
     "curve": cal.calibration_curve(LABEL, SCORE, bins=4),
     "comparison": cal.compare(LABEL, {"a": SCORE, "b": SCORE**2}, n_resamples=50, rng=0),
-    "diagram": cal.figures.reliability(LABEL, SCORE, bins=4),
+    "diagram": cal.reliability_diagram(LABEL, SCORE, bins=4),
     "scalar": cal.inference.power("ece", 100, deviation=0.1, repeats=50),
 }
 

@@ -60,7 +60,7 @@ def test_outcomes_of_a_row_are_not_independent() -> None:
         lambda: cal.calibration_curve(y, p, lens="flattened"),
         lambda: cal.inference.giviti_test(y, p, lens="flattened"),
         lambda: cal.Sketch.of(y, p, lens="flattened"),
-        lambda: cal.figures.reliability(y, p, lens="flattened"),
+        lambda: cal.reliability_diagram(y, p, lens="flattened"),
         lambda: cal.inference.sequential_test(y, p, lens="flattened"),
     ]
     for call in refused:

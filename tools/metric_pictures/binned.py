@@ -89,7 +89,7 @@ def means() -> Any:
 def bars() -> Any:
     """Plot the gap of each bin."""
     data = rows()
-    return cal.figures.reliability(data.y_true, data.y_prob, kind="bars", bins=15, level=None).plot().figure
+    return cal.reliability_diagram(data.y_true, data.y_prob, kind="bars", bins=15, level=None).plot().figure
 
 
 def classes() -> Any:

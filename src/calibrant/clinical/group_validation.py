@@ -42,7 +42,7 @@ from ..views.selections import parse_selection
 from ..views.view import View
 from .mixed_models import RandomIntercept
 from .performance import one_event
-from .summary_intervals import hanley_variance
+from .summary_intervals import c_limits, hanley_variance
 
 Floats = NDArray[np.float64]
 
@@ -853,6 +853,8 @@ class _Validation(NamedTuple):
             else:
                 ends = [value, value - steps * error, value + steps * error]
                 shown, low, high = back(ends, measure.transform).tolist()
+                if id in LIMITS and not view.has_real_weights:
+                    low, high = LIMITS[id](view, self.pooling["level"])
                 estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
         return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
 
@@ -876,6 +878,13 @@ def _c(p: Predictions, view: View) -> tuple[float, float]:
     return math.log(value / (1 - value)), error / (value * (1 - value))
 
 
+def _oe_limits(view: View, level: float) -> tuple[float, float]:
+    ratio = metric_interval(view, metric="expected_observed_ratio", form="observed_expected", level=level)
+    return ratio.low, ratio.high
+
+
+# Limits of one group as in `clinical.summary`; the standard errors serve for pooling.
+LIMITS = {"oe": _oe_limits, "c": c_limits}
 MEASURES = {
     "intercept": Measure("intercept", None, 0.0, 2),
     "slope": Measure("slope", None, 1.0, 2),

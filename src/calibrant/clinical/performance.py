@@ -16,6 +16,7 @@ from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logi
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
 from ..evaluation.discrimination import auroc_with_error
 from ..evaluation.header import check_outcome, outcome_of
+from ..inference.cells import sharing
 from ..inference.fitted import limit_gain
 from ..inference.intervals import check_resamples, interval
 from ..inference.resampling import clusters_of, few_groups
@@ -354,9 +355,11 @@ def summarize(
         clusters = np.unique(np.asarray(p.groups), return_inverse=True)[1]
     limits = limits_of(view, values, level, clusters)
     notes = dict.fromkeys(set(INFERRED) - set(limits), "no interval: too little variation between rows")
-    for id in DISTANCES if n_resamples else ():
-        if id in values:
-            options = {"level": level, "n_resamples": n_resamples, "rng": seed, **SMOOTHERS[smoother]}
+    options = {"level": level, "n_resamples": n_resamples, "rng": seed, **SMOOTHERS[smoother]}
+    with sharing():  # one curve of each resample
+        for id in DISTANCES if n_resamples else ():
+            if id not in values:
+                continue
             try:
                 known = (
                     interval(p, metric=id, lens=lens, cluster=True, **options)

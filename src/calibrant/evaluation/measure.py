@@ -48,7 +48,7 @@ from .evidence import (
     with_direction,
 )
 from .header import check_outcome, header_of
-from .result import Evaluation, Header, MetricResult, Skipped
+from .result import Evaluation, Groups, Header, MetricResult, Skipped
 from .summary import EvaluationSummary
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ def evaluate(
     lens: str | Lens | None = None,
     bins: Any = None,
     where: Any = None,
-    by_group: bool = True,
     level: float | None = None,
     assess: bool = False,
     n_resamples: int = 200,
@@ -103,8 +102,6 @@ def evaluate(
     bins : int, array-like or str, optional
         Bins of every metric that has the option, in place of its own default. ``"levels"`` is one bin per distinct score.
     where
-    by_group : bool, default True
-        Whether predictions with groups are evaluated by group as well; False for groups that are clusters of dependent rows.
     level : float, optional
         Confidence level of the intervals, such as 0.95. By default calibration error and slope of a summary have intervals of level 0.95, and
         other metrics none.
@@ -112,7 +109,8 @@ def evaluate(
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
         that is expected by chance: that of the metric if the predictions were calibrated. A summary tests by `ecce_mad` in any case.
     n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error.
+        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval` have
+        more by default (999 and 1000): with ``n_resamples=999`` the simulated p-values here are those of `assess`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional
@@ -204,7 +202,7 @@ def evaluate(
             views_of(source, lens, flattened=True)
         left_out = [m for m in chosen if m.id not in named and is_slow(m, source.n, source.k)]
         chosen = [m for m in chosen if m not in left_out]
-        remarks = [grouping.note for grouping in source.groupings if by_group and grouping.note]
+        remarks = [grouping.note for grouping in source.groupings if grouping.note]
         is_usual = options_of_all["bins"] is None and options_of_all["binning"] is None
         if is_usual and any("bins" in m.options for m in chosen):
             remarks += _few_levels(source)
@@ -216,7 +214,7 @@ def evaluate(
     make: Callable[..., Evaluation] = Evaluation
     if summary and infer is not None:
         make = partial(EvaluationSummary, level=infer.level)
-    groups = _evaluate_groups(source, plan, describe, results, make) if by_group else {}
+    groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
     return make(describe(source), tuple(results), groups, skipped, tuple(remarks))
 
@@ -363,10 +361,10 @@ def _evaluate_groups(
             places.append((grouping.labels[place], grouping.name, grouping.groups[place]))
             parts.append(source.take(rows))
     measured = plan.groups(parts, describe, known)
-    return {
-        key: make(header, own, {}, grouping=grouping, group=group)
+    return Groups(
+        (key, make(header, own, {}, grouping=grouping, group=group))
         for (key, grouping, group), (header, own) in zip(places, measured, strict=True)
-    }
+    )
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def recommend(use_case: str | None = None) -> Recommendation:
     >>> cal.recommend("direction").metrics
     ('esce', 'abc_below', 'abc_above', 'cox_slope', 'ecd', 'nses', 'spiegelhalter_z', 'expected_observed_ratio')
     >>> cal.recommend("analysis").functions
-    ('figures.reliability', 'calibration_curve', 'inference.calibration_band')
+    ('reliability_diagram', 'calibration_curve', 'inference.calibration_band')
     """
     if not isinstance(use_case, str) or use_case not in use_cases():
         raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, use_cases()))}; got {use_case!r}")

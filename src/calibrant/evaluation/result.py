@@ -31,6 +31,14 @@ Table = tuple[str, list[str], list[list[str]]]
 """Title, headings and rows of text."""
 
 
+class Groups(dict[Any, Any]):
+    """Results of groups by name; the error for an unknown name lists those that exist."""
+
+    def __missing__(self, name: Any) -> Any:
+        names = ", ".join(repr(known) for known in self) or "none"
+        raise ArgumentError("groups", f"has no group {name!r}", f"the groups are {names}")
+
+
 @dataclass(frozen=True)
 class Header:
     """Description of the data: number of rows, and of events or classes, mean prediction, O/E and AUROC, or accuracy and mean confidence."""

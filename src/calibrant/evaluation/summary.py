@@ -98,10 +98,11 @@ class EvaluationSummary(Evaluation):
             else:
                 described = [header.mean_confidence, header.accuracy]
             cells = [shown_number(value) for value in [*(values[name].value for name in shown), *described]]
-            rows.append([str(key), f"{header.n:,}", *cells, pvalue_cell(values[TEST].adjusted)])
-        is_tested = any(row[-1] for row in rows)
-        title = f"groups, worst first; p-values of {TEST}, adjusted by Holm for the groups" if is_tested else ""
-        return [(title, ["group", "rows", *shown, *means, "p-value"], rows)]
+            rows.append([str(key), f"{header.n:,}", *cells, pvalue_cell(values[TEST].adjusted) or "not tested"])
+        headings = ["group", "rows", *shown, *means, "p-value"]
+        if all(row[-1] == "not tested" for row in rows):
+            return [("", headings[:-1], [row[:-1] for row in rows])]
+        return [(f"groups, worst first; p-values of {TEST}, adjusted by Holm for the groups", headings, rows)]
 
     def _deviation(self, group: Any) -> float:
         """The statistic of the test of a group in units of its standard error, which compares groups of any size, tested or not."""

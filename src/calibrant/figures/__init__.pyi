@@ -32,7 +32,6 @@ from .panels import reliability_panels as reliability_panels
 from .polytomous import ClasswiseCurves as ClasswiseCurves
 from .polytomous import classwise_curves as classwise_curves
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
-from .reliability_diagrams import reliability as reliability
 from .reliability_diagrams import reliability_diagram as reliability_diagram
 from .selective import RiskCoverageDiagram as RiskCoverageDiagram
 from .selective import risk_coverage_diagram as risk_coverage_diagram

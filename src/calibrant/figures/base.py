@@ -46,10 +46,6 @@ FIGURE_PARAMETERS = {
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.""",
     ),
-    "min_rows": (
-        "int, optional",
-        "Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.",
-    ),
     "kind": (
         '{"line", "bars", "roof", "smooth", "corp"}, default "line"',
         """Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
@@ -285,7 +281,7 @@ class Diagram(Result):
         Examples
         --------
         >>> import calibrant as cal
-        >>> diagram = cal.figures.reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+        >>> diagram = cal.reliability_diagram([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
         >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
         """
         kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))

@@ -134,7 +134,7 @@ class ReliabilityDiagram(Diagram):
         ReliabilityDiagram
             The diagram.
         """
-        how = None if curve.level is None else curve.method
+        how = None if curve.level is None else "clopper_pearson"
         return cls("line", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
 
     def to_dict(self) -> dict[str, Any]:
@@ -223,7 +223,6 @@ def reliability_diagram(
     *,
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
-    min_rows: int | None = None,
     lens: str | Lens = "auto",
     where: Any = None,
     kind: Kind = "line",
@@ -239,7 +238,7 @@ def reliability_diagram(
     r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
 
     Points below the diagonal are overconfident, or overestimate the event; an interval that does not reach the
-    diagonal is evidence of miscalibration in that bin. Also available as ``calibrant.figures.reliability``.
+    diagonal is evidence of miscalibration in that bin.
 
     Parameters
     ----------
@@ -247,7 +246,6 @@ def reliability_diagram(
     y_prob
     bins
     binning
-    min_rows
     lens
     where
     kind
@@ -306,7 +304,7 @@ def reliability_diagram(
     view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
-    rule = binning_rule(bins, binning, min_rows)
+    rule = binning_rule(bins, binning)
     hint_at_edges(view, rule)
     table = bin_table(view, rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
@@ -336,10 +334,6 @@ def reliability_diagram(
         view,
         rule,
     )
-
-
-reliability = reliability_diagram
-"""The short name of `reliability_diagram`."""
 
 
 def _uncertainty_of(view: View, kind: str, uncertainty: str | None) -> str | None:

@@ -127,7 +127,6 @@ def variation_diagram(
     variation: Variation | Callable[..., float] = "entropy",
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
-    min_rows: int | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> VariationDiagram:
@@ -146,7 +145,6 @@ def variation_diagram(
     bins : int or sequence of float, default 10
         Number of bins of the variation on [0, 1], or their edges.
     binning
-    min_rows
     sample_weight
     pos_label
 
@@ -170,7 +168,7 @@ def variation_diagram(
     """
     measure = measure_of(variation)
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
-    rule = binning_rule(bins, binning, min_rows)
+    rule = binning_rule(bins, binning)
     key, cell, count = bins_of_variation(view, measure, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
     table = _table(view, key, np.zeros(view.n, np.uint8), rule, variation == "confidence")
@@ -254,7 +252,6 @@ def uce_diagram(
     *,
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
-    min_rows: int | None = None,
     level: float | None = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -271,7 +268,6 @@ def uce_diagram(
     bins : int or sequence of float, default 10
         Number of bins of the entropy on [0, 1], or their edges.
     binning
-    min_rows
     level : float or None, default 0.95
         Level of the Clopper-Pearson interval of each error rate; None for no intervals.
     sample_weight
@@ -299,7 +295,7 @@ def uce_diagram(
     view = vector_view(resolve(y_true, y_prob, sample_weight, pos_label), "canonical")
     key = view.each_row(lambda block: entropy(decreasing(block.probs)))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
-    rule = binning_rule(bins, binning, min_rows)
+    rule = binning_rule(bins, binning)
     table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), rule)
     cell, count = bin_of_each(view, key, rule)
     weight, sums = sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))

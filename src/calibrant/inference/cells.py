@@ -204,18 +204,23 @@ class CellSampler:
     def with_chance(self, chance: Floats) -> CellSampler:
         """The same cells with outcomes that are simulated from other probabilities."""
         other = copy(self)
+        other.__dict__.pop("population", None)
         other.chance = chance
         return other
 
-    def population_value(self, metric: Metric, options: dict[str, Any], chance: Floats) -> float:
-        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+    @cached_property
+    def population(self) -> Drawn:
+        """The scores with soft labels, the probabilities of their outcomes."""
+        return one_view(View(self.score, self.chance, self.rows, "counts", lens=self.lens, classes=self.classes))
+
+    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
+        """The value of a metric for the probabilities of the outcomes; NaN where it depends on the number of rows."""
         if metric.soft:
-            view = View(self.score, chance, self.rows, "counts", lens=self.lens, classes=self.classes)
-            return one_view(view).value(metric, options)
+            return self.population.value(metric, options)
         if not has_limit(metric):
             return math.nan
         rows = self.rows * MANY_COPIES
-        return self._drawn(rows, _whole(rows * chance)).value(metric, options_of_copies(options))
+        return self._drawn(rows, _whole(rows * self.chance)).value(metric, options_of_copies(options))
 
     @cached_property
     def distinct_view(self) -> View:

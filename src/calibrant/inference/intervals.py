@@ -164,7 +164,7 @@ def interval(
     level
     n_resamples : int, default 1000
         Number of bootstrap replicates, or of sets of simulated labels of the test; ``"inversion"`` simulates a twentieth of them, at
-        least 24, at each of six errors for up to five shapes of miscalibration.
+        least 24, at each of six sizes of up to five shapes of miscalibration.
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
         contributions instead. With fewer than 20 groups the interval is too short, which its note states.
@@ -290,33 +290,38 @@ def interval(
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
-    is_error = _is_error(chosen)
     by_label = isinstance(where, Selection) and where.reads_labels
-    simulates = is_error and free and not by_label and not any(view.is_soft for view in views)
+    simulates = _is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
     if method == "inversion" and not simulates:
         problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
         raise ArgumentError("method", problem, "use 'bootstrap'")
+    seed = seed_of(rng)
     if method in ("auto", "inversion") and simulates:
-        test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed_of(rng))
+        test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed)
         sample, _ = simulated_null(test, source, options, "outcomes", exact)
         sampler = choose_sampler([(chosen, options)], source, exact)
-        low, high = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits()
-        note = "" if value >= low else BELOW_ZERO
-        return Interval(chosen.id, value, low, high, level, "inversion", n, lens, n_resamples, note, sample)
-    sampler = _rows_to_resample(chosen, options, source, cluster, exact)
-    sample = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed_of(rng))[:, 0]
-    sample = sample[~np.isnan(sample)]
-    if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    tail = (1 - level) / 2
+        ends, method = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), "inversion"
+        note = "" if value >= ends[0] else BELOW_ZERO
+    else:
+        sampler = _rows_to_resample(chosen, options, source, cluster, exact)
+        values = resampled_values([(chosen, options)], sampler, "rows", n_resamples, seed)[:, 0]
+        sample = values[~np.isnan(values)]
+        method, ends, note = _from_replicates(method, asked, sample, n_resamples)
+        note = "; ".join(filter(None, [note, _few(views, method), sampler.note]))
+        n_resamples = len(sample)
+    return Interval(chosen.id, value, *ends, level, method, n, lens, n_resamples, note, sample)
+
+
+def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> tuple[str, tuple[float, float], str]:
+    """The method and limits from the defined ones of so many bootstrap replicates, and a caveat where percentiles are biased."""
+    if len(sample) < 0.9 * count:
+        raise UndefinedMetricError(asked.metric.id, f"is undefined in {count - len(sample)} of {count} resamples")
+    tail, is_error, value = (1 - asked.level) / 2, _is_error(asked.metric), asked.value
     low, high = quantiles(sample, (tail, 1 - tail))
     if method != "percentile" and (is_error or not low <= value <= high):
-        method, (low, high) = "bootstrap", corrected_limits(chosen, value, sample, low, high)
-    else:
-        method = "percentile"
-    raised = method == "percentile" and is_error and float(np.median(sample)) - value > (high - low) / 8
-    note = "; ".join(filter(None, [RAISED if raised else "", _few(views, method), sampler.note]))
-    return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
+        return "bootstrap", corrected_limits(asked.metric, value, sample, low, high), ""
+    is_raised = is_error and float(np.median(sample)) - value > (high - low) / 8
+    return "percentile", (low, high), RAISED if is_raised else ""
 
 
 def _rows_to_resample(metric: Metric, options: dict[str, Any], source: Any, cluster: bool, exact: bool) -> Sampler:

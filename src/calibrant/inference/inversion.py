@@ -10,8 +10,10 @@ upper limit. Each limit is therefore the widest of two shapes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from ..metrics.forms import Binned
 from ..metrics.registry import Metric
 from ..util.cached import cached_property
 from ..views.view import VectorView, View, sigmoid
+from .cells import Same, shared
 from .metric_tests import TestInput
 from .pvalues import compared_with_draws
 from .resampling import PredictionSampler, RowSampler, Sampler, view_keywords
@@ -34,16 +37,18 @@ Places = NDArray[np.intp]
 Shape = Callable[[float], Floats]
 """Probabilities of the labels as a function of the size of the deviation; those predicted for size 0."""
 
-# Errors at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test; and for a pilot.
-STEPS, FEWEST_SETS, SHARE_OF_SETS, PILOT_SETS = 6, 24, 20, 8
+# Sizes of deviations at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test.
+STEPS, FEWEST_SETS, SHARE_OF_SETS = 6, 24, 20
+# A deviation of step k has size 2^(k / 2), so that the metrics of a call share the labels that are simulated.
+FIRST_STEP, LAST_STEP = -40, 40
 # The largest error at which labels are simulated is one whose estimates exceed the observed value by so many standard deviations.
 REACH = 3.0
 # Both tails are excluded in full where the mean of the estimates exceeds that of calibrated predictions by so many standard deviations.
 APART = 2.0
 # Errors among which the limits are found, and the weight of calibrated predictions, for which most labels are simulated, in smoothing.
 GRID, NULL_WEIGHT = 400, 3.0
-# The largest size of a deviation.
-LARGEST = 1e6
+# Arrays of the size of the probabilities that a sampler of deviating labels keeps.
+COPIES_OF_CHANCE = 4
 # Groups of equal mass stand for the cells of metrics without bins.
 FEWEST_GROUPS, MOST_GROUPS, ROWS_OF_GROUP = 3, 15, 20
 # Terms of a concentrated deviation.
@@ -249,6 +254,40 @@ def _cells_of_vectors(
     return np.asarray(number.reshape(shape) - (1 if used[0] < 0 else 0), np.intp)
 
 
+SHAPES = ("smooth", "spread", "higher", "lower", "selected")
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Samplers of labels that deviate from the predicted probabilities in one shape, shared by metrics."""
+
+    own: Sampler
+    """The sampler of labels with the predicted probabilities."""
+    key: Any
+    """What determines the shape."""
+    number: int
+    shape: Shape
+    sign: int = 1
+
+    def opposite(self) -> Deviations:
+        """Deviations in the opposite direction."""
+        return replace(self, sign=-self.sign)
+
+    def sampler(self, step: int) -> Sampler:
+        """The sampler of labels that deviate by a step."""
+
+        def make() -> Sampler:
+            chance = self.shape(self.sign * 2.0 ** (step / 2))
+            return self.own.with_chance(chance if chance.shape[1] > 1 else chance[:, 0])
+
+        size = COPIES_OF_CHANCE * 8 * self.own.chance.size
+        return shared(("deviation", Same(self.own), self.key, self.sign, step), make, size)
+
+    def seed(self, step: int) -> int:
+        """What is added to the seed of the test, different for all shapes and steps."""
+        return 7919 * (1000 * self.number + 2 * (step - FIRST_STEP) + (self.sign > 0) + 1)
+
+
 class Limits(NamedTuple):
     """The smallest and the largest error that one shape of deviations accepts."""
 
@@ -293,83 +332,64 @@ class Inversion:
     def limits(self) -> tuple[float, float]:
         """Lower and upper limit; an estimate that is not negative lies between them. The lower is 0 unless the test rejects."""
         entries = entries_of(self.sampler, self.metric, self.options)
-        shapes = [entries.smooth(), entries.spread()]
+        shapes = {"smooth": entries.smooth(), "spread": entries.spread()}
         events = [float(np.sum(entries.weight * part)) for part in (entries.outcome, 1 - entries.outcome)]
         if entries.chance.shape[1] == 1 and min(events) < FEW_EVENTS:
-            shapes += [entries.added(np.full(entries.chance.shape, sign)) for sign in (1.0, -1.0)]
-        limits = [self._limits(shape, number) for number, shape in enumerate(shapes)]
-        low, high = 0.0, max([self.value, *(each.high for each in limits if each)])
+            ones = np.ones(entries.chance.shape)
+            shapes |= {"higher": entries.added(ones), "lower": entries.added(-ones)}
+        cells = hash(entries.cell.tobytes())
+
+        def limits(name: str, shape: Shape) -> Limits | None:
+            key = name, None if name == "smooth" else cells
+            return self._limits(Deviations(self.sampler, key, SHAPES.index(name), shape))
+
+        found = {name: limits(name, shape) for name, shape in shapes.items()}
+        low, high = 0.0, max([self.value, *(each.high for each in found.values() if each)])
         if compared_with_draws(self.test, self.null).pvalue <= self.test.alpha:
-            limits = [limits[0], self._limits(entries.selected(), len(shapes))]
-            low = max(min([self.value, *(each.low for each in limits if each)]), 0.0)
+            few = [found["smooth"], limits("selected", entries.selected())]
+            low = max(min([self.value, *(each.low for each in few if each)]), 0.0)
         return low, min(high, max(self.metric.range[1], self.value))
 
-    def error(self, chance: Floats) -> float:
-        """The error of labels with these probabilities; where soft labels have none, the mean of estimates above that of calibrated predictions."""
-        value = self.sampler.population_value(self.metric, self.options, chance)
-        if not math.isnan(value):
-            return value
-        sample = self.simulate(chance, self.sets, 0)
-        return float(sample.mean()) - self.mean if len(sample) else 0.0
-
-    def simulate(self, chance: Floats, sets: int, number: int) -> Floats:
-        """Estimates from labels with these probabilities."""
-        plans = [(self.metric, self.options)]
-        sampler = self.sampler.with_chance(chance)
-        values = resampled_values(plans, sampler, "outcomes", sets, self.test.seed + 7919 * (number + 1))
-        values = values[:, 0]
+    def simulate(self, deviations: Deviations, step: int) -> Floats:
+        """Estimates from labels that deviate by a step."""
+        plans, seed = [(self.metric, self.options)], self.test.seed + deviations.seed(step)
+        values = resampled_values(plans, deviations.sampler(step), "outcomes", self.sets, seed)[:, 0]
         return values[np.isfinite(values)]
 
-    def _limits(self, shape: Shape, number: int) -> Limits | None:
+    def error(self, deviations: Deviations, step: int) -> float:
+        """The error of labels that deviate by a step; where soft labels have none, the mean of estimates above that of calibrated predictions."""
+        value = deviations.sampler(step).population_value(self.metric, self.options)
+        if not math.isnan(value):
+            return value
+        sample = self.simulate(deviations, step)
+        return float(sample.mean()) - self.mean if len(sample) else 0.0
+
+    def _limits(self, deviations: Deviations) -> Limits | None:
         """The limits for one shape of deviations; None where it has no error."""
+        if self.error(deviations, 0) <= 0:  # of an error of one side
+            deviations = deviations.opposite()
+        error, simulate = cache(partial(self.error, deviations)), cache(partial(self.simulate, deviations))
+        largest = self._largest(error, simulate)
+        steps = [
+            step for step in range(largest - STEPS + 1, largest + 1) if error(step) > 0 and len(simulate(step)) > 1
+        ]
+        return self._accepted(np.array(list(map(error, steps))), list(map(simulate, steps))) if steps else None
 
-        def at(size: float) -> Floats:
-            chance = shape(size)
-            return chance if chance.shape[1] > 1 else chance[:, 0]
-
-        numbers = iter(range(1000 * number, 1000 * (number + 1)))
-        largest, power = self._largest(at, numbers)
-        errors, values = [], []
-        for step in range(1, STEPS + 1):
-            chance = at(largest * (step / STEPS) ** (1 / power))
-            error, sample = self.error(chance), self.simulate(chance, self.sets, next(numbers))
-            if error > 0 and len(sample) > 1:
-                errors.append(error)
-                values.append(sample)
-        return self._accepted(np.array(errors), values) if errors else None
-
-    def _largest(self, at: Shape, numbers: Iterator[int]) -> tuple[float, float]:
-        """The largest size of a deviation for which labels are simulated, and the power of the size to which errors are proportional."""
-        target = max(max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation, 1e-6)
-        size, power = 1.0, 1.0
-        error = self.error(at(size))
-        if error <= 0:  # of an error of one side
-            size, error = -1.0, self.error(at(-1.0))
-        for _ in range(6):
-            size, error, power = self._size(at, target, size, error, power)
-            sample = self.simulate(at(size), PILOT_SETS, next(numbers))
-            if len(sample) < 2 or error < 0.9 * target:
+    def _largest(self, error: Callable[[int], float], simulate: Callable[[int], Floats]) -> int:
+        """The step whose estimates exceed the observed value clearly, or which has the largest possible error."""
+        possible = 0.99 * error(LAST_STEP)
+        target = max(self.value - self.mean, 0.0) + (REACH + 1) * self.deviation
+        steps = range(FIRST_STEP + STEPS - 1, LAST_STEP)
+        step = steps.start + bisect_left(steps, min(max(target, 1e-6), possible), key=error)
+        for _ in range(STEPS):
+            sample = simulate(step)
+            if len(sample) < 2 or error(step) >= possible:
                 break
             deviation = max(float(sample.std(ddof=1)), self.deviation / 2)
             if float(sample.mean()) - REACH * deviation >= self.value:
                 break
-            target *= 1.5
-        return size, power
-
-    def _size(self, at: Shape, target: float, size: float, error: float, power: float) -> tuple[float, float, float]:
-        """The size of the deviation with approximately this error, the error, and the power."""
-        for _ in range(12):
-            if 0.9 <= error / target <= 1.2:
-                break
-            ratio = target / error if error > 0 else 16.0
-            following = size * float(np.clip(ratio ** (1 / power), 1 / 16, 16))
-            changed = self.error(at(following))
-            if abs(following) > LARGEST or changed == error:  # no larger error is possible
-                break
-            if error > 0 and changed > 0:
-                power = float(np.clip(math.log(changed / error) / math.log(following / size), 0.5, 4.0))
-            size, error = following, changed
-        return size, error, power
+            step += 1
+        return step
 
     def _accepted(self, errors: Floats, values: list[Floats]) -> Limits:
         """The errors for which the observed value is not extreme, by the smoothed bias and standard deviation of the estimates."""

@@ -1,4 +1,4 @@
-"""Values of skce_uq on all bootstrap replicates simultaneously: each tile of pairs is computed once for all replicates.
+"""Values of skce_uq on all resamples simultaneously: predictions are sorted once, and each tile of pairs is computed once for all replicates.
 
 Replicates with different kernel widths are obtained from a power series in the width, which differs little between replicates.
 """
@@ -6,7 +6,7 @@ Replicates with different kernel widths are obtained from a power series in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,9 @@ from ..metrics.kernel.pairs import (
 )
 from ..metrics.registry import Metric
 from ..views.view import VectorView
+from .cells import Draws
 from .replicates import many
-from .resampling import PredictionSampler, multiplicities, view_keywords
+from .resampling import PredictionSampler, multiplicities, simulated_labels, view_keywords
 from .seeds import generator
 
 Floats = NDArray[np.float64]
@@ -77,9 +78,9 @@ class Crowd(NamedTuple):
 
 
 def skce_draws(
-    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, count: int, seed: int
+    metric: Metric, options: dict[str, Any], sampler: PredictionSampler, draws: Draws, count: int, seed: int
 ) -> Floats | None:
-    """Bootstrap replicates of `skce_uq`; None where one-by-one evaluation is as fast."""
+    """Values of `skce_uq` on resamples; None where one-by-one evaluation is as fast."""
     views = metric.views(sampler.predictions, **view_keywords(metric, options))
     if len(views) != 1 or not isinstance(views[0], VectorView) or views[0].lens != "canonical":
         return None
@@ -88,8 +89,12 @@ def skce_draws(
     shape = keywords["kernel"], keywords["distance"], keywords["bandwidth"]
     crowd = _crowd(view)
     quick = keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1
+    if draws == "outcomes" and not quick:
+        return None
     cloud = crowd.cloud(np.ones(view.n)) if quick else cloud_of(view)
     kernel = choose_kernel(cloud, *shape)
+    if draws == "outcomes":
+        return _values_of_labels(crowd, kernel, simulated_labels(sampler, seed), count)
     parts = 1 if quick else number_of_parts(cloud, kernel, keywords["exact"])
     if parts > 1:  # of a replicate, which has fewer distinct predictions, as many as of the data
 
@@ -134,6 +139,23 @@ def skce_draws(
     else:
         rates = np.array(many(rate, count))
     return _values(crowd, kernel, rates, picked)
+
+
+def _values_of_labels(crowd: Crowd, kernel: Kernel, labels: Callable[[int], NDArray[Any]], count: int) -> Floats:
+    """The mean over pairs of different rows of two classes for simulated labels, with an exponential kernel."""
+    position, own = crowd.points[:, 0], np.zeros(count)
+
+    def residuals() -> Iterator[Floats]:
+        for number in range(count):
+            residual = labels(number)[crowd.order] - position
+            own[number] = crowd.own_weight @ np.square(residual)
+            yield crowd.weight * residual
+
+    with np.errstate(over="ignore", under="ignore"):
+        every = np.array(laplace_pair_sums(position, residuals(), kernel.width / kernel.scale))
+    square = float(crowd.weight.sum()) ** 2
+    pairs = square - float(crowd.own_weight.sum())
+    return 2 * (every - own) / pairs if pairs > 1e-12 * square else np.full(count, np.nan)
 
 
 def _share(crowd: Crowd, counts: Floats) -> Floats:

@@ -91,17 +91,23 @@ class RowSampler:
     def with_chance(self, chance: Array) -> RowSampler:
         """The same rows with outcomes that are simulated from other probabilities."""
         other = copy(self)
+        other.__dict__.pop("population", None)
         other.chance = chance
         return other
 
-    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
-        """The value of a metric for outcomes of these probabilities; NaN where it depends on the number of rows."""
+    @cached_property
+    def population(self) -> Drawn:
+        """The rows with soft labels, the probabilities of their outcomes."""
+        return self._drawn(self.view.raw_score, self.chance, slice(None), keep_order=True)
+
+    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
+        """The value of a metric for the probabilities of the outcomes; NaN where it depends on the number of rows."""
         if metric.soft:
-            return self._drawn(self.view.raw_score, chance, slice(None), keep_order=True).value(metric, options)
+            return self.population.value(metric, options)
         if not has_limit(metric):
             return math.nan
         rows = np.rint(self.view.weights * MANY_COPIES).astype(np.int64)
-        positives = np.rint(rows * chance).astype(np.int64)
+        positives = np.rint(rows * self.chance).astype(np.int64)
         return self._counted(rows, positives).value(metric, options_of_copies(options))
 
     @property
@@ -192,15 +198,19 @@ class PredictionSampler:
     def with_chance(self, chance: Array) -> PredictionSampler:
         """The same rows with labels that are simulated from other probabilities."""
         other = copy(self)
-        other.__dict__.pop("paths", None)
+        for known in ("paths", "population"):
+            other.__dict__.pop(known, None)
         other.chance = chance
         return other
 
-    def population_value(self, metric: Metric, options: dict[str, Any], chance: Array) -> float:
-        """The value of a metric for labels of these probabilities; NaN where it is not defined for soft labels."""
-        if not metric.soft:
-            return math.nan
-        return self._drawn(self.predictions.with_soft_labels(chance)).value(metric, options)
+    @cached_property
+    def population(self) -> Drawn:
+        """The rows with soft labels, the probabilities of their classes."""
+        return self._drawn(self.predictions.with_soft_labels(self.chance))
+
+    def population_value(self, metric: Metric, options: dict[str, Any]) -> float:
+        """The value of a metric for the probabilities of the labels; NaN where it is not defined for soft labels."""
+        return self.population.value(metric, options) if metric.soft else math.nan
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn:
         p = self.predictions

@@ -131,8 +131,8 @@ def draws_at_once(
         return Lines(metric, keywords, sampler, draws, count, seed).values()
     if not isinstance(sampler, PredictionSampler) or draws == "scores":
         return None
-    if metric.id == skce_uq.id and draws == "rows":
-        return skce_draws(metric, options, sampler, count, seed)
+    if metric.id == skce_uq.id:
+        return skce_draws(metric, options, sampler, draws, count, seed)
     task = Task(metric, options, keywords, sampler, draws, count, seed)
     simulates = draws == "outcomes"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):

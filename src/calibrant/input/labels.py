@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 SOFT = "pass soft=True if the labels are class proportions"
-POSITIVE_ALONE = "drop pos_label or pass the column of the positive class alone"
+POSITIVE_ALONE = "pass the column of the positive class alone, y_prob[:, 0] or y_prob[:, 1]"
 SWAP = "pass (y_true, y_prob): labels first, probabilities second"
 PER_CLASS = "pass one 0/1 column per class"
 UNLABELLED = "drop the rows without a label"
@@ -52,6 +52,7 @@ class Labels(NamedTuple):
 
 def read_labels(columns: Columns, probabilities: Probabilities, soft: bool) -> Labels:
     """Return the encoded labels, and check the values of the probabilities in the same pass where that is possible."""
+    columns = _name_two_columns(columns, probabilities, soft)
     classes, positive = _classes_of(columns, probabilities, soft)
     order: tuple[int, ...] | None = tuple(range(probabilities.k))
     if classes is not None and probabilities.k > 2:
@@ -86,6 +87,21 @@ def _classes_of(columns: Columns, probabilities: Probabilities, soft: bool) -> t
     plain = exclusive and pos_label is None and probabilities.probs.ndim == 1 and labels.ndim == 1
     pair = two_classes(labels) if plain and labels.dtype.kind in "USO" and is_text(labels) else None
     return pair, None if pair is None else pair[1]
+
+
+def _name_two_columns(columns: Columns, probabilities: Probabilities, soft: bool) -> Columns:
+    """Name two columns that have no names: in the sorted order of the labels, as in scikit-learn, if the positive class is then the last."""
+    labels, is_binary = columns.labels.array, probabilities.kind == "binary" and probabilities.probs.ndim == 2
+    if soft or not is_binary or labels.ndim != 1 or columns.classes is not None or columns.names is not None:
+        return columns
+    pair = two_classes(labels) if labels.dtype.kind in "USO" and is_text(labels) else None
+    positive = columns.pos_label if pair is None else pair[1]
+    if positive is None:
+        return columns
+    seen = sorted(set(labels.tolist()) if pair is None else pair, key=str)
+    if seen[1:] == [positive] and columns.pos_label in (None, positive):
+        return columns._replace(classes=seen, pos_label=None)
+    return columns
 
 
 def _several_per_row(
@@ -187,8 +203,8 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
             "y_true",
             f"text labels require the names of the classes; got {_short(y[0])}",
             "pass pos_label to name the positive class, or pass classes with the positive class last"
-            if k == 2
-            else "pass classes in the order of the columns",
+            if probs.ndim == 1
+            else "pass the names in the order of the columns: Predictions(y_true, y_prob, classes=[...])",
             row=0,
         )
     else:

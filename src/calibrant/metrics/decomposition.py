@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, binning_rule
+from ..binning.parse import BINS, Binning, Bins, binning_rule
 from ..binning.partition import KDTree, SimplexGrid, cells_of, partition_rule
+from ..binning.table import BinTable
 from ..errors import (
     ArgumentError,
     InputError,
@@ -125,13 +126,11 @@ def decompose(
     *,
     score: str | Metric = "brier",
     method: Literal["auto", "murphy", "corp"] = "auto",
-    bins: Bins | None = None,
-    binning: Binning = EQUAL_WIDTH,
+    bins: Bins | Binning | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
-    **options: Any,
 ) -> Decomposition:
     r"""Decompose a proper score into miscalibration, discrimination and uncertainty.
 
@@ -143,27 +142,23 @@ def decompose(
     y_true
     y_prob
     score : str or Metric, default "brier"
-        Strictly proper score of the catalogue, such as ``"brier"`` or ``"nll"``. Its options are accepted as keywords, such as
-        ``scale=`` of `brier` and ``base=`` of `nll`.
+        Strictly proper score of the catalogue, such as ``"brier"`` or ``"nll"``.
     method : {"auto", "murphy", "corp"}, default "auto"
         How the forecasts are recalibrated. ``"corp"``: by isotonic regression with ties pooled; it requires one score per row and
         no bins. ``"murphy"``: by the mean outcome of rows with the same forecast, for any number of classes; if most forecasts are
         distinct, reliability is nearly the whole score, and `bins` should be given. ``"auto"``: ``"corp"`` for two classes and for
         lenses with one score per row, ``"murphy"`` if `bins` are given and for several classes, over the cells of a k-d tree
         unless ten rows or more share a forecast on average. The result states the method.
-    bins : int or sequence of float, optional
-        For ``"murphy"`` with one score per row: number of bins, or increasing edges. Forecasts are replaced by the mean forecast of
-        their bin, and the score of those is decomposed; the remainder is `within`.
-    binning : str, binning rule or BinTable, default "equal_width"
-        Binning rule; whole vectors are partitioned by a `KDTree` or a `SimplexGrid`.
+    bins : int, sequence of float, binning rule or BinTable, optional
+        For ``"murphy"``: number of bins of equal width, increasing edges, a rule such as ``EqualMass(10)``, or fitted bins; whole vectors
+        are partitioned by a `KDTree` or a `SimplexGrid`. Forecasts are replaced by the mean forecast of their bin, and the score
+        of those is decomposed; the remainder is `within`.
     lens : str or Lens, optional
         Which binary event of the predictions is evaluated. By default all classes together, or ``"auto"`` where one score per row
         is required.
     where
     sample_weight
     pos_label
-    **options
-        Options of the score.
 
     Returns
     -------
@@ -211,66 +206,56 @@ def decompose(
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
-    check_options(decompose, options, proper)
-    if (
-        proper.id == "nll" and options.get("floor") is not None
-    ):  # below the floor a forecast of 0 would score better than the true rate
-        remedy = "clip the probabilities to [eps, 1 - eps] first"
-        raise ArgumentError("floor", f"{proper.id} is not proper with this option", remedy)
-    binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
-    if binned and method == "corp":
+    if bins is not None and method == "corp":
         raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
-    whole = isinstance(binning, (KDTree, SimplexGrid))
-    usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
+    is_partition = isinstance(bins, (KDTree, SimplexGrid))
+    usual = "auto" if (bins is not None and not is_partition) or method == "corp" else proper.lens
     view = _one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, usual)
-    if method == "auto" and not binned:
+    if method == "auto" and bins is None:
         view = _as_one_score(view)
         method = "corp" if isinstance(view, View) else "auto"
     if method == "corp":
-        return _decomposition(proper, options, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
-    if binned:
-        number = BINS if bins is None else bins
-        if whole and isinstance(view, VectorView):
-            return _binned(proper, options, view, *cells_of(view, partition_rule(number, binning)))
+        return _decomposition(proper, method, view, view, _isotonic(_yes_no(view, "method='corp'")))
+    if is_partition and isinstance(view, VectorView):
+        return _binned(proper, view, *cells_of(view, partition_rule(BINS, bins)))
+    if bins is not None:
         view = _yes_no(view, "bins")
-        if bins is None and isinstance(binning, str):
-            raise ArgumentError("bins", f"is required with the binning {binning!r}", "for example 15")
-        return _binned(proper, options, view, *binning_rule(number, binning).cells(view))
+        is_rule = hasattr(bins, "table") or isinstance(bins, BinTable)
+        rule = binning_rule(binning=bins) if is_rule else binning_rule(bins)
+        return _binned(proper, view, *rule.cells(view))
     group, count = _same_forecast(view)
     rows = view.total if view.weight_kind == "counts" else float(view.n)
     if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
         cells = KDTree().cells(view)
         note = f"over {cells[1]} cell{'s' * (cells[1] > 1)} of a k-d tree, for {count} forecasts differ"
-        return replace(_binned(proper, options, view, *cells), note=note)
-    found = _decomposition(proper, options, "murphy", view, view, _group_rates(view, group, count))
+        return replace(_binned(proper, view, *cells), note=note)
+    parts = _decomposition(proper, "murphy", view, view, _group_rates(view, group, count))
     if rows > 1 and rows < 2 * count:
         few = f"{count} of {rows:g} forecasts differ, so reliability is nearly the whole score"
         instead = "method='auto'" if isinstance(view, VectorView) and view.k > 2 else "bins= or method='corp'"
-        found = replace(found, note=f"{few}: give {instead}")
-    return found
+        parts = replace(parts, note=f"{few}: give {instead}")
+    return parts
 
 
-def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, count: int) -> Decomposition:
+def _binned(score: Metric, view: AnyView, cell: Array, count: int) -> Decomposition:
     """Compute Murphy's terms of the mean forecasts of bins or cells, and the remainder within them."""
     if isinstance(view, View):
         mean = _group_means(view, view.score, cell, count)
     else:
         probs = np.concatenate([block.probs for _, block in view.blocks()])
         mean = np.column_stack([_group_means(view, column, cell, count) for column in probs.T])
-    found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
-    whole = score(view, **options)
-    if math.isinf(whole) and math.isinf(found.value):
+    parts = _decomposition(score, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
+    whole = score(view)
+    if math.isinf(whole) and math.isinf(parts.value):
         raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "pass bins=None")
-    return replace(found, within=whole - found.value)
+    return replace(parts, within=whole - parts.value)
 
 
-def _decomposition(
-    score: Metric, options: dict[str, Any], method: str, view: AnyView, stated: AnyView, recalibrated: Floats
-) -> Decomposition:
+def _decomposition(score: Metric, method: str, view: AnyView, stated: AnyView, recalibrated: Floats) -> Decomposition:
     """Compare the forecast, its recalibrated form and the base rate, all with the labels of `view`."""
-    value = score(stated, **options)
-    best = score(with_forecast(view, recalibrated), **options)
-    base = score(with_forecast(view, constant_forecast(proportions(view), view.n)), **options)
+    value = score(stated)
+    best = score(with_forecast(view, recalibrated))
+    base = score(with_forecast(view, constant_forecast(proportions(view), view.n)))
     if math.isinf(best) or math.isinf(base):
         raise UndefinedMetricError(
             score.id, f"is {best:g} after recalibration, so its components are infinite", "use 'brier' or 'nll'"

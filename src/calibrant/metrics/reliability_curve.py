@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table, binning_rule
-from ..binning.table import BinTable, check_interval
+from ..binning.table import BinTable
 from ..errors import LensError
 from ..input.predictions import Predictions
+from ..util.checks import check_fraction
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -34,8 +35,6 @@ class CalibrationCurve(Result):
         Lens through which the predictions were evaluated.
     level : float or None
         Confidence level of the intervals.
-    method : str
-        Kind of the intervals.
     low : numpy.ndarray of shape (M,)
         Lower bounds of the outcome rate.
     high : numpy.ndarray of shape (M,)
@@ -57,7 +56,6 @@ class CalibrationCurve(Result):
     table: BinTable
     lens: str
     level: float | None
-    method: str
     low: Floats
     high: Floats
 
@@ -91,7 +89,7 @@ class CalibrationCurve(Result):
         return [*headings, "low", "high"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     def _title(self) -> str:
-        interval = f", {100 * self.level:g}% {self.method.replace('_', '-').title()} intervals" if self.level else ""
+        interval = f", {100 * self.level:g}% Clopper-Pearson intervals" if self.level else ""
         return f"Calibration curve ({self.lens}{interval})"
 
 
@@ -102,18 +100,16 @@ def calibration_curve(
     *,
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
-    min_rows: int | None = None,
     lens: str | Lens = "auto",
     where: Any = None,
     level: float | None = 0.95,
-    method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> CalibrationCurve:
     """Compute the calibration curve of one binary event.
 
-    The curve relates the mean predicted probability of each bin to the observed rate, with a binomial confidence interval. Use it
-    to see where predictions deviate; `reliability` plots it.
+    The curve relates the mean predicted probability of each bin to the observed rate, with the binomial confidence interval
+    of Clopper and Pearson. Use it to see where predictions deviate; `reliability_diagram` plots it, also with other intervals.
 
     Parameters
     ----------
@@ -123,16 +119,12 @@ def calibration_curve(
         Number of bins, or increasing edges, between which all scores must lie.
     binning : str, binning rule or BinTable, default "equal_width"
         Binning rule: ``"equal_width"``, ``"equal_width:1/K"`` for confidences, ``"equal_mass"``, ``"quantile"`` (as in scikit-learn), a rule such as ``EqualWidth(closed="left")``, or fitted bins.
-    min_rows : int, optional
-        Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.
     lens : str or Lens, default "auto"
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
     where
     level : float or None, default 0.95
         Confidence level of the intervals; None for no intervals.
-    method : {"clopper_pearson", "jeffreys", "wilson"}, default "clopper_pearson"
-        Kind of the intervals.
     sample_weight
     pos_label
 
@@ -150,7 +142,7 @@ def calibration_curve(
 
     See Also
     --------
-    reliability : Plot a reliability diagram.
+    reliability_diagram : Plot a reliability diagram.
     ece : Expected calibration error over the same bins.
 
     Examples
@@ -160,21 +152,22 @@ def calibration_curve(
     >>> curve.rate.tolist()
     [0.5, 1.0]
     """
-    check_interval(0.95 if level is None else level, method)
+    if level is not None:
+        check_fraction(level, "level")
     source = resolve(y_true, y_prob, sample_weight, pos_label, where)
     views = views_of(source, lens, flattened=level is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
-    rule = binning_rule(bins, binning, min_rows)
+    rule = binning_rule(bins, binning)
     hint_at_edges(view, rule)
     table = bin_table(view, rule)
     if level is None:
         low = high = np.full(len(table), np.nan)
     else:
-        low, high = table.interval(level, method)
-    return CalibrationCurve(table, view.lens, level, method, low, high)
+        low, high = table.interval(level)
+    return CalibrationCurve(table, view.lens, level, low, high)
 
 
 def one_question(source: Source, lens: Any = "auto") -> str:

@@ -180,14 +180,14 @@ def report(
     outcome: str | None = None,
     metadata: Mapping[str, Any] | None = None,
     recalibration: bool = True,
-    accuracy: float = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> Report:
     """Report the calibration of predictions: conclusion, diagram, metrics, subgroups, recalibration and threshold.
 
     One test, chosen in advance, decides whether miscalibration is statistically significant. Subgroups are tested with an adjustment
-    for their number, calibration methods are compared by cross-validation, and a confidence threshold is chosen with a guarantee.
+    for their number, calibration methods are compared by cross-validation, and a confidence threshold is chosen that guarantees an
+    accuracy of 95% of the accepted rows.
     Use it for a page to share; use `evaluate` for the metrics alone.
 
     Parameters
@@ -218,8 +218,6 @@ def report(
         Facts to show at the head of the report, such as ``{"model": "churn-gbm", "version": "3.2", "owner": "Risk"}``.
     recalibration : bool, default True
         Whether to compare calibration methods on held-out data.
-    accuracy : float, default 0.95
-        Accuracy of the accepted rows that the threshold guarantees, with probability 0.9.
     sample_weight
     pos_label
 
@@ -269,7 +267,6 @@ def report(
         n_resamples=n_resamples,
         seed=rng,
         recalibration=recalibration,
-        accuracy=accuracy,
         outcome=outcome,
         metadata=metadata,
         purpose=purpose,
@@ -377,7 +374,7 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     levels = few_levels(view.raw_score, view.total if view.weight_kind == "counts" else None)
     if levels is not None and int((curve.table.rows > 0).sum()) < len(levels):
         extra.append(f"The {len(levels)} distinct scores share bins; evaluate with --bins levels has one bin for each.")
-    return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
+    return Diagram(bins, view.lens, binning, curve.level, "clopper_pearson", (*notes, *extra)), curve.table
 
 
 def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:

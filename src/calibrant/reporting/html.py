@@ -301,7 +301,7 @@ def clinical_charts(report: Report) -> dict[str, Spec]:
     event = shown(report.outcome, EVENT_LENGTH)
     titles = (
         f"predicted risk of {event}" if event else "predicted risk",
-        f"observed rate of {event}" if event else "observed rate",
+        f"observed rate ({event})" if event else "observed rate",
     )
     interval = f"{level_text(part.summary.level)} interval"
 
@@ -353,7 +353,7 @@ def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
 def _titles(lens: str, outcome: str) -> tuple[str, str]:
     """Return the axis titles of the reliability diagram."""
     event = shown(event_of(lens, outcome), EVENT_LENGTH)
-    return (f"mean predicted P({event})", f"observed rate of {event}") if event else (mean_name(lens), rate_name(lens))
+    return (f"mean predicted P({event})", f"observed rate ({event})") if event else (mean_name(lens), rate_name(lens))
 
 
 SHOWN = 6

@@ -99,7 +99,8 @@ def evaluate_cells(p: Predictions, sketches: Sketches | None, metrics: list[Metr
 
     The mean score of a cell does not determine those: one label with a predicted probability of 0 makes the log loss infinite.
     """
-    evaluation: Evaluation = evaluate(p, metrics=metrics, by_group=False, **options)
+    needs_groups = any("groups" in metric.needs for metric in metrics)
+    evaluation: Evaluation = evaluate(p if needs_groups else p.with_groups(None), metrics=metrics, **options)
     of_rows = [metric for metric in metrics if metric.takes == "Block"]
     if sketches is None or not of_rows:
         return evaluation

@@ -49,10 +49,10 @@ def rate_name(lens: str, outcome: str = "") -> str:
     """Return what the mean outcome is called under a lens.
 
     >>> rate_name("top_label"), rate_name("binary", "churn"), rate_name("binary")
-    ('accuracy', 'observed rate of churn', 'observed rate')
+    ('accuracy', 'observed rate (churn)', 'observed rate')
     """
     event = event_of(lens, outcome)
-    return "accuracy" if lens == "top_label" else f"observed rate of {event}" if event else "observed rate"
+    return "accuracy" if lens == "top_label" else f"observed rate ({event})" if event else "observed rate"
 
 
 def percents(first: float, second: float) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LensError, ShapeError
 from ..input.convert import is_frame
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
@@ -78,6 +78,11 @@ def paired_models(
     for name, y_prob in models.items():
         try:
             parts[str(name)] = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        except ShapeError as error:
+            problem = f"{name!r} {error.problem}"
+            raise (
+                error.replaced(argument="models", problem=problem) if error.argument == "y_prob" else error
+            ) from None
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
     return on_same_rows(parts)

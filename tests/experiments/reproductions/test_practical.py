@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 pytest.importorskip("matplotlib")
 
 import calibrant as cal
 from experiments.reproductions import practical
 from experiments.reproductions import practical_causes as causes
-from experiments.reproductions import practical_claims as claims
 from experiments.reproductions import practical_measure as measure
 from experiments.reproductions import practical_reading as reading
 from experiments.reproductions import practical_sets as sets
@@ -149,32 +147,6 @@ def test_bins_are_chosen_by_error_among_those_that_keep_the_accuracy() -> None:
     assert sets.chosen_bins(rows) == min(allowed, key=lambda one: allowed[one])
 
 
-def test_the_grid_of_bins_reaches_the_number_of_classes() -> None:
-    assert {bins for bins, _ in sets.bin_grid(10)} == {10, 20, 40}
-    assert {bins for bins, _ in sets.bin_grid(100)} == {10, 20, 40, 100}
-
-
-@pytest.mark.deep
-def test_a_histogram_with_as_many_bins_as_classes_agrees_with_the_paper(real_folder: Path) -> None:
-    """On CIFAR-100: it keeps the accuracy, improves most k but not the full error, and does not raise the entropy."""
-    fit, held = sets.split(sets.read(real_folder, sets.C100), 0)
-    chosen = ("100 of equal mass", "40 of equal width", "40 of equal mass")
-    models = {name: probs for name, probs in sets.histograms_of(fit, held).items() if name in (sets.RAW, *chosen)}
-    found = {name: measure.measure_histogram(held, probs, sets.C100) for name, probs in models.items()}
-    raw = found[sets.RAW]
-    lower = {name: np.sum(np.array(one["top_k"]) < raw["top_k"]) for name, one in found.items()}
-    many, wide, few = (found[name] for name in chosen)
-    assert raw["accuracy"] - many["accuracy"] < 0.02
-    assert lower[chosen[0]] > 4
-    assert many["full"][0] > raw["full"][0]
-    assert many["entropy"] < raw["entropy"]
-    assert many["rank_confidence"][1] > raw["rank_confidence"][1]
-    # The same map over a grid that stops at 40 bins, on which the paper would look wrong.
-    assert lower[chosen[1]] == 0
-    assert wide["entropy"] > raw["entropy"]
-    assert raw["accuracy"] - few["accuracy"] > 0.1
-
-
 def test_without_data_there_are_no_parts_and_it_says_so(tmp_path: Path) -> None:
     study = practical.run(True, None, tmp_path)
     assert list(study.parts) == []
@@ -193,47 +165,11 @@ def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) ->
     assert "nan " not in as_page(study)
 
 
-@pytest.mark.deep
-def test_a_temperature_keeps_predictions_and_lowers_the_traditional_error(
-    small: tuple[Study, dict[str, Any], Path],
-) -> None:
-    _, kept, _ = small
-    for name in (sets.LENET.file, sets.LLAMA8.file):
-        results = kept[name]
-        for model in (sets.TEMPERATURE, sets.TOP_HISTOGRAM):
-            before, after = (reading.numbers(results, one, "accuracy") for one in (sets.RAW, model))
-            assert after.tolist() == before.tolist()
-        ece = [reading.numbers(results, one, "ece", 0) for one in (sets.RAW, sets.TEMPERATURE)]
-        assert (ece[1] < 0.6 * ece[0]).all()
-
-
-@pytest.mark.deep
-def test_finer_levels_have_larger_errors_and_more_chance(small: tuple[Study, dict[str, Any], Path]) -> None:
-    _, kept, _ = small
-    results = kept[sets.C100.file]
-    for model in sets.MODELS:
-        seen = [reading.mean(results, model, "levels", level) for level in range(4)]
-        chance = [reading.mean(results, model, "chance", "levels", level) for level in range(4)]
-        assert (np.diff(seen) > 0).all()
-        assert (np.diff(chance) > 0).all()
-        assert seen[3] == pytest.approx(reading.mean(results, model, "full", 0))
-
-
 def test_confusions_of_cifar100_stay_in_superclasses(real_folder: Path) -> None:
     """Were the stored class numbers in another order, they would not."""
     share, chance = practical.confusion(real_folder, sets.C100)
     assert chance == pytest.approx(4 / 99)
     assert share > 8 * chance
-
-
-@pytest.mark.deep
-def test_subjects_of_mmlu_are_counted(small: tuple[Study, dict[str, Any], Path]) -> None:
-    _, kept, _ = small
-    results = kept[sets.LLAMA8.file]
-    gaps = [reading.subject_gaps(results, model) for model in (sets.RAW, sets.TEMPERATURE)]
-    assert len(gaps[0]) == 57
-    assert reading.nearer(results, sets.TEMPERATURE) == np.sum(np.abs(gaps[1]) < np.abs(gaps[0])) > 30
-    assert claims.of(3, 4) == "3 of 4"
 
 
 def test_the_page_is_that_of_the_results() -> None:
@@ -245,22 +181,7 @@ def test_the_page_is_that_of_the_results() -> None:
             assert (PAGES / name).stat().st_size < 150_000
 
 
-def test_entropy_is_that_of_scipy() -> None:
-    probs = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
-    assert causes.entropy(probs) == pytest.approx(stats.entropy(probs, axis=1).mean())
-
-
 def test_few_rows_of_the_fit_cost_accuracy(real_folder: Path) -> None:
     """The paper's loss of 0.4 points lies between those of 1,000 and of 2,000 rows."""
     found = causes.bias_by_rows(real_folder, (500,), 1)
     assert found[500][0] < -0.01
-
-
-def test_causes_are_stated_from_the_numbers() -> None:
-    of = {"T": 1.1, "as trained": 0.8, "temperature": 0.9} | {f"{bins} bins": 0.7 for bins in causes.BINS}
-    hot = {"T": 2.0, "as trained": 0.1, "temperature": 0.4} | {f"{bins} bins": 0.3 for bins in causes.BINS}
-    values = causes.causes_part({"bias": {500: [-0.02], 5000: [0.001]}, "entropy": {"a": of, "b": hot}}).values
-    assert "(-0.0200 with 500 rows, +0.0010 with 5,000 rows)" in values["bias"]
-    assert (values["below_temperature"], values["sets"], values["below_raw"]) == (2, 2, "1 (a)")
-    assert "at most 1.10 there, and at least 2.00 in the others" in values["reason"]
-    assert "for every number of bins from 10 to 300" in values["reason"]

@@ -85,11 +85,6 @@ def test_figures_say_what_the_survey_says(small: Study) -> None:
         assert np.abs(np.array(same, dtype=float)).max() < 1e-12
 
 
-def test_the_curve_lies_below_the_diagonal() -> None:
-    score = np.linspace(0.01, 0.99, 99)
-    assert (survey_figures.CURVE.curve(score) < score).all()
-
-
 def test_without_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert survey_cases.parts(True, None, tmp_path) == []
     assert not [scenario for scenario in survey_bias.scenarios(False, None) if scenario.real]
@@ -165,28 +160,6 @@ def test_true_errors_put_equal_scores_together() -> None:
     halved = np.where(drawn.y_prob < 0.5, 0.25, 0.75)
     by_hand = sum(abs(drawn.truth[halved == p].sum() - p * (halved == p).sum()) for p in (0.25, 0.75)) / len(drawn)
     assert survey_ranking.true_errors(halved, drawn.truth) == pytest.approx(by_hand)
-
-
-def test_other_classes_change_places_and_the_top_stays() -> None:
-    rows = Rows(np.array([0, 1]), np.array([[0.5, 0.1, 0.3, 0.1], [0.2, 0.7, 0.06, 0.04]]))
-    moved = survey_cases.others_reversed(rows)
-    assert moved.p[0].tolist() == [0.5, 0.1, 0.1, 0.3]
-    assert moved.p[1].tolist() == [0.04, 0.7, 0.06, 0.2]
-
-
-def test_temperature_one_changes_nothing_and_high_ones_make_it_even() -> None:
-    p = np.array([[0.7, 0.2, 0.1]])
-    assert np.allclose(survey_cases.tempered(p, 1.0), p)
-    assert np.allclose(survey_cases.tempered(p, 2.0), np.sqrt(p) / np.sqrt(p).sum())
-
-
-def test_signed_error_does_not_depend_on_bins() -> None:
-    drawn = cal.inference.make_miscalibrated(700, warp=simulate.bias(0.5), rng=2)
-    rows = Rows(drawn.y_true, drawn.y_prob)
-    for bins in (1, 7, 90):
-        assert survey_cases.binned_excess(rows, bins) == pytest.approx(
-            drawn.y_prob.mean() - drawn.y_true.mean(), abs=1e-12
-        )
 
 
 def test_properties_are_measured() -> None:

@@ -131,35 +131,10 @@ def test_vce_and_ece_fall_and_uce_keeps_its_floor(
     assert last == pytest.approx(floor, rel=0.05)
 
 
-@pytest.mark.deep
-def test_parts_say_what_was_measured(small: Study, results: variation_measure.Results) -> None:
-    assert [part.key for part in small.parts[:3]] == ["equal_width", "diagrams", "equal_mass"]
-    identity = small.parts[3].rows
-    assert len(identity) == 2
-    assert all(row.ours is not None and row.ours < 1e-12 for row in identity)
-    blocks = {row.what: row.ours for row in small.parts[5].rows}
-    assert all(value < 1e-9 for what, value in blocks.items() if "equal-width" in what)
-    assert max(blocks.values()) < 0.1
-    first = small.parts[0].tables[0]
-    assert len(first.lines) == 12
-    value = results.of(SETTINGS[0], 200, "vce equal_width")
-    assert first.lines[0][2] == f"{value.mean():.3g} ± {np.std(value, ddof=1):.1g}"
-    assert all(row.published is None for part in small.parts for row in part.rows)
-
-
 def test_the_same_run_gives_the_same_values(results: variation_measure.Results) -> None:
     found, _ = variation_measure.one_repetition(SETTINGS[1], 1, variation_measure.SMALL)
     for (size, name), value in found.items():
         assert results.of(SETTINGS[1], size, name)[1] == value
-
-
-@pytest.mark.deep
-def test_pictures_are_there_and_small(small: Study, pictures: Path) -> None:
-    names = [name for part in small.parts for name, _ in part.pictures]
-    assert len(names) == len(set(names)) == 4
-    for name in names:
-        assert (pictures / name).read_bytes()[:4] == b"\x89PNG"
-        assert 10_000 < (pictures / name).stat().st_size < 150_000
 
 
 def test_a_saved_study_gives_the_same_page(small: Study, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mpmath import mp, mpf
 import calibrant as cal
 from calibrant.inference.simulation.simulate import make_miscalibrated, true_calibration_error, true_value
 from calibrant.inference.simulation.warps import bias, bump, confusion, function, label_noise, prior_shift, temperature
+from tests.calling import raises
 
 WARPS = {
     "temperature": temperature(1.5),
@@ -221,10 +222,7 @@ def test_given_edges_and_given_functions() -> None:
     assert true_calibration_error(np.square) == pytest.approx(1 / 6, abs=1e-13)
     drawn = make_miscalibrated(1000, warp=np.square, rng=0)
     assert (drawn.truth == drawn.y_prob**2).all()
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"warp: is not smooth enough to integrate; give its kinks: function\(curve, bends=\(0\.5,\)\)",
-    ):
+    with raises(cal.errors.ArgumentError, "warp"):
         true_calibration_error(lambda s: np.where(s < 1 / math.pi, 0.9, 0.8))
     assert true_calibration_error(bump(0.3, 0.5, 0.001), (3, 3)) == pytest.approx(
         true_value(bump(0.3, 0.5, 0.001), (3, 3), "abc_above"), abs=1e-12
