@@ -87,10 +87,7 @@ BINARY: dict[str, dict[str, Call]] = {
         "betacal": partial(there, peers.betacal_beta),
         "netcal": partial(there, partial(peers.netcal_curve, peers.SCALING("BetaCalibration"))),
     },
-    "venn_abers": {
-        "calibrant": partial(here, cal.VennAbers),
-        "venn-abers": partial(there, peers.venn_abers),
-    },
+    "venn_abers": {"calibrant": partial(here, cal.VennAbers), "venn-abers": partial(there, peers.venn_abers)},
 }
 MANY: dict[str, Call] = {
     "calibrant": partial(here, partial(cal.TemperatureScaling, input="logit")),

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 import calibrant as cal
 from calibrant.torch import losses
+from experiments.rendering import markdown_table
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "losses.json", HERE.parent / "docs" / "losses.md"
@@ -275,19 +276,8 @@ def spread(values: list[float], digits: int = 4) -> str:
 def table(rows: list[dict[str, Any]]) -> str:
     """The results of one task as Markdown."""
     plain = rows[0]["seeds"]
-    head = [
-        "loss",
-        "beta",
-        "accuracy",
-        "nll",
-        "ece",
-        "target",
-        "cross-entropy",
-        "with the loss",
-        "lower in",
-        "verdict",
-    ]
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    head = ["loss", "beta", "accuracy", "nll", "ece", "target", "cross-entropy", "with the loss", "lower in", "verdict"]
+    lines = []
     for row in rows:
         seeds, target = row["seeds"], row["target"]
         before, after = [one[target] for one in plain], [one[target] for one in seeds]
@@ -304,8 +294,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             "" if row is rows[0] else f"{sum(b > a for b, a in zip(before, after, strict=True))} of {len(seeds)}",
             "" if row is rows[0] else verdict(before, after),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return markdown_table(head, lines)
 
 
 def verdict(before: list[float], after: list[float]) -> str:

@@ -16,7 +16,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,41 +32,9 @@ from calibrant.inference.simulation.simulate import (
     true_value,
 )
 from calibrant.inference.simulation.warps import temperature
-from experiments.simulations_hard import (
-    HARD_INTERVALS,
-    HARD_ROWS,
-    HARD_RUNS,
-    HARD_SCORES,
-    HARD_TRUTHS,
-    hard_rows,
-    hard_truth,
-)
+from experiments import simulations_hard as difficult
+from experiments import simulations_plan as planned
 from experiments.simulations_page import page
-from experiments.simulations_plan import (
-    ALPHAS,
-    ALTERNATIVES,
-    AUTO_DRAWS,
-    AUTOMATIC,
-    COVERAGE,
-    COVERAGE_ROWS,
-    DRAWS,
-    EVERY_METRIC,
-    FEW,
-    FEW_DRAWS,
-    HARD,
-    POWER,
-    RESAMPLED,
-    RESAMPLES,
-    SETTINGS,
-    SIZE,
-    SMALL_DRAWS,
-    TESTS,
-    TRUTHS,
-    Test,
-    auto,
-    few_scores,
-    parameters,
-)
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.md"
@@ -96,45 +64,28 @@ class Task(NamedTuple):
 def tasks(small: bool) -> list[Task]:
     """All work, cut into parts; the short form takes a few runs with few rows."""
     found: list[Task] = []
-    draws = SMALL_DRAWS if small else DRAWS
-    for plan in SIZE:
-        for classes in plan.classes:
-            for distribution in plan.distributions:
-                for n, runs in plan.runs.items():
-                    if not small or n == 100:
-                        found += _parts(
-                            "size", plan.tests, "calibrated", classes, distribution, n, 3 if small else runs, draws
-                        )
-    for plan in HARD:
-        for classes in plan.classes:
-            for distribution in plan.distributions:
-                for n, runs in plan.runs.items():
-                    if not small or n == min(plan.runs):
-                        count, drawn = (2, SMALL_DRAWS) if small else (runs, AUTO_DRAWS)
-                        found += _parts("size", plan.tests, "calibrated", classes, distribution, n, count, drawn)
-    for plan in EVERY_METRIC:
-        for distribution in plan.distributions:
-            for n, runs in plan.runs.items():
-                if not small or n == 100:
-                    found += _parts(
-                        "few", plan.tests, "calibrated", 2, distribution, n, 1 if small else runs, FEW_DRAWS
-                    )
-    for plan in POWER:
-        for name in ALTERNATIVES:
-            for n, runs in plan.runs.items():
-                if not small or n == 500:
-                    found += _parts("power", plan.tests, name, 2, "even", n, 2 if small else runs, draws)
-    for metric, methods in COVERAGE.items():
-        for method, runs in methods.items():
-            for truth in TRUTHS:
-                runs_ = 1 if small else runs
-                found += _parts("coverage", (metric, method), truth, 2, "even", COVERAGE_ROWS, runs_, RESAMPLES)
-    for metric, ways in HARD_INTERVALS.items():
-        for way in ways:
-            for distribution in HARD_SCORES:
-                for truth in HARD_TRUTHS:
-                    runs_ = 1 if small else HARD_RUNS
-                    found += _parts("hard", (metric, way), truth, 2, distribution, HARD_ROWS, runs_, 0)
+    draws, hard_draws = (planned.SMALL_DRAWS,) * 2 if small else (planned.DRAWS, planned.AUTO_DRAWS)
+    calibrated = ("calibrated",)
+    for kind, plans, scenarios, few_runs, drawn in (
+        ("size", planned.SIZE, calibrated, 3, draws),
+        ("size", planned.HARD, calibrated, 2, hard_draws),
+        ("few", planned.EVERY_METRIC, calibrated, 1, planned.FEW_DRAWS),
+        ("power", planned.POWER, planned.ALTERNATIVES, 2, draws),
+    ):
+        for plan in plans:
+            least = 100 if kind == "few" else min(plan.runs)
+            for classes, distribution, scenario, n in product(plan.classes, plan.distributions, scenarios, plan.runs):
+                if not small or n == least:
+                    runs = few_runs if small else plan.runs[n]
+                    found += _parts(kind, plan.tests, scenario, classes, distribution, n, runs, drawn)
+    rows, resamples = planned.COVERAGE_ROWS, planned.RESAMPLES
+    for metric, methods in planned.COVERAGE.items():
+        for (method, runs), truth in product(methods.items(), planned.TRUTHS):
+            found += _parts("coverage", (metric, method), truth, 2, "even", rows, 1 if small else runs, resamples)
+    runs = 1 if small else difficult.HARD_RUNS
+    for metric, ways in difficult.HARD_INTERVALS.items():
+        for way, distribution, truth in product(ways, difficult.HARD_SCORES, difficult.HARD_TRUTHS):
+            found += _parts("hard", (metric, way), truth, 2, distribution, difficult.HARD_ROWS, runs, 0)
     return sorted(found, key=lambda task: task.part)
 
 
@@ -155,29 +106,29 @@ def generator(task: Task, run: int, purpose: int) -> np.random.Generator:
 def rows_of(task: Task, run: int) -> cal.Predictions:
     """The rows of one run."""
     rng = generator(task, run, 0)
-    if task.distribution in SETTINGS:
-        score, weight = SETTINGS[task.distribution](rng, task.n, task.classes)
+    if task.distribution in planned.SETTINGS:
+        score, weight = planned.SETTINGS[task.distribution](rng, task.n, task.classes)
         chance = rng.random(task.n)
         if task.classes == 2:
             return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
         labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
         return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
-    if task.distribution in FEW:
-        score = few_scores(task.distribution, rng, task.n)
+    if task.distribution in planned.FEW:
+        score = planned.few_scores(task.distribution, rng, task.n)
         outcome = (rng.random(task.n) < score).astype(int)
         # For metrics that compare groups or rows with similar features.
         others = {"groups": rng.integers(4, size=task.n), "features": rng.normal(size=(task.n, 2))}
         return cal.Predictions(outcome, score, **others)
     if task.kind == "hard":
-        return hard_rows(task.distribution, task.scenario, task.n, rng)
-    distribution = parameters(task.distribution, task.classes)
+        return difficult.hard_rows(task.distribution, task.scenario, task.n, rng)
+    distribution = planned.parameters(task.distribution, task.classes)
     if task.kind == "size":
         return make_calibrated(task.n, distribution=distribution, rng=rng).predictions
-    warp = ALTERNATIVES[task.scenario] if task.kind == "power" else TRUTHS[task.scenario]
+    warp = planned.ALTERNATIVES[task.scenario] if task.kind == "power" else planned.TRUTHS[task.scenario]
     return make_miscalibrated(task.n, warp=warp, distribution=distribution, rng=rng).predictions
 
 
-def pvalue_of(test: Test, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
+def pvalue_of(test: planned.Test, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
     """The p-value of one test, NaN where it has none, and whether labels were simulated for it."""
     try:
         if test.metric in FUNCTIONS:
@@ -197,18 +148,18 @@ def run_tests(task: Task) -> list[dict[str, Any]]:
     for place, run in enumerate(range(task.first, task.stop)):
         rows = rows_of(task, run)
         for column, name in enumerate(task.names):
-            test = auto(name) if task.kind == "few" else TESTS[name]
+            test = planned.auto(name) if task.kind == "few" else planned.TESTS[name]
             pvalues[place, column], drawn = pvalue_of(test, rows, task.draws, generator(task, run, 1))
             simulated[column] += drawn
     return [
         {
             **_where(task),
             "test": name,
-            "draws": task.draws if name in RESAMPLED or is_chosen(task, name) else 0,
+            "draws": task.draws if name in planned.RESAMPLED or is_chosen(task, name) else 0,
             "runs": len(pvalues),
             "undefined": int(np.isnan(pvalues[:, column]).sum()),
             # A p-value of k / (draws + 1) must not miss its level by rounding.
-            "rejected": [int((pvalues[:, column] <= alpha * (1 + 1e-9)).sum()) for alpha in ALPHAS],
+            "rejected": [int((pvalues[:, column] <= alpha * (1 + 1e-9)).sum()) for alpha in planned.ALPHAS],
             **({"simulated": int(simulated[column])} if is_chosen(task, name) else {}),
         }
         for column, name in enumerate(task.names)
@@ -217,7 +168,7 @@ def run_tests(task: Task) -> list[dict[str, Any]]:
 
 def is_chosen(task: Task, name: str) -> bool:
     """Whether `assess` chooses the null distribution."""
-    return task.kind == "few" or name in AUTOMATIC
+    return task.kind == "few" or name in planned.AUTOMATIC
 
 
 def _where(task: Task) -> dict[str, Any]:
@@ -262,7 +213,9 @@ def truth_of(metric: str, scenario: str, distribution: str = "") -> float:
     key = (metric, scenario, distribution)
     if key not in KNOWN_TRUTHS:
         KNOWN_TRUTHS[key] = (
-            hard_truth(metric, distribution, scenario) if distribution else _truth_of(metric, TRUTHS[scenario])
+            difficult.hard_truth(metric, distribution, scenario)
+            if distribution
+            else _truth_of(metric, planned.TRUTHS[scenario])
         )
     return KNOWN_TRUTHS[key]
 

@@ -7,25 +7,9 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from experiments import simulations_plan as plan
 from experiments.rendering import markdown_table, render
 from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_SCORES
-from experiments.simulations_plan import (
-    ALPHAS,
-    ALTERNATIVES,
-    COVERAGE,
-    DISTRIBUTIONS,
-    FEW,
-    FEW_DRAWS,
-    OWN,
-    OWN_SLOWLY,
-    RARE,
-    SETTINGS,
-    TESTS,
-    TIED,
-    TRUTHS,
-    Test,
-    parameters,
-)
 
 Row = dict[str, Any]
 
@@ -50,7 +34,7 @@ def information(distribution: str, classes: int) -> float:
     """Mean variance of one outcome: of class 1 for two classes, of the top class for more."""
     import numpy as np
 
-    first, *rest = parameters(distribution, classes)
+    first, *rest = plan.parameters(distribution, classes)
     if classes == 2:
         whole = first + rest[0]
         return first * rest[0] / (whole * (whole + 1))
@@ -58,10 +42,10 @@ def information(distribution: str, classes: int) -> float:
     return float((top * (1 - top)).mean())
 
 
-def verdict(row: Row, test: Test) -> str:
+def verdict(row: Row, test: plan.Test) -> str:
     """The verdict on the rejection rates."""
     rates = [count / row["runs"] for count in row["rejected"]]
-    bands = [band(row["runs"], alpha) for alpha in ALPHAS]
+    bands = [band(row["runs"], alpha) for alpha in plan.ALPHAS]
     if all(low <= rate <= high for rate, (low, high) in zip(rates, bands, strict=True)):
         return "nominal" if row["runs"] >= LEAST_RUNS else "few runs"
     below = all(rate <= high for rate, (_, high) in zip(rates, bands, strict=True))
@@ -76,7 +60,7 @@ def verdict(row: Row, test: Test) -> str:
             return "asymptotic, conservative"
         if row["n"] * information(row["distribution"], row["classes"]) < ENOUGH:
             return "asymptotic, few rows"
-        if all(rate <= _allowed(alpha, row["runs"]) for alpha, rate in zip(ALPHAS, rates, strict=True)):
+        if all(rate <= _allowed(alpha, row["runs"]) for alpha, rate in zip(plan.ALPHAS, rates, strict=True)):
             return "asymptotic, slightly liberal"
     return "**outside**"
 
@@ -93,7 +77,7 @@ def rate(count: int, runs: int) -> str:
 
 def method_of(name: str) -> str:
     """The call behind a row."""
-    test = TESTS[name]
+    test = plan.TESTS[name]
     options = ", ".join(f"{name_}={value!r}" for name_, value in test.options.items())
     if test.metric == name.split()[0] and test.metric.startswith(("giviti", "hosmer_lemeshow_m")):
         return f"`{test.metric}`"
@@ -118,51 +102,51 @@ def size_tables(rows: list[Row]) -> str:
 def _size_table(rows: list[Row]) -> str:
     lines = []
     for row in sorted(
-        rows, key=lambda row: (list(TESTS).index(row["test"]), list(DISTRIBUTIONS).index(row["distribution"]))
+        rows, key=lambda row: (list(plan.TESTS).index(row["test"]), list(plan.DISTRIBUTIONS).index(row["distribution"]))
     ):
         rates = [rate(count, row["runs"]) for count in row["rejected"]]
         runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
-        found = verdict(row, TESTS[row["test"]])
+        found = verdict(row, plan.TESTS[row["test"]])
         lines.append([shown(row["test"]), shown(row["distribution"]), found, runs, str(row["draws"] or ""), *rates])
-    headings = ["test", "scores", "verdict", "runs", "resamples", *[f"{alpha:g}" for alpha in ALPHAS]]
+    headings = ["test", "scores", "verdict", "runs", "resamples", *[f"{alpha:g}" for alpha in plan.ALPHAS]]
     return markdown_table(headings, lines, 5)
 
 
 def hard_table(rows: list[Row]) -> str:
     """The choice of `assess` in difficult settings, and its rejection rates."""
     lines = []
-    order = [list(TESTS), list(SETTINGS)]
+    order = [list(plan.TESTS), list(plan.SETTINGS)]
     for row in sorted(
         rows, key=lambda r: (r["classes"], order[1].index(r["distribution"]), order[0].index(r["test"]), r["n"])
     ):
         runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
-        found = verdict(row, TESTS[row["test"]])
+        found = verdict(row, plan.TESTS[row["test"]])
         shares = [f"{row['simulated'] / row['runs']:.0%}", *[rate(count, row["runs"]) for count in row["rejected"]]]
         name = row["test"].removesuffix(" auto")
         lines.append([name, str(row["classes"]), row["distribution"], found, str(row["n"]), runs, *shares])
-    headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *[f"{a:g}" for a in ALPHAS]]
+    headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *[f"{a:g}" for a in plan.ALPHAS]]
     return markdown_table(headings, lines, 6)
 
 
 def verdict_counts(rows: list[Row]) -> dict[str, Any]:
     """The number of rows with each verdict, and a table of the rows outside."""
-    verdicts = [verdict(row, TESTS[row["test"]]) for row in rows]
+    verdicts = [verdict(row, plan.TESTS[row["test"]]) for row in rows]
     outside = [
         [shown(row["test"]), str(row["classes"]), shown(row["distribution"]), f"{row['n']}", str(row["runs"])]
         + [rate(count, row["runs"]) for count in row["rejected"]]
         for each, row in zip(verdicts, rows, strict=True)
         if each == "**outside**"
     ]
-    headings = ["test", "classes", "scores", "rows", "runs", *[f"{alpha:g}" for alpha in ALPHAS]]
+    headings = ["test", "classes", "scores", "rows", "runs", *[f"{alpha:g}" for alpha in plan.ALPHAS]]
     return {"counts": Counter(verdicts), "outside": markdown_table(headings, outside, 5) if outside else ""}
 
 
 def power_table(rows: list[Row]) -> str:
     """Power at 0.05 for each alternative and number of rows."""
-    columns = [(name, n) for name in ALTERNATIVES for n in sorted({row["n"] for row in rows})]
+    columns = [(name, n) for name in plan.ALTERNATIVES for n in sorted({row["n"] for row in rows})]
     at = {(row["test"], row["scenario"], row["n"]): row for row in rows}
     lines = []
-    for name in TESTS:
+    for name in plan.TESTS:
         cells = [at.get((name, *column)) for column in columns]
         if any(cells):
             runs = sorted({cell["runs"] for cell in cells if cell})
@@ -175,7 +159,9 @@ def power_table(rows: list[Row]) -> str:
 def coverage_table(rows: list[Row]) -> str:
     """Coverage of intervals, and on which side the others lie."""
     lines = coverage_lines(rows, "scenario")
-    lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
+    lines.sort(
+        key=lambda line: (list(plan.COVERAGE).index(line[0].strip("`")), line[1], list(plan.TRUTHS).index(line[2]))
+    )
     return markdown_table(["metric", "method", "scores", *COVERAGE_HEADINGS], lines, 6)
 
 
@@ -196,7 +182,7 @@ def few_cell(rows: list[Row]) -> str:
 
 def few_tables(rows: list[Row]) -> tuple[str, str]:
     """The size of the tests of metrics that have one of their own, and of all others."""
-    columns = [(n, part) for n in sorted({row["n"] for row in rows}) for part in (TIED, RARE)]
+    columns = [(n, part) for n in sorted({row["n"] for row in rows}) for part in (plan.TIED, plan.RARE)]
     lines = [
         [
             metric,
@@ -205,13 +191,13 @@ def few_tables(rows: list[Row]) -> tuple[str, str]:
                 for n, part in columns
             ],
         ]
-        for metric in (*OWN, *OWN_SLOWLY)
+        for metric in (*plan.OWN, *plan.OWN_SLOWLY)
     ]
     headings = [
         "metric",
-        *[f"{'grades, points' if part == TIED else 'rare events'}, {n:,} rows" for n, part in columns],
+        *[f"{'grades, points' if part == plan.TIED else 'rare events'}, {n:,} rows" for n, part in columns],
     ]
-    others = sorted({row["test"] for row in rows} - {*OWN, *OWN_SLOWLY})
+    others = sorted({row["test"] for row in rows} - {*plan.OWN, *plan.OWN_SLOWLY})
     cells = [f"`{name}` {few_cell([row for row in rows if row['test'] == name])}" for name in others]
     return markdown_table(headings, lines, len(columns)), "; ".join(cells) + "."
 
@@ -251,25 +237,28 @@ def page(results: dict[str, Any]) -> str:
     """The whole page."""
     kinds = ("size", "few", "power", "coverage", "hard")
     rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
-    hard = [row for row in rows["size"] if row["distribution"] in SETTINGS]
-    rows["size"] = [row for row in rows["size"] if row["distribution"] not in SETTINGS]
-    tested = [name for name in TESTS if any(row["test"] == name for row in rows["size"])]
-    notes = [[shown(name), method_of(name), VALIDITY[TESTS[name].validity], TESTS[name].documented] for name in tested]
+    hard = [row for row in rows["size"] if row["distribution"] in plan.SETTINGS]
+    rows["size"] = [row for row in rows["size"] if row["distribution"] not in plan.SETTINGS]
+    tested = [name for name in plan.TESTS if any(row["test"] == name for row in rows["size"])]
+    notes = [
+        [shown(name), method_of(name), VALIDITY[plan.TESTS[name].validity], plan.TESTS[name].documented]
+        for name in tested
+    ]
     own, others = few_tables(rows["few"]) if rows["few"] else ("", "")
     values = {
         "complete": results["complete"],
         "minutes": f"{results['minutes']:g}",
         "note": f" {results.get('note', '')}".rstrip(),
         "limits": ", ".join(
-            f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in ALPHAS for low, high in [band(5000, alpha)]
+            f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in plan.ALPHAS for low, high in [band(5000, alpha)]
         ),
         "size": verdict_counts(rows["size"]),
         "tests": markdown_table(["test", "call", "null distribution", "limitation"], notes),
         "size_tables": size_tables(rows["size"]),
         "hard": verdict_counts(hard) if hard else None,
         "hard_table": hard_table(hard) if hard else "",
-        "few_settings": FEW,
-        "few_draws": FEW_DRAWS,
+        "few_settings": plan.FEW,
+        "few_draws": plan.FEW_DRAWS,
         "few_own": own,
         "few_others": others,
         "power": power_table(rows["power"]),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
+import tomllib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.images.measure import GROUPS, NONE, SHARPER, TOP
@@ -13,7 +15,6 @@ Results = dict[str, Any]
 """The numbers of one network."""
 TRAINED = ("label_smoothing", "mixup", "focal", "flsd", "mmce", "mc_dropout", "ensemble")
 AFTER = ("temperature", "bias-corrected temperature", "histogram binning", "Dirichlet")
-PAPERS = ("Kirchenbauer et al.", "Sumler et al.")
 STUDIED = ("label_smoothing", "mixup", "focal", "flsd")
 """Interventions of the first paper; focal loss in the two forms that are trained here."""
 POSTHOC = AFTER[:3]
@@ -465,37 +466,8 @@ def zero_if_calibrated(results: Results) -> Finding:
     )
 
 
-CLAIMS = (
-    Claim(PAPERS[0], "All interventions reduce the traditional error.", lowers_ece),
-    Claim(PAPERS[0], "All calibrators applied after training reduce it.", posthoc_lowers),
-    Claim(PAPERS[0], "From k = 5 on, interventions improve the top-k error little, if at all.", little_from_five),
-    Claim(PAPERS[0], "On CIFAR-100, all interventions reduce the top-k error.", all_top_k),
-    Claim(PAPERS[0], "Histogram binning improves the error at most k, but not the full error.", histogram_top_k),
-    Claim(PAPERS[0], "Label smoothing is worse than the base network for every error beyond the likeliest class.", smoothing_beyond_top),
-    Claim(PAPERS[0], "All interventions reduce the mean confidence.", lower_confidence),
-    Claim(PAPERS[0], "The base network is underconfident in the second to fifth class.", underconfident_ranks),
-    Claim(PAPERS[0], "Label smoothing lowers the confidence of the second to fifth class; histogram binning raises it.", smoothing_lowers_second),
-    Claim(PAPERS[0], "Entropy rises, except with histogram binning.", higher_entropy),
-    Claim(PAPERS[0], "Some interventions lower the traditional error and raise that of groups.", group_worse),
-    Claim(PAPERS[0], "Images of some groups have far larger errors than those of others.", groups_differ),
-    Claim(PAPERS[0], "No model has an error in the medium interval, and calibrators have none in any.", medium_inside),
-    Claim(PAPERS[0], "In another data set, the base network keeps within 0 to 0.8 and 0.9 to 1, and all interventions leave them.", alert_worse),
-    Claim(PAPERS[0], "All interventions give medium confidence to more images.", more_medium),
-    Claim(PAPERS[0], "A lower traditional error is not a strong indicator of other errors.", ece_is_no_indicator),
-    Claim(PAPERS[0], "Errors of ImageNet, ETHEC, CrisisMMD and the other data sets.", None, "the data are not here"),
-    Claim(PAPERS[0], "Strengths are tuned for the least traditional error.", None, "strengths are fixed here"),
-    Claim(PAPERS[1], "ECE and ECD reject networks without recalibration.", both_reject),
-    Claim(PAPERS[1], "The temperature lowers ECE and ECD.", temperature_helps),
-    Claim(PAPERS[1], "On CIFAR-10, after a temperature fitted to other test images, both still reject.", rejects_within),
-    Claim(PAPERS[1], "On ImageNet, after a temperature fitted to another sample, ECE still rejects.", rejects_across),
-    Claim(PAPERS[1], "A model that passes the test of ECE can still be overconfident by ECD.", ecd_alone),
-    Claim(PAPERS[1], "MCE accepts a network that ECE rejects.", mce_accepts),
-    Claim(PAPERS[1], "ECD distinguishes over- from underconfidence by its sign.", sign_agrees),
-    Claim(PAPERS[1], "Overconfidence is penalized more than underconfidence.", overconfidence_costs_more),
-    Claim(PAPERS[1], "ECD is 0 for calibrated predictions.", zero_if_calibrated),
-    Claim(PAPERS[1], "Thresholds of CIFAR-10, CIFAR-100 and ImageNet.", None, "other data; see [the study of this paper](entropic.md)"),
-    Claim(PAPERS[1], "NEES of a tracker is a special case of ECD.", None, "no tracker here; see [the study of this paper](entropic.md)"),
-)  # fmt: skip
+LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["claim"]
+CLAIMS = tuple(Claim(one["paper"], one["text"], globals().get(one.get("check")), one.get("why", "")) for one in LISTED)
 
 
 def verdict(claim: Claim, networks: dict[str, Results], names: dict[str, str]) -> tuple[str, str]:

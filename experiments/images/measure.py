@@ -23,18 +23,7 @@ from calibrant.errors import InSampleWarning
 from calibrant.figures.classgroups import group_error_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
-from experiments.images.stored import (
-    INTERVENTIONS,
-    LABELS,
-    NETWORKS,
-    SEEDS,
-    Outputs,
-    Training,
-    ensemble,
-    members_of,
-    probabilities,
-    read,
-)
+from experiments.images import stored as store
 from experiments.reproductions.practical_sets import untied
 
 HERE = Path(__file__).parent
@@ -62,7 +51,7 @@ def calibrators(penalty: float, bins: int) -> dict[str, Callable[[], cal.Calibra
     }
 
 
-def chosen_bins(one: Outputs, held: Any, folds: int = 5) -> int:
+def chosen_bins(one: store.Outputs, held: Any, folds: int = 5) -> int:
     """Bins of the least traditional error among those that lose at most five points of accuracy, by cross-validation."""
     fold = np.empty(len(held), int)
     fold[np.argsort(held, kind="stable")] = np.arange(len(held)) % folds
@@ -150,23 +139,23 @@ def by_interval(labels: Any, probs: Floats) -> dict[str, list[float]]:
     return {"interval_rows": rows, "outside": outside}
 
 
-def extras(labels: Any, base: Outputs, held: Any, seed: int) -> dict[str, Any]:
+def extras(labels: Any, base: store.Outputs, held: Any, seed: int) -> dict[str, Any]:
     """Of a base network: ECD of equation 15 as published; ECD of sharper and softer forecasts, as seen and as expected if
     the temperature calibrates, with the gap of the mean confidence; and what a temperature from test images does."""
     fitted = cal.TemperatureScaling(input="logit").fit(base.validation, held)
     found: dict[str, Any] = {"temperature": float(fitted.temperature_)}
     calibrated = base.test / fitted.temperature_
     for name, scores in (("none", base.test), ("temperature", calibrated)):
-        probs = np.clip(probabilities(scores), 1e-7, 1 - 1e-7)
+        probs = np.clip(store.probabilities(scores), 1e-7, 1 - 1e-7)
         probs /= probs.sum(axis=1, keepdims=True)
         options: dict[str, Any] = {"metric": "ecd", "multiclass": "true_vs_rest", "method": "consistency"}
         tested = cal.assess(labels, probs, n_resamples=39, fixed_design=False, exact=True, rng=seed, **options)
         odds = np.log(probs) - np.log1p(-probs)
         expected = float((probs * (probs - 1) * odds).sum(axis=1).mean())
         found[f"eq15_{name}"] = [tested.statistic, tested.critical_value, expected]
-    true = probabilities(calibrated)
+    true = store.probabilities(calibrated)
     for name, factor in (("sharper", SHARPER), ("softer", 1 / SHARPER)):
-        shown = probabilities(calibrated * factor)
+        shown = store.probabilities(calibrated * factor)
         expected = float(((shown - true) * np.log(shown)).sum(axis=1).mean())
         gap = float((shown.max(axis=1) - true.max(axis=1)).mean())
         found[name] = [cal.ecd(labels, shown), expected, gap]
@@ -175,7 +164,7 @@ def extras(labels: Any, base: Outputs, held: Any, seed: int) -> dict[str, Any]:
     return found
 
 
-def crossed(labels: Any, base: Outputs, seed: int) -> dict[str, Any]:
+def crossed(labels: Any, base: store.Outputs, seed: int) -> dict[str, Any]:
     """ECE and ECD with a temperature that is fitted to one half of the test images and applied to the other."""
     half = np.random.default_rng([4, seed]).permutation(len(labels)) % 2 == 0
     probs = np.empty_like(base.test)
@@ -186,18 +175,18 @@ def crossed(labels: Any, base: Outputs, seed: int) -> dict[str, Any]:
     return {key: found[key] for key in ("ece", "ece_critical", "ecd", "ecd_critical", "confidence", "accuracy")}
 
 
-def calibrated_members(members: Sequence[Outputs], held: Any) -> Floats:
+def calibrated_members(members: Sequence[store.Outputs], held: Any) -> Floats:
     """Mean of the members' probabilities, each with its own temperature."""
     each = []
     for member in members:
         fitted = cal.TemperatureScaling(input="logit").fit(member.validation, held)
-        each.append(probabilities(member.test / fitted.temperature_))
+        each.append(store.probabilities(member.test / fitted.temperature_))
     return np.mean(each, axis=0)
 
 
-def disagreement(labels: Any, outputs: Outputs) -> dict[str, float]:
+def disagreement(labels: Any, outputs: store.Outputs) -> dict[str, float]:
     """Mean mutual information of right and wrong predictions, and how well it and the confidence rank them."""
-    probs = probabilities(outputs.test)
+    probs = store.probabilities(outputs.test)
     wrong = probs.argmax(axis=1) != labels
     shared = np.maximum(outputs.shared, 0)
     return {
@@ -217,23 +206,27 @@ def ranked(score: Floats, positive: Any) -> float:
     return float((middle[place][positive].sum() - many * (many + 1) / 2) / (many * few))
 
 
-def everything(folder: Path, seeds: int = SEEDS, say: Callable[[str], None] = lambda words: None) -> dict[str, Any]:
+def everything(
+    folder: Path, seeds: int = store.SEEDS, say: Callable[[str], None] = lambda words: None
+) -> dict[str, Any]:
     """All numbers of all networks."""
-    stored = np.load(folder / LABELS)
+    stored = np.load(folder / store.LABELS)
     held, labels = stored["validation"].astype(int), stored["test"].astype(int)
     start = time.perf_counter()
     found: dict[str, Any] = {"rows": {"validation": len(held), "test": len(labels)}, "seeds": seeds, "networks": {}}
-    for network in NETWORKS:
+    for network in store.NETWORKS:
         count = len(list(folder.glob(f"{network}-base-*.npz")))
-        bases = [read(folder, Training(network, "base", seed)) for seed in range(count)]
-        groups = members_of(count)[:seeds]
+        bases = [store.read(folder, store.Training(network, "base", seed)) for seed in range(count)]
+        groups = store.members_of(count)[:seeds]
         searched = cal.DirichletCalibration(input="logit").fit(bases[0].validation, held)
         bins = chosen_bins(bases[0], held)
-        models: dict[str, list[Outputs]] = {"base": bases[:seeds]}
-        for name in INTERVENTIONS[1:]:
-            models[name] = [read(folder, Training(network, name, seed)) for seed in range(seeds)]
-        models["dropout"] = [read(folder, Training(network, "mc_dropout", seed), "_fixed") for seed in range(seeds)]
-        models["ensemble"] = [ensemble([bases[at] for at in group]) for group in groups]
+        models: dict[str, list[store.Outputs]] = {"base": bases[:seeds]}
+        for name in store.INTERVENTIONS[1:]:
+            models[name] = [store.read(folder, store.Training(network, name, seed)) for seed in range(seeds)]
+        models["dropout"] = [
+            store.read(folder, store.Training(network, "mc_dropout", seed), "_fixed") for seed in range(seeds)
+        ]
+        models["ensemble"] = [store.ensemble([bases[at] for at in group]) for group in groups]
         measured: dict[str, Any] = {}
         for name, outputs in models.items():
             measured[name] = measure_model(
@@ -246,7 +239,7 @@ def everything(folder: Path, seeds: int = SEEDS, say: Callable[[str], None] = la
             "members": groups,
             "penalty": searched.penalty_,
             "bins": bins,
-            "train_accuracy": {name: train_accuracies(folder, network, name, seeds) for name in INTERVENTIONS},
+            "train_accuracy": {name: train_accuracies(folder, network, name, seeds) for name in store.INTERVENTIONS},
             "measured": measured,
             "extras": [extras(labels, one, held, seed) for seed, one in enumerate(models["base"])],
             "calibrated_members": [measure(labels, probs, seed) for seed, probs in enumerate(means)],
@@ -260,12 +253,12 @@ def everything(folder: Path, seeds: int = SEEDS, say: Callable[[str], None] = la
 
 def train_accuracies(folder: Path, network: str, name: str, seeds: int) -> list[float]:
     """Accuracy on the training images, for each seed."""
-    files = [folder / Training(network, name, seed).file for seed in range(seeds)]
+    files = [folder / store.Training(network, name, seed).file for seed in range(seeds)]
     return [float(np.load(file)["train_accuracy"]) for file in files]
 
 
 def measure_model(
-    outputs: Sequence[Outputs],
+    outputs: Sequence[store.Outputs],
     held: Any,
     labels: Any,
     after: dict[str, Callable[[], cal.Calibrator]],
@@ -273,7 +266,9 @@ def measure_model(
     chance: bool,
 ) -> dict[str, list[dict[str, Any]]]:
     """The numbers of each seed, without and with each calibrator; errors of drawn labels with calibrators if `chance`."""
-    found = {NONE: [measure(labels, probabilities(one.test), seed, chance=True) for seed, one in enumerate(outputs)]}
+    found = {
+        NONE: [measure(labels, store.probabilities(one.test), seed, chance=True) for seed, one in enumerate(outputs)]
+    }
     for name, make in after.items():
         found[name] = []
         for seed, one in enumerate(outputs):
@@ -311,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="what experiments.images.train stored")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--seeds", type=int, default=store.SEEDS)
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", InSampleWarning)

@@ -100,28 +100,6 @@ def claims_table(networks: dict[str, Results]) -> str:
     )
 
 
-def easier_text(networks: dict[str, Results]) -> str:
-    """Accuracy of base networks on validation and test images."""
-    return "; ".join(
-        f"{NAMES[name]} is right on {100 * statistics.fmean(one['validation_accuracy'] for one in results['extras']):.2f}% of the former and "
-        f"{100 * mean(results, 'base', NONE, 'accuracy'):.2f}% of the latter"
-        for name, results in networks.items()
-    )
-
-
-def crossed_text(networks: dict[str, Results]) -> str:
-    """Confidence less accuracy, and ECD, after a temperature from validation images and from test images."""
-    found = []
-    for name, results in networks.items():
-        sides = results["measured"]["base"]["temperature"], [one["crossed"] for one in results["extras"]]
-        gaps = [100 * statistics.fmean(one["confidence"] - one["accuracy"] for one in seeds) for seeds in sides]
-        ecd = [statistics.fmean(one["ecd"] for one in seeds) for seeds in sides]
-        found.append(
-            f"for {NAMES[name]}, confidence less accuracy is {gaps[1]:+.2f} points instead of {gaps[0]:+.2f}, and ECD {ecd[1]:.4f} instead of {ecd[0]:.4f}"
-        )
-    return "; ".join(found)
-
-
 def best(results: Results, key: str, place: int | None = None) -> str:
     """The intervention and calibrator with the least mean."""
     every = [(model, after) for model in MODELS for after in results["measured"][model]]
@@ -130,36 +108,33 @@ def best(results: Results, key: str, place: int | None = None) -> str:
     return f"{MODELS[model]}{'' if after == NONE else f' with {after}'} ({value:.4f})"
 
 
-def summary(networks: dict[str, Results]) -> str:
-    """What was found, in a few sentences that follow from the numbers."""
-    verdicts = [verdict(claim, networks, NAMES)[0] for claim in CLAIMS]
-    testable = [one for one in verdicts if one != "not testable here"]
-    both, none = testable.count("seen"), testable.count("not seen")
-    one = len(testable) - both - none
-    text = [
-        f"Of {len(CLAIMS)} claims of the two papers, {len(testable)} can be tested here: {both} are seen with both networks, {none} with neither, and {one} with "
-        "one of the two."
-    ]
-    for name, results in networks.items():
-        base = {key: mean(results, "base", NONE, key) for key in ("accuracy", "confidence", "ece", "nll")}
-        fit = statistics.fmean(results["train_accuracy"]["base"])
-        text.append(
-            f"**{NAMES[name]}**: the base network is right on {100 * base['accuracy']:.2f}% of the test images ({100 * fit:.2f}% of the training images) with a mean "
-            f"confidence of {100 * base['confidence']:.2f}%, a traditional error of {100 * base['ece']:.2f}% and a log loss of {base['nll']:.4f}. "
-            f"Without a calibrator, the traditional error is {100 * mean(results, 'ensemble', NONE, 'ece'):.2f}% for the ensemble and "
-            f"{100 * mean(results, 'mc_dropout', NONE, 'ece'):.2f}% for Monte Carlo dropout, and {100 * mean(results, 'label_smoothing', NONE, 'ece'):.2f}% and "
-            f"{100 * mean(results, 'focal', NONE, 'ece'):.2f}% for label smoothing and focal loss, which become underconfident. "
-            f"Least log loss: {best(results, 'nll')}. Least traditional error: {best(results, 'ece')}. Least full error: {best(results, 'top_k', len(TOP) - 1)}."
-        )
-    return "\n\n".join(text)
+def network_values(name: str, results: Results) -> dict[str, Any]:
+    """What the sentences of the page quote of one network: shares in per cent, gaps between confidence and accuracy in points."""
+    base, tempered = results["measured"]["base"][NONE], results["measured"]["base"]["temperature"]
+    crossed = [one["crossed"] for one in results["extras"]]
+    ece = {model: percent(results["measured"][model][NONE], "ece") for model in MODELS}
+    return {
+        "name": NAMES[name],
+        "trained": percent([{"accuracy": one} for one in results["train_accuracy"]["base"]], "accuracy"),
+        "validation": percent(results["extras"], "validation_accuracy"),
+        "accuracy": percent(base, "accuracy"),
+        "confidence": percent(base, "confidence"),
+        "nll": f"{mean(results, 'base', NONE, 'nll'):.4f}",
+        "ece": ece,
+        "best": [best(results, "nll"), best(results, "ece"), best(results, "top_k", len(TOP) - 1)],
+        "gaps": [gap(seeds) for seeds in (tempered, crossed, results["calibrated_members"])],
+        "ecd": [f"{statistics.fmean(one['ecd'] for one in seeds):.4f}" for seeds in (tempered, crossed)],
+    }
 
 
-def ensembles_text(networks: dict[str, Results]) -> str:
-    """How the ensembles were formed."""
-    counts = {results["networks_trained"] for results in networks.values()}
-    if min(counts) >= 25:
-        return "The 5 ensembles of 5 networks have no member in common: 25 base networks of each kind were trained."
-    return f"The 5 ensembles of 5 networks are drawn from {min(counts)} base networks and overlap, so that their standard deviation is too small."
+def percent(seeds: Sequence[dict[str, Any]], key: str) -> str:
+    """Mean of a share over seeds, in per cent."""
+    return f"{100 * statistics.fmean(one[key] for one in seeds):.2f}"
+
+
+def gap(seeds: Sequence[dict[str, Any]]) -> str:
+    """Mean confidence less accuracy, in points."""
+    return f"{100 * statistics.fmean(one['confidence'] - one['accuracy'] for one in seeds):+.2f}"
 
 
 def ensembles_table(networks: dict[str, Results]) -> str:
@@ -197,18 +172,6 @@ def order_table(networks: dict[str, Results]) -> str:
     return markdown_table(
         ("network", "ensemble", "confidence less accuracy, %", "traditional error, %", "log loss"), found
     )
-
-
-def averaged_text(networks: dict[str, Results]) -> str:
-    """How averaging changes the confidence of calibrated members."""
-    shown = []
-    for name, results in networks.items():
-        gaps = [
-            100 * statistics.fmean(one["confidence"] - one["accuracy"] for one in seeds)
-            for seeds in (results["measured"]["base"]["temperature"], results["calibrated_members"])
-        ]
-        shown.append(f"{NAMES[name]} from {gaps[0]:+.2f} to {gaps[1]:+.2f} points")
-    return "; ".join(shown)
 
 
 def draw(networks: dict[str, Results], path: Path) -> None:
@@ -260,13 +223,12 @@ def page(results: dict[str, Any]) -> str:
     return render(
         "images",
         {
-            "summary": summary(networks),
+            "networks": [network_values(name, one) for name, one in networks.items()],
+            "verdicts": [verdict(claim, networks, NAMES)[0] for claim in CLAIMS],
             "seeds": results["seeds"],
-            "ensembles": ensembles_text(networks),
+            "trained": min(one["networks_trained"] for one in networks.values()),
             "bins": bins,
             "penalties": penalties,
-            "easier": easier_text(networks),
-            "crossed": crossed_text(networks),
             "claims": claims_table(networks),
             "picture": PICTURE,
             "error_bins": BINS,
@@ -281,7 +243,6 @@ def page(results: dict[str, Any]) -> str:
             "interval_tables": tables(
                 networks, [head for head, _ in intervals], [column for _, column in intervals], chance=True
             ),
-            "averaged": averaged_text(networks),
             "ensembles_table": ensembles_table(networks),
             "order_table": order_table(networks),
             "factor": f"{SHARPER:g}",

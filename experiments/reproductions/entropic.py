@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.reproductions import (
-    entropic_images,
-    entropic_safe,
-    entropic_tabular,
-    entropic_tracker,
-)
+from experiments.reproductions import entropic_images, entropic_safe, entropic_tabular, entropic_tracker
 from experiments.reproductions.study import Part, Study
 
 

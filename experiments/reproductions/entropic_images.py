@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,21 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import calibrant as cal
-from experiments.reproductions.entropic_verdicts import (
-    ANEW,
-    FIXED,
-    HELD,
-    Published,
-    Verdict,
-    Ways,
-    assessed,
-    every_way,
-    kept_inside,
-    mean,
-    rejections,
-    score_rows,
-    spread,
-)
+from experiments.reproductions import entropic_verdicts as verdicts
 from experiments.reproductions.study import Part, Row, Table
 
 Array = NDArray[Any]
@@ -38,47 +25,19 @@ class Network(NamedTuple):
 
     set: str
     name: str
-    nearest: str | None
+    nearest: str | None = None
 
 
-NETWORKS = (
-    Network("c10h_resnet110_kerrigan", "ResNet-110, CIFAR-10", "ResNet32"),
-    Network("c10_vgg16_kumar", "VGG-16, CIFAR-10", "VGG-19"),
-    Network("c10_lenet5_netcal", "LeNet-5, CIFAR-10", None),
-    Network("c10h_cnn889_kerrigan", "small CNN, CIFAR-10", None),
-    Network("c100_wrn16_4_netcal", "Wide ResNet-16-4, CIFAR-100", "ResNet32"),
-)
-IMAGENET = (
-    Network("top1_in1k_resnet34_timm", "ResNet-34", "ResNet50"),
-    Network("top1_in1k_resnet101_tv", "ResNet-101", "ResNet50"),
-    Network("tcal_imagenet_resnet152", "ResNet-152", "ResNet50"),
-    Network("top1_in1k_densenet161_tv", "DenseNet-161", None),
-    Network("top1_in1k_tf_inception_v3_timm", "Inception-v3", None),
-    Network("top1_in1k_efficientnet_b1_timm", "EfficientNet-B1", None),
-    Network("top1_in1k_mixnet_m_timm", "MixNet-M", None),
-    Network("top1_in1k_gluon_senet154_timm", "SENet-154", None),
-)
-# Tables 2 (none) and 3 (temperature): score, threshold, whether rejected, for ECE, MCE and ECD.
-PUBLISHED = {
-    ("CIFAR-10", "ResNet32", "none"): ((0.0490, 0.0056, True), (0.3476, 0.8631, False), (0.2830, 0.0452, True)),
-    ("CIFAR-10", "VGG-19", "none"): ((0.0520, 0.0032, True), (0.4136, 0.6555, False), (0.3706, 0.0135, True)),
-    ("CIFAR-100", "ResNet32", "none"): ((0.1444, 0.0112, True), (0.2725, 0.0342, True), (1.4324, 0.5181, True)),
-    ("ImageNet", "ResNet50", "none"): ((0.4067, 0.0066, True), (0.4932, 0.0126, True), (0.8754, 4.1264, False)),
-    ("CIFAR-10", "ResNet32", "temperature"): ((0.0173, 0.0077, True), (0.2884, 0.2180, True), (0.1485, 0.1231, True)),
-    ("CIFAR-10", "VGG-19", "temperature"): ((0.0323, 0.0052, True), (0.1874, 0.7257, False), (0.1893, 0.0656, True)),
-    ("CIFAR-100", "ResNet32", "temperature"): (
-        (0.0310, 0.0144, True),
-        (0.0776, 0.0246, True),
-        (1.1259, 1.0507, True),
-    ),
-}
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("entropic_published.toml").read_text(encoding="utf-8"))
+NETWORKS, IMAGENET = (tuple(Network(**facts) for facts in FACTS[name]) for name in ("networks", "imagenet"))
+PUBLISHED = {tuple(name.split(", ")): values for name, values in FACTS["images"].items()}
 
 
 class Found(NamedTuple):
     """One split of one set at one stage."""
 
-    ways: Ways
-    forms: dict[str, Verdict]
+    ways: verdicts.Ways
+    forms: dict[str, verdicts.Verdict]
     """Each form of ECD."""
     calibrated: dict[str, float]
     """The mean of each form of ECD over labels drawn from the scores."""
@@ -106,11 +65,11 @@ def expected(prob: Array, form: str) -> float:
 
 def look(y: Array, prob: Array, draws: int, seed: int) -> Found:
     """Everything that is asked of one set of vectors."""
-    forms = {name: assessed(y, prob, "ecd", draws, seed, multiclass=form) for name, form in FORMS.items()}
-    inside = kept_inside(prob, 1e-15)
+    forms = {name: verdicts.assessed(y, prob, "ecd", draws, seed, multiclass=form) for name, form in FORMS.items()}
+    inside = verdicts.kept_inside(prob, 1e-15)
     means = {name: expected(inside, form) for name, form in FORMS.items()}
-    top = cal.ecd((prob.argmax(axis=1) == y).astype(int), kept_inside(prob.max(axis=1)))
-    return Found(every_way(y, prob, draws, seed), forms, means, top, y, prob)
+    top = cal.ecd((prob.argmax(axis=1) == y).astype(int), verdicts.kept_inside(prob.max(axis=1)))
+    return Found(verdicts.every_way(y, prob, draws, seed), forms, means, top, y, prob)
 
 
 def measure(network: Network, folder: Path, splits: int, draws: int, most: int | None) -> Results:
@@ -136,15 +95,15 @@ def table_rows(results: Results) -> list[Row]:
     rows: list[Row] = []
     for stage, found in results.found.items():
         published = PUBLISHED[data, results.network.nearest or "", stage]
-        ours: dict[str, dict[str, Sequence[Verdict]]] = {
-            metric: {f"bins {way}": [one.ways[way][metric] for one in found] for way in (HELD, ANEW)}
+        ours: dict[str, dict[str, Sequence[verdicts.Verdict]]] = {
+            metric: {f"bins {way}": [one.ways[way][metric] for one in found] for way in (verdicts.HELD, verdicts.ANEW)}
             for metric in ("ECE", "MCE")
         }
         ours |= {name: {"": [one.forms[name] for one in found]} for name in FORMS}
         for at, metric in enumerate(ours):
-            printed = Published(*published[at]) if at < 3 else None
+            printed = verdicts.Published(*published[at]) if at < 3 else None
             what = f"{results.network.name}, {stage}: {metric}"
-            rows += score_rows(what, printed, ours[metric], other=results.network.nearest or "")
+            rows += verdicts.score_rows(what, printed, ours[metric], other=results.network.nearest or "")
     return rows
 
 
@@ -156,8 +115,8 @@ def centre_table(all_results: Sequence[Results]) -> Table:
             line: list[Any] = [results.network.name, stage]
             for name in FORMS:
                 values, centre = (np.array(part) for part in zip(*_pairs(found, name), strict=True))
-                line += [mean(values), mean(centre), mean(values - centre)]
-            lines.append([*line, mean([one.top for one in found])])
+                line += [verdicts.mean(values), verdicts.mean(centre), verdicts.mean(values - centre)]
+            lines.append([*line, verdicts.mean([one.top for one in found])])
     heads = [f"{name}{what}" for name in FORMS for what in ("", ", if calibrated", ", excess")]
     return Table(["", "calibrator", *heads, "ECD of the first choice (eq. 14)"], lines)
 
@@ -177,18 +136,18 @@ class Confident(NamedTuple):
     """One ImageNet network: ECE, MCE, ECD of whether the first choice is right, and how many rows make it infinite."""
 
     network: Network
-    binned: dict[str, Verdict]
-    first: Verdict
+    binned: dict[str, verdicts.Verdict]
+    first: verdicts.Verdict
     lost: int
 
 
 def look_at_confidences(network: Network, folder: Path, draws: int, most: int | None) -> Confident:
     """Everything that is asked of confidences alone."""
     right, confidence = confidences(network, folder, most)
-    inside = kept_inside(confidence)
-    found = every_way(right, inside, draws, 0, [HELD])[HELD]
+    inside = verdicts.kept_inside(confidence)
+    found = verdicts.every_way(right, inside, draws, 0, [verdicts.HELD])[verdicts.HELD]
     lost = int(((confidence >= 1) & (right == 0)).sum())
-    return Confident(network, found, assessed(right, inside, "ecd", draws, 0), lost)
+    return Confident(network, found, verdicts.assessed(right, inside, "ecd", draws, 0), lost)
 
 
 def imagenet_rows(found: Sequence[Confident]) -> list[Row]:
@@ -199,8 +158,8 @@ def imagenet_rows(found: Sequence[Confident]) -> list[Row]:
             for metric, printed in zip(
                 ("ECE", "MCE"), PUBLISHED["ImageNet", one.network.nearest, "none"], strict=False
             ):
-                what, ours = f"{one.network.name}: {metric}", {f"bins {HELD}": [one.binned[metric]]}
-                rows += score_rows(what, Published(*printed), ours, other=one.network.nearest)
+                what, ours = f"{one.network.name}: {metric}", {f"bins {verdicts.HELD}": [one.binned[metric]]}
+                rows += verdicts.score_rows(what, verdicts.Published(*printed), ours, other=one.network.nearest)
     return rows
 
 
@@ -239,7 +198,7 @@ def temperature_text(all_results: Sequence[Results]) -> str:
     """The temperatures found."""
     said = []
     for results in all_results:
-        wide = spread(results.temperatures)
+        wide = verdicts.spread(results.temperatures)
         said.append(f"{results.network.name} {np.mean(results.temperatures):.3f}" + (f" ± {wide:.3f}" if wide else ""))
     return "; ".join(said)
 
@@ -271,10 +230,14 @@ def ways_table(all_results: Sequence[Results]) -> Table:
     for results in all_results:
         for stage, found in results.found.items():
             counts = [
-                rejections([one.ways[way][metric] for one in found])
+                verdicts.rejections([one.ways[way][metric] for one in found])
                 for metric in ("ECE", "MCE")
                 for way in found[0].ways
             ]
             lines.append([results.network.name, stage, *counts])
-    heads = [f"{metric} rejects, bins {way}" for metric in ("ECE", "MCE") for way in (HELD, ANEW, FIXED)]
+    heads = [
+        f"{metric} rejects, bins {way}"
+        for metric in ("ECE", "MCE")
+        for way in (verdicts.HELD, verdicts.ANEW, verdicts.FIXED)
+    ]
     return Table(["", "calibrator", *heads], lines)

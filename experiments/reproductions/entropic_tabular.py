@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,26 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import calibrant as cal
+from experiments.reproductions import entropic_verdicts as judging
 from experiments.reproductions.entropic_nets import Trained, train
 from experiments.reproductions.entropic_rows import ADULT, TELCO, Source, Split, read, split
-from experiments.reproductions.entropic_verdicts import (
-    ANEW,
-    FIXED,
-    FLOOR,
-    HELD,
-    Published,
-    Verdict,
-    Ways,
-    adaptive_bins,
-    assessed,
-    every_way,
-    few_draws,
-    kept_inside,
-    mean,
-    rejections,
-    score_rows,
-    spread,
-)
 from experiments.reproductions.study import Part, Row, Table
 
 Array = NDArray[Any]
@@ -54,14 +38,8 @@ class Plan(NamedTuple):
 
 SMALL = Plan(seeds=2, few_seeds=1, epochs=2, batch=64, draws=19, sets=8, most=200, looks=(1,))
 
-PUBLISHED = {
-    ("Adult income", "none"): ((0.0695, 0.0088, True), (0.9410, 0.9996, False), (0.2307, 0.0067, True)),
-    ("Adult income", "Platt"): ((0.0247, 0.0114, True), (0.9644, 0.8504, True), (-0.0057, 0.0081, False)),
-    ("Adult income", "isotonic"): ((0.0081, 0.0159, False), (0.9486, 0.9908, False), (-0.0028, 0.0083, False)),
-    ("Telco churn", "none"): ((0.0352, 0.0665, False), (0.9449, 0.9975, False), (0.0419, 0.0236, True)),
-    ("Telco churn", "Platt"): ((0.0304, 0.0674, False), (0.9406, 0.9974, False), (0.0253, 0.0238, True)),
-    ("Telco churn", "isotonic"): ((0.04168, 0.05, False), (0.9364, 1.0, False), (0.04759, 0.0233, True)),
-}
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("entropic_published.toml").read_text(encoding="utf-8"))
+PUBLISHED = {tuple(name.split(", ")): values for name, values in FACTS["tabular"].items()}
 
 
 class Run(NamedTuple):
@@ -72,8 +50,8 @@ class Run(NamedTuple):
     raw: Array
     """Before 0 and 1 were kept apart from the others."""
     bins: int
-    ways: Ways
-    ecd: Verdict
+    ways: judging.Ways
+    ecd: judging.Verdict
 
 
 class Results(NamedTuple):
@@ -88,7 +66,7 @@ class Results(NamedTuple):
     def test(self, trained: Trained, look: int) -> tuple[Array, Array]:
         """Labels and probabilities of the test rows, seed first, after one of the epochs looked at."""
         logits = trained.logits[look][:, self.rows.fitted :]
-        return self.rows.held_labels[: len(logits), self.rows.fitted :], kept_inside(1 / (1 + np.exp(-logits)))
+        return self.rows.held_labels[: len(logits), self.rows.fitted :], judging.kept_inside(1 / (1 + np.exp(-logits)))
 
 
 def mapped(name: str, logits: Array, y: Array, test: Array) -> Array:
@@ -101,9 +79,9 @@ def mapped(name: str, logits: Array, y: Array, test: Array) -> Array:
 
 def look(y: Array, raw: Array, draws: int, seed: int) -> Run:
     """Everything that is asked of one set of probabilities."""
-    prob = kept_inside(raw)
-    ecd = assessed(y, prob, "ecd", draws, seed)
-    return Run(y, prob, raw, adaptive_bins(y, prob), every_way(y, prob, draws, seed), ecd)
+    prob = judging.kept_inside(raw)
+    ecd = judging.assessed(y, prob, "ecd", draws, seed)
+    return Run(y, prob, raw, judging.adaptive_bins(y, prob), judging.every_way(y, prob, draws, seed), ecd)
 
 
 def measure(source: Source, folder: Path, plan: Plan) -> Results:
@@ -125,13 +103,15 @@ def table_rows(results: Results) -> list[Row]:
     """Scores and thresholds beside those of Table 1."""
     rows: list[Row] = []
     for name, runs in results.runs.items():
-        ours: dict[str, dict[str, Sequence[Verdict]]] = {
-            metric: {f"bins {way}": [run.ways[way][metric] for run in runs] for way in (HELD, ANEW)}
+        ours: dict[str, dict[str, Sequence[judging.Verdict]]] = {
+            metric: {f"bins {way}": [run.ways[way][metric] for run in runs] for way in (judging.HELD, judging.ANEW)}
             for metric in METRICS[:2]
         }
         ours["ECD"] = {"": [run.ecd for run in runs]}
         for metric, published in zip(METRICS, PUBLISHED[results.source.name, name], strict=True):
-            rows += score_rows(f"{results.source.name}, {name}: {metric}", Published(*published), ours[metric])
+            rows += judging.score_rows(
+                f"{results.source.name}, {name}: {metric}", judging.Published(*published), ours[metric]
+            )
     return rows
 
 
@@ -140,13 +120,17 @@ def bins_table(all_results: Sequence[Results]) -> Table:
     lines: list[list[Any]] = []
     for results in all_results:
         for name, runs in results.runs.items():
-            for way in (HELD, ANEW, FIXED):
+            for way in (judging.HELD, judging.ANEW, judging.FIXED):
                 found = [run.ways[way] for run in runs]
                 line: list[Any] = [results.source.name, name, way]
                 for metric in METRICS[:2]:
                     own = [verdicts[metric] for verdicts in found]
-                    line += [mean([v.score for v in own]), mean([v.threshold for v in own]), rejections(own)]
-                lines.append([*line, " ".join(str(run.bins) for run in runs) if way == HELD else ""])
+                    line += [
+                        judging.mean([v.score for v in own]),
+                        judging.mean([v.threshold for v in own]),
+                        judging.rejections(own),
+                    ]
+                lines.append([*line, " ".join(str(run.bins) for run in runs) if way == judging.HELD else ""])
     heads = [f"{metric}{what}" for metric in METRICS[:2] for what in ("", " threshold", " rejects")]
     return Table(["", "calibrator", "number of bins", *heads, "bins found, each seed"], lines)
 
@@ -158,7 +142,9 @@ def width_table(all_results: Sequence[Results]) -> Table:
     for results in all_results:
         for name in ("none", "Platt"):
             for metric in (cal.ece, cal.mce):
-                values = [mean([metric(run.y, run.prob, bins=bins) for run in results.runs[name]]) for bins in counts]
+                values = [
+                    judging.mean([metric(run.y, run.prob, bins=bins) for run in results.runs[name]]) for bins in counts
+                ]
                 lines.append([results.source.name, name, metric.id.upper(), *values])
     return Table(["", "calibrator", "metric", *(f"{bins} bins" for bins in counts)], lines)
 
@@ -169,9 +155,9 @@ def held_bins_size(run: Run, sets: int, draws: int) -> float:
     limits: dict[int, float] = {}
     rejected = 0
     for y in (rng.random((sets, len(run.prob))) < run.prob).astype(int):
-        bins = adaptive_bins(y, run.prob)
+        bins = judging.adaptive_bins(y, run.prob)
         if bins not in limits:
-            limits[bins] = assessed(y, run.prob, "ece", draws, 0, bins=bins).threshold
+            limits[bins] = judging.assessed(y, run.prob, "ece", draws, 0, bins=bins).threshold
         rejected += int(cal.ece(y, run.prob, bins=bins) > limits[bins])
     return rejected / sets
 
@@ -192,7 +178,9 @@ def floor_table(all_results: Sequence[Results]) -> Table:
     for results in all_results:
         runs = results.runs["isotonic"]
         infinite = sum(not np.isfinite(cal.ecd(run.y, run.raw)) for run in runs)
-        values = [mean([cal.ecd(run.y, kept_inside(run.raw, floor)) for run in runs]) for floor in floors]
+        values = [
+            judging.mean([cal.ecd(run.y, judging.kept_inside(run.raw, floor)) for run in runs]) for floor in floors
+        ]
         lines.append([results.source.name, f"{infinite} of {len(runs)}", *values])
     return Table(["", "infinite without a floor", *(f"floor {floor:g}" for floor in floors)], lines)
 
@@ -205,9 +193,18 @@ def training_table(all_results: Sequence[Results], plan: Plan) -> Table:
             labels, probs = results.test(trained, -1)
             pairs = list(zip(labels, probs, strict=True))
             ece, ecd = ([metric(y, p) for y, p in pairs] for metric in (cal.ece, cal.ecd))
-            right = mean([float(((p > 0.5) == y).mean()) for y, p in pairs])
+            right = judging.mean([float(((p > 0.5) == y).mean()) for y, p in pairs])
             lines.append(
-                [results.source.name, batch, len(pairs), right, mean(ece), spread(ece), mean(ecd), spread(ecd)]
+                [
+                    results.source.name,
+                    batch,
+                    len(pairs),
+                    right,
+                    judging.mean(ece),
+                    judging.spread(ece),
+                    judging.mean(ecd),
+                    judging.spread(ecd),
+                ]
             )
     columns = ["", "rows in a batch", "seeds", "accuracy", "ECE, 15 bins", "± over seeds", "ECD", "± over seeds"]
     return Table(columns, lines)
@@ -289,7 +286,7 @@ def part(all_results: Sequence[Results], plan: Plan, pictures: Path) -> Part:
         ("entropic_reliability.png", "Reliability of the first seed's network, with and without maps; 10 equal bins.")
     ]
     chosen = {name: getattr(plan, name) for name in ("epochs", "batch", "seeds", "draws")}
-    values = chosen | {"few": few_draws(plan.draws), "floor": f"{FLOOR:g}"}
+    values = chosen | {"few": judging.few_draws(plan.draws), "floor": f"{judging.FLOOR:g}"}
     return Part("binary", rows, pictures=shown, values=values)
 
 

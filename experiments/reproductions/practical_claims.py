@@ -6,26 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments.reproductions import practical_reading as reading
 from experiments.reproductions.practical_parts import present
-from experiments.reproductions.practical_reading import (
-    HIGHER,
-    LOWER,
-    Results,
-    change,
-    change_beyond,
-    count,
-    fallen,
-    mean,
-    models_of,
-    numbers,
-    pairs,
-)
 from experiments.reproductions.practical_sets import C100, HISTOGRAM, MAPS, MNIST, RAW, TEMPERATURE, TOP_HISTOGRAM
 from experiments.reproductions.practical_stability import FULL, TOP, gamma_spread, sensitivity, steps, title_of
 from experiments.reproductions.study import Part, Table
 
 
-def claims_part(found: dict[str, Results], stability: dict[str, Any]) -> Part:
+def claims_part(found: dict[str, reading.Results], stability: dict[str, Any]) -> Part:
     """One line for each claim."""
     lines = [
         *traditional_claims(found),
@@ -34,10 +22,7 @@ def claims_part(found: dict[str, Results], stability: dict[str, Any]) -> Part:
         *interval_claims(found),
         *stability_claims(stability),
     ]
-    return Part(
-        "claims",
-        tables=[Table(("the paper", "here"), lines)],
-    )
+    return Part("claims", tables=[Table(("the paper", "here"), lines)])
 
 
 def of(some: int, all_of_them: int) -> str:
@@ -45,51 +30,51 @@ def of(some: int, all_of_them: int) -> str:
     return f"{some} of {all_of_them}"
 
 
-def traditional_claims(found: dict[str, Results]) -> list[list[str]]:
+def traditional_claims(found: dict[str, reading.Results]) -> list[list[str]]:
     """The traditional error, the largest probability, the entropy, and what the traditional error says about others."""
-    everything = pairs(found)
+    everything = reading.pairs(found)
     total = len(everything)
-    cooled = count(found, "confidence", sign=-1)
+    cooled = reading.count(found, "confidence", sign=-1)
     return [
         [
             "Every map lowers the traditional error.",
-            f"Lower in {of(count(found, 'ece', 0, sign=-1), total)} pairs, higher in {count(found, 'ece', 0, sign=1)}"
+            f"Lower in {of(reading.count(found, 'ece', 0, sign=-1), total)} pairs, higher in {reading.count(found, 'ece', 0, sign=1)}"
             f"{_named(found, everything, 'ece', 0, sign=1)}.",
         ],
         [
             "They do it by lowering the largest probability.",
-            f"Mean confidence lower in {of(cooled, total)} pairs, higher in {count(found, 'confidence', sign=1)}"
+            f"Mean confidence lower in {of(cooled, total)} pairs, higher in {reading.count(found, 'confidence', sign=1)}"
             f"{_named(found, everything, 'confidence', sign=1)}.",
         ],
         [
             "Entropy rises, except for histogram binning.",
-            f"Higher in {of(count(found, 'entropy', sign=1), total)} pairs. Histogram binning: higher in "
-            f"{of(count(found, 'entropy', sign=1, only=_with(found, HISTOGRAM)), len(found))} sets, lower in "
-            f"{count(found, 'entropy', sign=-1, only=_with(found, HISTOGRAM))}"
+            f"Higher in {of(reading.count(found, 'entropy', sign=1), total)} pairs. Histogram binning: higher in "
+            f"{of(reading.count(found, 'entropy', sign=1, only=_with(found, HISTOGRAM)), len(found))} sets, lower in "
+            f"{reading.count(found, 'entropy', sign=-1, only=_with(found, HISTOGRAM))}"
             f"{_named(found, _with(found, HISTOGRAM), 'entropy', sign=-1)}.",
         ],
         ["A lower traditional error says little about other errors.", _indicator(found)],
     ]
 
 
-def _with(found: dict[str, Results], model: str) -> list[tuple[str, str]]:
+def _with(found: dict[str, reading.Results], model: str) -> list[tuple[str, str]]:
     return [(name, model) for name in found]
 
 
-def _named(found: dict[str, Results], chosen: list[tuple[str, str]], key: str, *places: Any, sign: int) -> str:
+def _named(found: dict[str, reading.Results], chosen: list[tuple[str, str]], key: str, *places: Any, sign: int) -> str:
     """The pairs in brackets, where there are few."""
     titles = {source.file: source.title for source in present(found)}
     names = [f"{titles[name]}: {model}" for name, model in chosen if _changed(found[name], model, key, *places) == sign]
     return f" ({'; '.join(names)})" if 0 < len(names) <= 4 else ""
 
 
-def _changed(results: Results, model: str, key: str, *places: Any) -> int:
-    return change(numbers(results, RAW, key, *places), numbers(results, model, key, *places))
+def _changed(results: reading.Results, model: str, key: str, *places: Any) -> int:
+    return reading.change(reading.numbers(results, RAW, key, *places), reading.numbers(results, model, key, *places))
 
 
-def _indicator(found: dict[str, Results]) -> str:
+def _indicator(found: dict[str, reading.Results]) -> str:
     """Of the pairs whose traditional error fell, how many have other errors that rose or fell."""
-    fell = fallen(found)
+    fell = reading.fallen(found)
     grouped = [pair for pair in fell if "levels" in found[pair[0]]["measured"][RAW][0]]
     parts = []
     for words, chosen, key, place in (
@@ -97,20 +82,20 @@ def _indicator(found: dict[str, Results]) -> str:
         ("set of three", fell, "within", 2),
         ("coarsest groups", grouped, "levels", 0),
     ):
-        lower, higher = (count(found, key, place, sign=sign, only=chosen) for sign in (-1, 1))
-        extra = [change_beyond(found[name], model, key, place) for name, model in chosen]
-        beyond_chance = f"beyond chance {LOWER} {extra.count(-1)}, {HIGHER} {extra.count(1)}"
-        parts.append(f"{words} {LOWER} {lower}, {HIGHER} {higher} of {len(chosen)} ({beyond_chance})")
+        lower, higher = (reading.count(found, key, place, sign=sign, only=chosen) for sign in (-1, 1))
+        extra = [reading.change_beyond(found[name], model, key, place) for name, model in chosen]
+        beyond_chance = f"beyond chance {reading.LOWER} {extra.count(-1)}, {reading.HIGHER} {extra.count(1)}"
+        parts.append(f"{words} {reading.LOWER} {lower}, {reading.HIGHER} {higher} of {len(chosen)} ({beyond_chance})")
     return f"Of the {len(fell)} pairs where it is lower: {'; '.join(parts)}."
 
 
-def _part(results: Results, model: str, key: str, place: int) -> str:
+def _part(results: reading.Results, model: str, key: str, place: int) -> str:
     """How far an error moved, as a part of itself."""
-    moved = mean(results, model, key, place) / mean(results, RAW, key, place) - 1
+    moved = reading.mean(results, model, key, place) / reading.mean(results, RAW, key, place) - 1
     return f"{100 * moved:+.0f}%"
 
 
-def top_k_claims(found: dict[str, Results]) -> list[list[str]]:
+def top_k_claims(found: dict[str, reading.Results]) -> list[list[str]]:
     """What maps do to larger k, on CIFAR-100 and elsewhere."""
     results = found[C100.file]
     places = {k: C100.k.index(k) for k in (1, 2, 5, 10, 100)}
@@ -119,7 +104,7 @@ def top_k_claims(found: dict[str, Results]) -> list[list[str]]:
         for model in (TEMPERATURE, HISTOGRAM, TOP_HISTOGRAM)
     }
     sets = ", ".join(
-        f"{mean(results, RAW, 'within', place):.3f} to {mean(results, TEMPERATURE, 'within', place):.3f} at k = {k}"
+        f"{reading.mean(results, RAW, 'within', place):.3f} to {reading.mean(results, TEMPERATURE, 'within', place):.3f} at k = {k}"
         for k, place in places.items()
         if k < 100
     )
@@ -133,15 +118,15 @@ def top_k_claims(found: dict[str, Results]) -> list[list[str]]:
         [
             "Histogram binning alone improves most k, but not the full error.",
             f"CIFAR-100: {by_k[HISTOGRAM]}; of the top class only: {by_k[TOP_HISTOGRAM]}. Its full error is lower in "
-            f"{of(count(found, 'full', 0, sign=-1, only=_with(found, HISTOGRAM)), len(found))} sets, higher in "
-            f"{count(found, 'full', 0, sign=1, only=_with(found, HISTOGRAM))}.",
+            f"{of(reading.count(found, 'full', 0, sign=-1, only=_with(found, HISTOGRAM)), len(found))} sets, higher in "
+            f"{reading.count(found, 'full', 0, sign=1, only=_with(found, HISTOGRAM))}.",
         ],
         [
             "As trained, the second to fifth classes get too little confidence.",
             "CIFAR-100, k-th confidence against rate: "
             + ", ".join(
-                f"{mean(results, RAW, 'rank_confidence', C100.k.index(k)):.3f} / "
-                f"{mean(results, RAW, 'rank_rate', C100.k.index(k)):.3f} (k = {k})"
+                f"{reading.mean(results, RAW, 'rank_confidence', C100.k.index(k)):.3f} / "
+                f"{reading.mean(results, RAW, 'rank_rate', C100.k.index(k)):.3f} (k = {k})"
                 for k in (2, 3, 5)
             )
             + ".",
@@ -149,32 +134,38 @@ def top_k_claims(found: dict[str, Results]) -> list[list[str]]:
     ]
 
 
-def _lowered(found: dict[str, Results]) -> str:
+def _lowered(found: dict[str, reading.Results]) -> str:
     """At how many k each map lowers the error of the vector on CIFAR-100."""
     ks = range(len(C100.k))
     lower = {model: sum(_changed(found[C100.file], model, "top_k", k) == -1 for k in ks) for model in MAPS}
     return ", ".join(f"{model} {number}" for model, number in lower.items())
 
 
-def group_claims(found: dict[str, Results]) -> list[list[str]]:
+def group_claims(found: dict[str, reading.Results]) -> list[list[str]]:
     """Levels of a hierarchy, and rows of one group."""
     grouped = {name: one for name, one in found.items() if "levels" in one["measured"][RAW][0]}
     rising = total = above = 0
     for results in grouped.values():
-        for model in models_of(results):
+        for model in reading.models_of(results):
             means = [
-                mean(results, model, "levels", place) for place in range(len(results["measured"][RAW][0]["levels"]))
+                reading.mean(results, model, "levels", place)
+                for place in range(len(results["measured"][RAW][0]["levels"]))
             ]
             rising += all(np.diff(means) > 0)
             total += 1
             held = range(len(results["measured"][RAW][0]["groups"]))
-            above += sum(mean(results, model, "groups", g) > mean(results, model, "chance", "groups", g) for g in held)
-    some = [pair for pair in pairs(grouped) if _changed(grouped[pair[0]], pair[1], "ece", 0) == -1]
-    higher = count(grouped, "levels", 0, sign=1, only=some)
-    kinds = sum(len(one["measured"][RAW][0]["groups"]) for one in grouped.values()) * len(models_of(found[C100.file]))
+            above += sum(
+                reading.mean(results, model, "groups", g) > reading.mean(results, model, "chance", "groups", g)
+                for g in held
+            )
+    some = [pair for pair in reading.pairs(grouped) if _changed(grouped[pair[0]], pair[1], "ece", 0) == -1]
+    higher = reading.count(grouped, "levels", 0, sign=1, only=some)
+    kinds = sum(len(one["measured"][RAW][0]["groups"]) for one in grouped.values()) * len(
+        reading.models_of(found[C100.file])
+    )
     calibrators = len(MAPS) * len(grouped)
     label = sum(
-        change(numbers(one, RAW, "groups", g), numbers(one, model, "groups", g)) == 1
+        reading.change(reading.numbers(one, RAW, "groups", g), reading.numbers(one, model, "groups", g)) == 1
         for one in grouped.values()
         for model in MAPS
         for g in range(len(one["measured"][RAW][0]["groups"]))
@@ -196,16 +187,20 @@ def group_claims(found: dict[str, Results]) -> list[list[str]]:
     ]
 
 
-def interval_claims(found: dict[str, Results]) -> list[list[str]]:
+def interval_claims(found: dict[str, reading.Results]) -> list[list[str]]:
     """Words for probabilities."""
     shown = [source.file for source in present(found) if source is not MNIST]
-    chosen = [(name, model) for name, model in pairs(found) if name in shown]
-    more = count(found, "intervals", "rows", 1, sign=1, only=chosen)
-    worst = [mean(found[name], model, "intervals", "outside", 1) for name in shown for model in models_of(found[name])]
-    ends = [
-        mean(found[name], model, "intervals", "outside", place)
+    chosen = [(name, model) for name, model in reading.pairs(found) if name in shown]
+    more = reading.count(found, "intervals", "rows", 1, sign=1, only=chosen)
+    worst = [
+        reading.mean(found[name], model, "intervals", "outside", 1)
         for name in shown
-        for model in models_of(found[name])
+        for model in reading.models_of(found[name])
+    ]
+    ends = [
+        reading.mean(found[name], model, "intervals", "outside", place)
+        for name in shown
+        for model in reading.models_of(found[name])
         for place in (0, 2)
     ]
     return [

@@ -37,13 +37,7 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
             Row(f"{source.title}: wrong predictions within the {group}", None, share, note=f"{chance:.3f} by chance")
         )
     caption = "CIFAR-100: the error at each level, as measured (bars) and by chance (black marks)."
-    return Part(
-        "levels",
-        rows,
-        tables,
-        [("practical_levels.png", caption)],
-        words.levels(found),
-    )
+    return Part("levels", rows, tables, [("practical_levels.png", caption)], words.levels(found))
 
 
 def _level_names(source: Source) -> list[str]:
@@ -74,12 +68,7 @@ def groups_part(found: dict[str, Results], pictures: Path) -> Part:
         "what calibrated "
         "predictions with the same probabilities show."
     )
-    return Part(
-        "groups",
-        tables=tables,
-        pictures=[("practical_groups.png", caption)],
-        values=words.groups(found),
-    )
+    return Part("groups", tables=tables, pictures=[("practical_groups.png", caption)], values=words.groups(found))
 
 
 def _group_heads(found: dict[str, Results]) -> list[str]:

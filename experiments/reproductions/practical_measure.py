@@ -15,17 +15,7 @@ from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
 from calibrant.figures.intervals import inside
 from calibrant.figures.topk import topk_diagram
-from experiments.reproductions.practical_sets import (
-    C100,
-    Rows,
-    Source,
-    area_of,
-    histograms_of,
-    models_of,
-    read,
-    split,
-    untied,
-)
+from experiments.reproductions import practical_sets as sets
 
 Floats = NDArray[np.float64]
 GAMMA = 0.1
@@ -35,36 +25,36 @@ ALERT = ((0.0, 0.8), (0.9, 1.0))
 WORDS = ("low", "medium", "high", "0 to 0.8", "0.9 to 1")
 LEAST = 25
 """Rows in a bin of an interval, which has ten bins where there are enough."""
-GIVEN = {C100.file: "reptiles"}
+GIVEN = {sets.C100.file: "reptiles"}
 """The group whose rows' confidence is followed."""
 
 
-def measure_set(data: Path, source: Source, small: bool) -> dict[str, Any]:
+def measure_set(data: Path, source: sets.Source, small: bool) -> dict[str, Any]:
     """All numbers of a set: for each model a list with an entry for each split."""
-    rows = read(data, source)
+    rows = sets.read(data, source)
     measured: dict[str, list[dict[str, Any]]] = {}
     fitted = []
     grid: dict[str, list[dict[str, Any]]] = {}
     for seed in range(2 if small else 5):
-        fit, held = split(rows, seed, 1000 if small else None)
-        models, about = models_of(fit, held, small)
+        fit, held = sets.split(rows, seed, 1000 if small else None)
+        models, about = sets.models_of(fit, held, small)
         fitted.append(about)
         for name, probs in models.items():
             p = cal.Predictions(held.labels, probs)
             measured.setdefault(name, []).append(measure(p, held, source, draws=1 if small else 3, seed=seed))
-        if source is C100:
-            for name, probs in histograms_of(fit, held).items():
+        if source is sets.C100:
+            for name, probs in sets.histograms_of(fit, held).items():
                 grid.setdefault(name, []).append(measure_histogram(held, probs, source))
     return {"measured": measured, "fitted": fitted, "rows": len(held.labels), "grid": {"measured": grid}}
 
 
-def measure_histogram(held: Rows, probs: Floats, source: Source) -> dict[str, Any]:
+def measure_histogram(held: sets.Rows, probs: Floats, source: sets.Source) -> dict[str, Any]:
     """What the choice of bins moves; the keys are those of `measure`."""
     p = cal.Predictions(held.labels, probs)
     spread = entropy_diagram(p)["model"]
     ranked = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"].rank_confidence
     found = {"accuracy": float(spread.accuracy[0]), "entropy": spread.overall, "rank_confidence": ranked.tolist()}
-    apart, tree = untied(p), {"binning": cal.KDTree(gamma=GAMMA)}
+    apart, tree = sets.untied(p), {"binning": cal.KDTree(gamma=GAMMA)}
     return found | {
         "ece": [cal.ece(apart, lens="top_label")],
         "full": [cal.gece(apart, lens="canonical", **tree)],
@@ -72,9 +62,9 @@ def measure_histogram(held: Rows, probs: Floats, source: Source) -> dict[str, An
     }
 
 
-def measure(p: cal.Predictions, held: Rows, source: Source, *, draws: int, seed: int) -> dict[str, Any]:
+def measure(p: cal.Predictions, held: sets.Rows, source: sets.Source, *, draws: int, seed: int) -> dict[str, Any]:
     """All numbers of one model on one half."""
-    apart = untied(p)
+    apart = sets.untied(p)
     shown = topk_diagram(p, k=source.k, metric="ece", lens="within_top")["model"]
     spread = entropy_diagram(p)["model"]
     found: dict[str, Any] = {
@@ -100,7 +90,7 @@ def measure(p: cal.Predictions, held: Rows, source: Source, *, draws: int, seed:
     return found
 
 
-def errors(apart: cal.Predictions, source: Source) -> dict[str, list[float]]:
+def errors(apart: cal.Predictions, source: sets.Source) -> dict[str, list[float]]:
     """Every error that chance adds to, each as a list."""
     tree: dict[str, Any] = {"binning": cal.KDTree(gamma=GAMMA)}
     mass: dict[str, Any] = {"metric": "ece", "binning": "equal_mass", "bins": 15}
@@ -126,7 +116,7 @@ def drawn_labels(probs: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
     return (rng.random((len(probs), 1)) >= edges).sum(axis=1)
 
 
-def by_chance(apart: cal.Predictions, source: Source, draws: int, seed: int) -> dict[str, list[float]]:
+def by_chance(apart: cal.Predictions, source: sets.Source, draws: int, seed: int) -> dict[str, list[float]]:
     """Mean errors of the same probabilities when labels are drawn from them: none of it is miscalibration."""
     rng = np.random.default_rng(seed)
     probs = np.asarray(apart.probs, dtype=np.float64)
@@ -134,7 +124,7 @@ def by_chance(apart: cal.Predictions, source: Source, draws: int, seed: int) -> 
     return {key: np.mean([one[key] for one in found], axis=0).tolist() for key in found[0]}
 
 
-def question(p: cal.Predictions, source: Source) -> tuple[Any, Floats]:
+def question(p: cal.Predictions, source: sets.Source) -> tuple[Any, Floats]:
     """Whether the class lies in the group of the source, or whether the likeliest class is right; outcomes and "
     "probabilities."""
     probs = np.asarray(p.probs, dtype=np.float64)
@@ -150,7 +140,7 @@ def leaves(node: Any) -> list[int]:
     return [one for child in node.values() for one in leaves(child)] if isinstance(node, dict) else list(node)
 
 
-def by_interval(p: cal.Predictions, source: Source, draws: int, seed: int) -> dict[str, list[float | None]]:
+def by_interval(p: cal.Predictions, source: sets.Source, draws: int, seed: int) -> dict[str, list[float | None]]:
     """In each interval: rows, the usual error, how far rates of bins lie outside it, and the same by chance; "
     "None without rows."""
     outcome, score = question(p, source)
@@ -173,14 +163,14 @@ def by_interval(p: cal.Predictions, source: Source, draws: int, seed: int) -> di
     return found
 
 
-def by_subject(p: cal.Predictions, held: Rows, draws: int, seed: int) -> dict[str, Any]:
+def by_subject(p: cal.Predictions, held: sets.Rows, draws: int, seed: int) -> dict[str, Any]:
     """Confidence less accuracy of each subject and area, and the mean of its size over subjects, beside that by "
     "chance."""
     assert held.subject is not None
     confidence = np.asarray(p.probs, dtype=np.float64).max(axis=1)
     right = (np.asarray(p.probs).argmax(axis=1) == held.labels).astype(int)
     names, place = np.unique(held.subject, return_inverse=True)
-    areas, area = np.unique(area_of(held.subject), return_inverse=True)
+    areas, area = np.unique(sets.area_of(held.subject), return_inverse=True)
     rng = np.random.default_rng(seed)
     lots = [(rng.random(len(right)) < confidence).astype(int) for _ in range(draws)]
     return {
@@ -203,7 +193,7 @@ def gaps(difference: Floats, place: NDArray[np.intp]) -> Floats:
     return np.bincount(place, difference) / np.bincount(place)
 
 
-def within_superclass(rows: Rows, groups: dict[str, list[int]]) -> tuple[float, float]:
+def within_superclass(rows: sets.Rows, groups: dict[str, list[int]]) -> tuple[float, float]:
     """Which part of the wrong predictions fall into the group of the true class, and which part would by chance."""
     classes = rows.probs.shape[1]
     owner = np.empty(classes, np.intp)

@@ -11,25 +11,8 @@ from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions import practical_words as words
 from experiments.reproductions.practical_causes import bias_note
 from experiments.reproductions.practical_measure import LEAST, WORDS
-from experiments.reproductions.practical_reading import (
-    Results,
-    beyond,
-    line,
-    marked,
-    mean,
-    models_of,
-    numbers,
-)
-from experiments.reproductions.practical_sets import (
-    BIASED,
-    C100,
-    HISTOGRAM,
-    MNIST,
-    RAW,
-    SOURCES,
-    TEMPERATURE,
-    Source,
-)
+from experiments.reproductions.practical_reading import Results, beyond, line, marked, mean, models_of, numbers
+from experiments.reproductions.practical_sets import BIASED, C100, HISTOGRAM, MNIST, RAW, SOURCES, TEMPERATURE, Source
 from experiments.reproductions.study import Part, Row, Table
 
 PUBLISHED = {RAW: 0.739, TEMPERATURE: 0.739, BIASED: 0.735, HISTOGRAM: 0.731}

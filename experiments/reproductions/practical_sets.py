@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,73 +26,10 @@ TEMPERATURE, BIASED, HISTOGRAM, TOP_HISTOGRAM = MAPS = (
 )
 MODELS = (RAW, *MAPS)
 
-SUPERCLASSES: dict[str, tuple[str, ...]] = {
-    "aquatic mammals": ("beaver", "dolphin", "otter", "seal", "whale"),
-    "fish": ("aquarium_fish", "flatfish", "ray", "shark", "trout"),
-    "flowers": ("orchid", "poppy", "rose", "sunflower", "tulip"),
-    "food containers": ("bottle", "bowl", "can", "cup", "plate"),
-    "fruit and vegetables": ("apple", "mushroom", "orange", "pear", "sweet_pepper"),
-    "electrical devices": ("clock", "keyboard", "lamp", "telephone", "television"),
-    "furniture": ("bed", "chair", "couch", "table", "wardrobe"),
-    "insects": ("bee", "beetle", "butterfly", "caterpillar", "cockroach"),
-    "large carnivores": ("bear", "leopard", "lion", "tiger", "wolf"),
-    "large man-made outdoors": ("bridge", "castle", "house", "road", "skyscraper"),
-    "large natural scenes": ("cloud", "forest", "mountain", "plain", "sea"),
-    "large omnivores, herbivores": ("camel", "cattle", "chimpanzee", "elephant", "kangaroo"),
-    "medium-sized mammals": ("fox", "porcupine", "possum", "raccoon", "skunk"),
-    "non-insect invertebrates": ("crab", "lobster", "snail", "spider", "worm"),
-    "people": ("baby", "boy", "girl", "man", "woman"),
-    "reptiles": ("crocodile", "dinosaur", "lizard", "snake", "turtle"),
-    "small mammals": ("hamster", "mouse", "rabbit", "shrew", "squirrel"),
-    "trees": ("maple_tree", "oak_tree", "palm_tree", "pine_tree", "willow_tree"),
-    "vehicles 1": ("bicycle", "bus", "motorcycle", "pickup_truck", "train"),
-    "vehicles 2": ("lawn_mower", "rocket", "streetcar", "tank", "tractor"),
-}
-"""The twenty superclasses of CIFAR-100, published with it."""
-
+CLASSES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("practical_classes.toml").read_text(encoding="utf-8"))
+SUPERCLASSES, KINDS, AREAS = (CLASSES[name] for name in ("superclasses", "kinds", "areas"))
 CIFAR100 = tuple(sorted(name for names in SUPERCLASSES.values() for name in names))
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-
-KINDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "living": {
-        "animals": (
-            "aquatic mammals",
-            "fish",
-            "insects",
-            "large carnivores",
-            "large omnivores, herbivores",
-            "medium-sized mammals",
-            "non-insect invertebrates",
-            "reptiles",
-            "small mammals",
-        ),
-        "people": ("people",),
-        "plants": ("flowers", "fruit and vegetables", "trees"),
-    },
-    "not living": {
-        "indoor things": ("food containers", "electrical devices", "furniture"),
-        "scenes": ("large man-made outdoors", "large natural scenes"),
-        "vehicles": ("vehicles 1", "vehicles 2"),
-    },
-}
-"""Two levels above the superclasses; these are ours."""
-
-AREAS: dict[str, str] = {
-    "humanities": "formal_logic high_school_european_history high_school_us_history high_school_world_history "
-    "international_law jurisprudence logical_fallacies moral_disputes moral_scenarios philosophy prehistory "
-    "professional_law world_religions",
-    "social sciences": "econometrics high_school_geography high_school_government_and_politics "
-    "high_school_macroeconomics high_school_microeconomics high_school_psychology human_sexuality "
-    "professional_psychology public_relations security_studies sociology us_foreign_policy",
-    "STEM": "abstract_algebra astronomy college_biology college_chemistry college_computer_science college_mathematics "
-    "college_physics computer_security conceptual_physics electrical_engineering elementary_mathematics "
-    "high_school_biology high_school_chemistry high_school_computer_science high_school_mathematics "
-    "high_school_physics high_school_statistics machine_learning",
-    "other": "anatomy business_ethics clinical_knowledge college_medicine global_facts human_aging management "
-    "marketing "
-    "medical_genetics miscellaneous nutrition professional_accounting professional_medicine virology",
-}
-"""The four areas of the 57 subjects of MMLU, published with it."""
 
 
 def cifar100_tree() -> dict[str, dict[str, dict[str, list[int]]]]:
@@ -179,7 +117,7 @@ def split(rows: Rows, seed: int, each: int | None = None) -> tuple[Rows, Rows]:
 
 def area_of(subjects: NDArray[np.str_]) -> NDArray[np.str_]:
     """The area of each row's subject."""
-    area = {subject: name for name, line in AREAS.items() for subject in line.split()}
+    area = {subject: name for name, subjects in AREAS.items() for subject in subjects}
     return np.array([area[str(name)] for name in subjects.tolist()])
 
 

@@ -9,51 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
+from experiments.reproductions import practical_sets as sets
 from experiments.reproductions.practical_measure import GAMMA, drawn_labels, leaves
 from experiments.reproductions.practical_reading import marked
-from experiments.reproductions.practical_sets import (
-    C100,
-    LENET,
-    RAW,
-    RESNET,
-    TEMPERATURE,
-    VGG,
-    Rows,
-    Source,
-    read,
-    split,
-    untied,
-)
 from experiments.reproductions.study import Part, Row, Table
 
 Floats = NDArray[np.float64]
 BAND = (0.9, 1.0)
 GROUPS, SET, ROWS = "temperature of the groups", "Platt scaling of the set", "Platt scaling of the band"
-MODELS = (RAW, TEMPERATURE, GROUPS, SET, ROWS)
+MODELS = (sets.RAW, sets.TEMPERATURE, GROUPS, SET, ROWS)
 ERRORS = ("groups", "groups_beyond", "set", "band", "ece", "nll")
 
 
-def size_of(source: Source) -> int:
+def size_of(source: sets.Source) -> int:
     """Number of most probable classes whose set is calibrated."""
-    return 10 if source is C100 else 2
+    return 10 if source is sets.C100 else 2
 
 
-def models_of(fit: Rows, held: Rows, source: Source) -> dict[str, Floats]:
+def models_of(fit: sets.Rows, held: sets.Rows, source: sets.Source) -> dict[str, Floats]:
     """Probabilities of the rows to measure, by a calibrator of all classes and by one for each event."""
     groups = {name: leaves(node) for name, node in source.hierarchy.items()}
     made: dict[str, Any] = {
-        TEMPERATURE: cal.TemperatureScaling(),
+        sets.TEMPERATURE: cal.TemperatureScaling(),
         GROUPS: cal.LensCalibration(cal.TemperatureScaling(), groups),
         SET: cal.LensCalibration(cal.PlattScaling(), f"within_top:{size_of(source)}"),
         ROWS: cal.LensCalibration(cal.PlattScaling(), f"band:{BAND[0]:g},{BAND[1]:g}"),
     }
     fitted = {name: one.fit(fit.probs, fit.labels).predict_proba(held.probs) for name, one in made.items()}
-    return {RAW: held.probs, **fitted}
+    return {sets.RAW: held.probs, **fitted}
 
 
-def errors_of(probs: Floats, held: Rows, source: Source, draws: int, seed: int) -> dict[str, float]:
+def errors_of(probs: Floats, held: sets.Rows, source: sets.Source, draws: int, seed: int) -> dict[str, float]:
     """The error of each event, as on the rest of the page; rows of the band are those that were in it before."""
-    p = untied(cal.Predictions(held.labels, probs))
+    p = sets.untied(cal.Predictions(held.labels, probs))
     groups = cal.class_groups({name: leaves(node) for name, node in source.hierarchy.items()})
     tree: dict[str, Any] = {"lens": groups, "binning": cal.KDTree(gamma=GAMMA)}
     rng = np.random.default_rng(seed)
@@ -72,12 +60,12 @@ def errors_of(probs: Floats, held: Rows, source: Source, draws: int, seed: int) 
     }
 
 
-def measure_targets(data: Path, source: Source, small: bool) -> dict[str, dict[str, list[float]]]:
+def measure_targets(data: Path, source: sets.Source, small: bool) -> dict[str, dict[str, list[float]]]:
     """For each model and error one number per split."""
-    rows = read(data, source)
+    rows = sets.read(data, source)
     found: dict[str, dict[str, list[float]]] = {model: {error: [] for error in ERRORS} for model in MODELS}
     for seed in range(2 if small else 5):
-        fit, held = split(rows, seed, 1000 if small else None)
+        fit, held = sets.split(rows, seed, 1000 if small else None)
         for model, probs in models_of(fit, held, source).items():
             for error, value in errors_of(probs, held, source, 1 if small else 3, seed).items():
                 found[model][error].append(value)
@@ -86,9 +74,9 @@ def measure_targets(data: Path, source: Source, small: bool) -> dict[str, dict[s
 
 def targets_part(data: Path, small: bool) -> Part:
     """The part of the page: the number of living or not with each calibrator, and a table of all events."""
-    sources = (C100,) if small else (C100, VGG, LENET, RESNET)
+    sources = (sets.C100,) if small else (sets.C100, sets.VGG, sets.LENET, sets.RESNET)
     found = {source.file: measure_targets(data, source, small) for source in sources}
-    image = found[C100.file]
+    image = found[sets.C100.file]
     rows = [
         Row(
             f"CIFAR-100, *living or not*, {model}",
@@ -96,19 +84,19 @@ def targets_part(data: Path, small: bool) -> Part:
             float(np.mean(image[model]["groups"])),
             spread=float(np.std(image[model]["groups"])),
         )
-        for model in (RAW, TEMPERATURE, GROUPS)
+        for model in (sets.RAW, sets.TEMPERATURE, GROUPS)
     ]
     heads = ("", "model", "groups", "beyond chance", "set of the most probable", "band 0.9 to 1", "traditional", "NLL")
     lines = [
         [
             source.title,
             model,
-            *(marked(*(np.array(found[source.file][one][error]) for one in (RAW, model))) for error in ERRORS),
+            *(marked(*(np.array(found[source.file][one][error]) for one in (sets.RAW, model))) for error in ERRORS),
         ]
         for source in sources
         for model in MODELS
     ]
-    before, after, target = (float(np.mean(image[model]["groups"])) for model in (RAW, TEMPERATURE, GROUPS))
+    before, after, target = (float(np.mean(image[model]["groups"])) for model in (sets.RAW, sets.TEMPERATURE, GROUPS))
     return Part(
         "targets",
         rows,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.inference import simulation as simulate
-from experiments.reproductions.survey_data import Rows, answers
+from experiments.reproductions.survey_data import FACTS, Rows, answers, with_options
 
 Floats = NDArray[np.float64]
 SEED = 22
@@ -22,45 +22,11 @@ FEW_REPEATS = {100: 9, 300: 6}
 SLOW, EVERY = {"ici", "fott_pl", "sece", "msce", "smece", "ece_ea"}, 3
 LIMIT_ROWS = 1_000_000
 
-Options = tuple[str, dict[str, Any]]
 MEAN_GAP = "mean gap"
 ROOT = "root mean square"
 SQUARE = "mean square"
 OWN = "own limit"
-# Estimators by what they estimate; the words in brackets say what differs from the default.
-ESTIMATORS: dict[str, dict[str, Options]] = {
-    MEAN_GAP: {
-        "ece": ("ece", {}),
-        "ece_em": ("ece_em", {}),
-        "ece_ea": ("ece_ea", {}),
-        "ece_lb": ("ece_lb", {}),
-        "ece_sweep": ("ece_sweep", {}),
-        "ece_sweep (equal width)": ("ece_sweep", {"binning": "equal_width"}),
-        "ece_db": ("ece_db", {}),
-        "ece_db (equal width)": ("ece_db", {"binning": "equal_width"}),
-        "ece_knn": ("ece_knn", {}),
-        "skde": ("skde", {}),
-        "sece": ("sece", {}),
-        "ici": ("ici", {}),
-        "fott_pl": ("fott_pl", {}),
-        "fott_isotonic": ("fott_isotonic", {}),
-        "fott_beta": ("fott_beta", {}),
-    },
-    ROOT: {
-        "rmsce": ("rmsce", {}),
-        "rmsce (equal mass)": ("rmsce", {"binning": "equal_mass"}),
-        "ece_sweep (norm 2)": ("ece_sweep", {"norm": 2}),
-        "drmsce": ("drmsce", {}),
-        "drmsce_bcs": ("drmsce_bcs", {}),
-    },
-    SQUARE: {"ce2_db": ("ce2_db", {}), "t_cal": ("t_cal", {}), "msce": ("msce", {})},
-    OWN: {
-        "root_brier": ("root_brier", {}),
-        "ecce_mad": ("ecce_mad", {}),
-        "ecce_r": ("ecce_r", {}),
-        "smece": ("smece", {}),
-    },
-}
+ESTIMATORS = {group: with_options(table) for group, table in FACTS["estimators"].items()}
 
 
 class Scenario(NamedTuple):

@@ -10,24 +10,8 @@ from matplotlib.figure import Figure
 
 import calibrant as cal
 from experiments.rendering import number
+from experiments.reproductions import survey_bias as bias
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_bias import (
-    ESTIMATORS,
-    IMITATED,
-    MEAN_GAP,
-    OWN,
-    ROOT,
-    SQUARE,
-    Found,
-    Scenario,
-    least,
-    mean_size,
-    measure,
-    rows_needed,
-    scenarios,
-    truth_of,
-    wins,
-)
 from experiments.reproductions.survey_data import answers
 
 DRAWN = ("ece", "ece_em", "ece_sweep", "ece_db", "ece_knn", "skde", "fott_pl", "fott_isotonic")
@@ -37,8 +21,8 @@ DISTRIBUTIONS = {"even scores": (1.0, 1.0), "scores near 1": (5.0, 1.0)}
 
 def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
     """Bias of the estimators of the calibration error, of its square, and of metrics with a limit of their own."""
-    chosen = scenarios(small, data)
-    found = measure(small, chosen)
+    chosen = bias.scenarios(small, data)
+    found = bias.measure(small, chosen)
     wrong = [scenario.name for scenario in chosen if scenario.name != "calibrated"]
     real = [scenario.name for scenario in chosen if scenario.real]
     return [
@@ -48,24 +32,26 @@ def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
     ]
 
 
-def sizes(found: Found) -> list[int]:
+def sizes(found: bias.Found) -> list[int]:
     """The numbers of rows."""
-    return list(next(iter(next(iter(found.values()))[MEAN_GAP].values())).errors)
+    return list(next(iter(next(iter(found.values()))[bias.MEAN_GAP].values())).errors)
 
 
-def heads(found: Found) -> list[str]:
+def heads(found: bias.Found) -> list[str]:
     """The same as headings of columns."""
     return [f"N = {n:,}".replace(",", " ") for n in sizes(found)]
 
 
-def bias_part(found: Found, chosen: list[Scenario], wrong: list[str], data: Path | None, pictures: Path) -> Part:
+def bias_part(
+    found: bias.Found, chosen: list[bias.Scenario], wrong: list[str], data: Path | None, pictures: Path
+) -> Part:
     """Section 4.13 of the survey, over again."""
     tables = [
         scenario_table(chosen, data),
-        size_table(found, MEAN_GAP, wrong),
-        spread_table(found, MEAN_GAP, ["calibrated"]),
+        size_table(found, bias.MEAN_GAP, wrong),
+        spread_table(found, bias.MEAN_GAP, ["calibrated"]),
         best_table(found, wrong),
-        spread_table(found, MEAN_GAP, wrong),
+        spread_table(found, bias.MEAN_GAP, wrong),
     ]
     picture = draw(found, pictures)
     caption = (
@@ -74,18 +60,18 @@ def bias_part(found: Found, chosen: list[Scenario], wrong: list[str], data: Path
     return Part("bias", tables=tables, pictures=[(picture, caption)])
 
 
-def scenario_table(chosen: list[Scenario], data: Path | None) -> Table:
+def scenario_table(chosen: list[bias.Scenario], data: Path | None) -> Table:
     """What was drawn, and its true errors; for imitations the error of the real rows beside."""
     lines = []
     for of in chosen:
-        rows = answers(data, IMITATED[of.name][0]) if of.real and data is not None else None
+        rows = answers(data, bias.IMITATED[of.name][0]) if of.real and data is not None else None
         lines.append(
             [
                 of.name,
                 of.words,
                 f"Beta({of.distribution[0]:.3g}, {of.distribution[1]:.3g})",
-                truth_of(of, MEAN_GAP, "ece"),
-                truth_of(of, ROOT, "rmsce"),
+                bias.truth_of(of, bias.MEAN_GAP, "ece"),
+                bias.truth_of(of, bias.ROOT, "rmsce"),
                 None if rows is None else float(cal.ece(rows.y, rows.p)),
             ]
         )
@@ -96,20 +82,20 @@ def scenario_table(chosen: list[Scenario], data: Path | None) -> Table:
     )
 
 
-def size_table(found: Found, group: str, among: list[str]) -> Table:
+def size_table(found: bias.Found, group: str, among: list[str]) -> Table:
     """Mean size of the bias over scenarios; the last line names the least biased."""
     lines: list[list[Any]] = [
-        [f"`{name}`", *(mean_size(found, group, name, n, among) for n in sizes(found))]
+        [f"`{name}`", *(bias.mean_size(found, group, name, n, among) for n in sizes(found))]
         for name in found[among[0]][group]
     ]
-    lines.append(["least biased", *(f"`{least(found, group, n, among)}`" for n in sizes(found))])
-    lines.append(["least error", *(f"`{least(found, group, n, among, 'rmse')}`" for n in sizes(found))])
+    lines.append(["least biased", *(f"`{bias.least(found, group, n, among)}`" for n in sizes(found))])
+    lines.append(["least error", *(f"`{bias.least(found, group, n, among, 'rmse')}`" for n in sizes(found))])
     return Table([f"miscalibrated, mean of {len(among)}: size of bias", *heads(found)], lines)
 
 
-def spread_table(found: Found, group: str, among: list[str]) -> Table:
+def spread_table(found: bias.Found, group: str, among: list[str]) -> Table:
     """Bias and standard deviation of one estimate."""
-    show = number if group == SQUARE else "{:.4f}".format
+    show = number if group == bias.SQUARE else "{:.4f}".format
     lines = [
         [scenario, f"`{name}`", *(f"{show(of.bias(n))} ± {show(of.spread(n))}" for n in sizes(found))]
         for scenario in among
@@ -118,21 +104,22 @@ def spread_table(found: Found, group: str, among: list[str]) -> Table:
     return Table(["scenario", "estimator", *heads(found)], lines)
 
 
-def best_table(found: Found, wrong: list[str]) -> Table:
+def best_table(found: bias.Found, wrong: list[str]) -> Table:
     """The least biased and the closest, in each scenario."""
     lines = []
     for scenario in ["calibrated", *wrong]:
         for word, of in (("least biased", "bias"), ("least error", "rmse")):
-            names = [least(found, MEAN_GAP, n, [scenario], of) for n in sizes(found)]
+            names = [bias.least(found, bias.MEAN_GAP, n, [scenario], of) for n in sizes(found)]
             values = [
-                getattr(found[scenario][MEAN_GAP][name], of)(n) for name, n in zip(names, sizes(found), strict=True)
+                getattr(found[scenario][bias.MEAN_GAP][name], of)(n)
+                for name, n in zip(names, sizes(found), strict=True)
             ]
             cells = [f"`{name}` {value:.4f}" for name, value in zip(names, values, strict=True)]
             lines.append([scenario, word, *cells])
     return Table(["scenario", "", *heads(found)], lines)
 
 
-def draw(found: Found, pictures: Path) -> str:
+def draw(found: bias.Found, pictures: Path) -> str:
     """One panel for each scenario."""
     across = 3 if len(found) > 2 else len(found)
     down = -(-len(found) // across)
@@ -141,11 +128,11 @@ def draw(found: Found, pictures: Path) -> str:
     for ax, (scenario, groups) in zip(axes.ravel(), found.items(), strict=False):
         ax.axhline(0, color="0.3", linewidth=1)
         for at, (name, mark) in enumerate(zip(DRAWN, MARKS, strict=True)):
-            of = groups[MEAN_GAP][name]
+            of = groups[bias.MEAN_GAP][name]
             n = np.array(sizes(found))
             error = [2 * of.spread(rows) / np.sqrt(len(of.errors[rows])) for rows in sizes(found)]
             ax.errorbar(n * 1.03 ** (at - 4), [of.bias(rows) for rows in n], error, marker=mark, ms=4, lw=1, label=name)
-        truth = groups[MEAN_GAP]["ece"].truth
+        truth = groups[bias.MEAN_GAP]["ece"].truth
         ax.set_title(f"{scenario}: true error {truth:.3f}", fontsize=9)
         ax.set_xscale("log")
         ax.tick_params(labelsize=8)
@@ -160,12 +147,12 @@ def draw(found: Found, pictures: Path) -> str:
     return "survey_bias.png"
 
 
-def over_rows(found: Found, name: str, among: list[str], group: str = MEAN_GAP) -> float:
+def over_rows(found: bias.Found, name: str, among: list[str], group: str = bias.MEAN_GAP) -> float:
     """Mean size of the bias over scenarios and numbers of rows."""
-    return float(np.mean([mean_size(found, group, name, n, among) for n in sizes(found)]))
+    return float(np.mean([bias.mean_size(found, group, name, n, among) for n in sizes(found)]))
 
 
-def rank_rows(found: Found, real: list[str]) -> list[Row]:
+def rank_rows(found: bias.Found, real: list[str]) -> list[Row]:
     """The published order of bias for realistic curves, and ours."""
     published = ("ece_sweep", "ece_db", "ece_em", "skde")
     ours = {name: over_rows(found, name, real) for name in published}
@@ -181,7 +168,7 @@ def rank_rows(found: Found, real: list[str]) -> list[Row]:
     ]
 
 
-def share_rows(found: Found, wrong: list[str]) -> list[Row]:
+def share_rows(found: bias.Found, wrong: list[str]) -> list[Row]:
     """How often one estimator has the smaller bias than another."""
     everywhere = ["calibrated", *wrong]
     asked = [
@@ -196,23 +183,23 @@ def share_rows(found: Found, wrong: list[str]) -> list[Row]:
     ]
     rows = []
     for first, second, among, note in asked:
-        won, of = wins(found, first, second, among)
+        won, of = bias.wins(found, first, second, among)
         what = f"share of cases in which `{first}` is less biased than `{second}`"
         rows.append(Row(what, None, won / of, note=f"{won} of {of}; {note}"))
     return rows
 
 
-def claims_part(small: bool, found: Found, wrong: list[str], real: list[str]) -> Part:
+def claims_part(small: bool, found: bias.Found, wrong: list[str], real: list[str]) -> Part:
     """What the survey says of bias, checked."""
     rows = [*(rank_rows(found, real) if real else []), *share_rows(found, wrong)]
     few, many = min(sizes(found)), max(sizes(found))
     for name in ("ece", "ece_db"):
-        means = {n: np.mean([found[s][MEAN_GAP][name].bias(n) for s in wrong]) for n in (few, many)}
+        means = {n: np.mean([found[s][bias.MEAN_GAP][name].bias(n) for s in wrong]) for n in (few, many)}
         what = f"`{name}` with {few} rows less the same with {many}, mean of the miscalibrated"
         rows.append(Row(what, None, float(means[few] - means[many]), note="the survey: ECE falls as rows are added"))
     for title, distribution in DISTRIBUTIONS.items():
         for published, error in ((500, 0.1), (10_000, 0.02)):
-            needed, shares = rows_needed(error, distribution, cal.ece_db, small)
+            needed, shares = bias.rows_needed(error, distribution, cal.ece_db, small)
             seen = "; ".join(f"{n}: {share:.2f}" for n, share in list(shares.items())[-3:])
             rows.append(
                 Row(f"rows needed to detect an error of {error:g}, {title}", published, needed, note=f"power {seen}")
@@ -220,14 +207,14 @@ def claims_part(small: bool, found: Found, wrong: list[str], real: list[str]) ->
     return Part("claims", rows)
 
 
-def other_part(found: Found, wrong: list[str]) -> Part:
+def other_part(found: bias.Found, wrong: list[str]) -> Part:
     """Root mean square, mean square, and metrics with a limit of their own."""
-    tables = [size_table(found, group, wrong) for group in (ROOT, SQUARE)]
-    tables += [spread_table(found, group, ["calibrated"]) for group in (ROOT, SQUARE)]
+    tables = [size_table(found, group, wrong) for group in (bias.ROOT, bias.SQUARE)]
+    tables += [spread_table(found, group, ["calibrated"]) for group in (bias.ROOT, bias.SQUARE)]
     lines = []
-    for name in ESTIMATORS[OWN]:
+    for name in bias.ESTIMATORS[bias.OWN]:
         for scenario in ["calibrated", *wrong]:
-            of = found[scenario][OWN][name]
+            of = found[scenario][bias.OWN][name]
             lines.append(
                 [f"`{name}`", scenario, of.truth if of.truth > 1e-12 else 0.0, *(of.bias(n) for n in sizes(found))]
             )

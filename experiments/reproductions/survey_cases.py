@@ -10,22 +10,10 @@ from matplotlib.figure import Figure
 
 import calibrant as cal
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import Rows, answers, arrays, halves, read
+from experiments.reproductions.survey_data import FACTS, Rows, answers, arrays, halves, read
 
 SEED = 41
-DIRECTED = (
-    "agnews_bert_n1000_bihani",
-    "agnews_bert_n10000_bihani",
-    "c10_lenet5_netcal",
-    "c10_vgg16_kumar",
-    "c10h_cnn889_kerrigan",
-    "c10h_resnet110_kerrigan",
-    "mmlu_llama31_70b_base",
-    "mmlu_llama31_8b_instruct",
-    "mnist_1layer_nn_wenger",
-    "mnist_random_forest_wenger",
-    "mnist_xgboost_wenger",
-)
+DIRECTED: list[str] = FACTS["directed"]
 
 
 def parts(small: bool, data: Path | None, pictures: Path) -> list[Part]:
@@ -122,11 +110,7 @@ def multiclass_part(small: bool, data: Path) -> Part:
         ),
         Row("p-value of skce_uq, reversed", None, lines[2][3]),
     ]
-    return Part(
-        "multiclass",
-        rows,
-        [Table(["forecast", "ece", "skce_uq", "p-value", "brier"], lines)],
-    )
+    return Part("multiclass", rows, [Table(["forecast", "ece", "skce_uq", "p-value", "brier"], lines)])
 
 
 def binned_excess(rows: Rows, bins: int) -> float:

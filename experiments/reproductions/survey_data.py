@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Options = tuple[str, dict[str, Any]]
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("survey.toml").read_text(encoding="utf-8"))
+
+
+def with_options(table: dict[str, dict[str, Any]]) -> dict[str, Options]:
+    """The metric behind each name, which is the name itself unless another is given, and its options."""
+    return {
+        name: (facts.get("metric", name), {key: value for key, value in facts.items() if key != "metric"})
+        for name, facts in table.items()
+    }
 
 
 class Rows(NamedTuple):

@@ -14,12 +14,7 @@ from experiments.reproductions.study import Part, Row, Table
 SEED, ROWS, SAMPLES = 51, 300, 3
 NUDGE, JUMP, SAME = 1e-9, 1e-5, 1e-9
 # The survey counts kernels and fitted curves as one family.
-FAMILIES = {
-    "point": ("point",),
-    "bin": ("bin",),
-    "kernel or curve": ("kernel", "curve"),
-    "cumulative": ("cumulative",),
-}
+FAMILIES = {"point": ("point",), "bin": ("bin",), "kernel or curve": ("kernel", "curve"), "cumulative": ("cumulative",)}
 # Options that say how finely scores are cut or smoothed.
 CHOICES = {"bins", "bandwidth", "neighbours", "span", "levels", "knots", "width", "proximity_bins", "pieces"}
 PUBLISHED_METRICS, PUBLISHED_FAMILIES = 94, 4
@@ -129,11 +124,7 @@ def counts_part() -> Part:
         ),
         Row("families", PUBLISHED_FAMILIES, len(FAMILIES), note="our catalogue tells kernels from fitted curves"),
     ]
-    return Part(
-        "families",
-        rows,
-        [Table(heads, lines), Table(["family", "branch", "metrics", "ids"], subfamilies)],
-    )
+    return Part("families", rows, [Table(heads, lines), Table(["family", "branch", "metrics", "ids"], subfamilies)])
 
 
 def share(values: list[bool | None]) -> str:

@@ -117,9 +117,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
         Row("share of draws in which accuracy falls somewhere", None, found["falls"]),
         Row("share of bins below the diagonal", None, found["below"]),
         Row(
-            "mean standard error where the curve is near 0.5",
-            None,
-            found["error where the curve is nearest to a half"],
+            "mean standard error where the curve is near 0.5", None, found["error where the curve is nearest to a half"]
         ),
         Row("mean standard error in the lowest bin", None, found["error in the first bin"]),
     ]

@@ -16,37 +16,15 @@ from calibrant.errors import CalibrantError
 from calibrant.inference import simulation as simulate
 from calibrant.recalibration.methods import METHODS
 from experiments.reproductions.study import Part, Row, Table
-from experiments.reproductions.survey_data import Rows, halves, read
+from experiments.reproductions.survey_data import FACTS, Rows, halves, read, with_options
 
 Floats = NDArray[np.float64]
 SEED = 31
-SETS = (
-    "c10_lenet5_netcal",
-    "c10_vgg16_kumar",
-    "mnist_random_forest_wenger",
-    "mmlu_llama31_8b_instruct",
-    "agnews_bert_n1000_bihani",
-    "f538_nba_games",
-    "f538_mlb_games",
-    "kitti_adaboost_wenger",
-)
+SETS: list[str] = FACTS["ranked"]
 # Too slow for ten classes and five thousand rows.
 LEFT_OUT = {"matrix", "dirichlet", "kernel", "consistency", "miscalibration_aware_temperature"}
 FEW_MAPS = ("none", "temperature", "platt", "beta", "isotonic", "histogram", "venn_abers")
-METRICS: dict[str, tuple[str, dict[str, Any]]] = {
-    "brier": ("brier", {}),
-    "nll": ("nll", {}),
-    "ece": ("ece", {}),
-    "ece_em": ("ece_em", {}),
-    "cwce": ("cwce", {}),
-    "drmsce_bcs": ("drmsce_bcs", {}),
-    "ece_sweep": ("ece_sweep", {}),
-    "fott_pl": ("fott_pl", {}),
-    "smece": ("smece", {}),
-    "ecce_mad": ("ecce_mad", {}),
-    "esce": ("esce", {}),
-    "skce_uq": ("skce_uq", {"bandwidth": 0.5}),
-}
+METRICS = with_options(FACTS["metrics"])
 SMALL_SIZES, DRAWS = (300, 1_000), 6
 SLOW = {"fott_pl"}
 
@@ -204,11 +182,7 @@ KNOWN_METRICS: dict[str, tuple[str, dict[str, Any]]] = {
     "fott_pl3": ("fott_pl3", {}),
     "fott_beta": ("fott_beta", {}),
 }
-WARPS = {
-    "temperature": simulate.temperature(1.7),
-    "bias": simulate.bias(-0.6),
-    "bump": simulate.bump(0.2, 0.4, 0.15),
-}
+WARPS = {"temperature": simulate.temperature(1.7), "bias": simulate.bias(-0.6), "bump": simulate.bump(0.2, 0.4, 0.15)}
 FIT_ROWS, TEST_ROWS, TRUTH_ROWS, TRUTH_BINS = 1_000, 1_000, 100_000, 1_000
 
 

@@ -8,19 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from experiments.rendering import Cell
+from experiments.reproductions import variation_measure as measured
 from experiments.reproductions import variation_pictures as draw
 from experiments.reproductions.study import Part, Row, Study, Table
-from experiments.reproductions.variation_measure import (
-    BINNINGS,
-    FULL,
-    OTHERS,
-    SETTINGS,
-    SMALL,
-    Floats,
-    Results,
-    Setting,
-    measure,
-)
 
 BIN_WORDS = {"equal_width": "equal-width", "equal_mass": "equal-frequency"}
 FIGURE_ONLY = "in the paper in a figure only"
@@ -28,18 +18,18 @@ SAYS = "the paper says that it falls, without a number"
 NOT_THERE = "not in the paper"
 
 
-def slopes(sizes: tuple[int, ...], paths: Floats) -> Floats:
+def slopes(sizes: tuple[int, ...], paths: measured.Floats) -> measured.Floats:
     """Slope of the logarithm of each path against the logarithm of the number of rows, by least squares."""
     x = np.log(sizes) - np.log(sizes).mean()
     return np.log(paths) @ x / (x @ x)
 
 
-def falls(paths: Floats) -> int:
+def falls(paths: measured.Floats) -> int:
     """How many paths fall at each step."""
     return int((np.diff(paths, axis=1) < 0).all(axis=1).sum())
 
 
-def spread_text(values: Floats) -> str:
+def spread_text(values: measured.Floats) -> str:
     """Mean and standard deviation."""
     return f"{values.mean():.3g} ± {values.std(ddof=1):.1g}" if len(values) > 1 else f"{values.mean():.3g}"
 
@@ -55,12 +45,12 @@ def flat_floor(classes: int) -> float:
     return (harmonic - 1) / math.log(classes) - (1 - harmonic / classes)
 
 
-def values_table(results: Results, binning: str) -> Table:
+def values_table(results: measured.Results, binning: str) -> Table:
     """Mean and spread of each error at each number of rows, and in how many repetitions it falls at each step."""
     plan = results.plan
     columns = ["", "error", *map(power, plan.sizes), "falls at each step"]
     lines: list[list[Cell]] = []
-    for setting in SETTINGS:
+    for setting in measured.SETTINGS:
         for metric in draw.METRICS:
             paths = results.paths(setting, f"{metric} {binning}")
             cells = [spread_text(column) for column in paths.T]
@@ -68,7 +58,7 @@ def values_table(results: Results, binning: str) -> Table:
     return Table(columns, lines)
 
 
-def claim_rows(results: Results, setting: Setting, binning: str) -> list[Row]:
+def claim_rows(results: measured.Results, setting: measured.Setting, binning: str) -> list[Row]:
     """Whether VCE and ECE fall, and whether UCE stays."""
     few, many = results.plan.sizes[0], results.plan.sizes[-1]
     uce, without = (results.of(setting, many, f"{what} {binning}") for what in ("uce", "floor"))
@@ -92,32 +82,35 @@ def claim_rows(results: Results, setting: Setting, binning: str) -> list[Row]:
     return rows
 
 
-def same_floor(results: Results) -> list[Row]:
+def same_floor(results: measured.Results) -> list[Row]:
     """How little UCE depends on the bins."""
     size = results.plan.sizes[-1]
     rows = []
     for name, words in (("uce", f"UCE, {power(size)}"), ("floor", "the same without chance in the labels")):
-        pairs = [[results.of(setting, size, f"{name} {binning}") for binning in BINNINGS] for setting in SETTINGS]
+        pairs = [
+            [results.of(setting, size, f"{name} {binning}") for binning in measured.BINNINGS]
+            for setting in measured.SETTINGS
+        ]
         largest = max(float(np.abs(one - other).max()) for one, other in pairs)
         rows.append(Row(f"{words}: largest difference between the two ways to bin", None, largest, None, NOT_THERE))
     return rows
 
 
-def figure_part(results: Results, binning: str, pictures: Path) -> Part:
+def figure_part(results: measured.Results, binning: str, pictures: Path) -> Part:
     """Figure 1 or 3."""
     name = f"variation_{binning}.png"
     draw.against_rows(results, binning, pictures / name)
     words = BIN_WORDS[binning]
     caption = f"VCE, ECE and UCE against the number of rows, {words} bins: mean and 10 to 90% band"
-    rows = [row for setting in SETTINGS for row in claim_rows(results, setting, binning)]
+    rows = [row for setting in measured.SETTINGS for row in claim_rows(results, setting, binning)]
     if binning == "equal_mass":
         rows += same_floor(results)
     return Part(binning, rows, [values_table(results, binning)], [(name, caption)])
 
 
-def diagram_part(results: Results, pictures: Path) -> Part:
+def diagram_part(results: measured.Results, pictures: Path) -> Part:
     """Figure 2."""
-    setting, size = SETTINGS[0], results.plan.sizes[-1]
+    setting, size = measured.SETTINGS[0], results.plan.sizes[-1]
     values = {metric: float(results.of(setting, size, f"{metric} equal_width")[0]) for metric in draw.METRICS}
     draw.diagrams(results.cells, values, pictures / "variation_diagrams.png")
     rows, lines = [], []
@@ -133,12 +126,12 @@ def diagram_part(results: Results, pictures: Path) -> Part:
     return Part("diagrams", rows, [table], [("variation_diagrams.png", caption)])
 
 
-def confidence_part(results: Results) -> Part:
+def confidence_part(results: measured.Results) -> Part:
     """VCE with confidence is ECE."""
     sizes = [size for size in results.plan.sizes if size <= results.plan.checked]
-    places = [(setting, size) for setting in SETTINGS for size in sizes]
+    places = [(setting, size) for setting in measured.SETTINGS for size in sizes]
     rows = []
-    for binning in BINNINGS:
+    for binning in measured.BINNINGS:
         gaps = [results.of(*at, f"top {binning}") - results.of_whole(*at, f"ece {binning}") for at in places]
         what = f"largest difference of VCE with confidence from ECE, {BIN_WORDS[binning]} bins"
         rows.append(Row(what, None, float(np.abs(np.concatenate(gaps)).max()), note="the paper says they are equal"))
@@ -153,14 +146,14 @@ def confidence_part(results: Results) -> Part:
     return Part("confidence", rows, [Table(columns, lines)])
 
 
-def other_part(results: Results, pictures: Path) -> Part:
+def other_part(results: measured.Results, pictures: Path) -> Part:
     """VCE with the other measures of variation."""
     plan = results.plan
     draw.other_measures(results, pictures / "variation_others.png")
     sizes = tuple(size for size in plan.sizes if size <= plan.checked)
     lines: list[list[Cell]] = []
-    for setting in SETTINGS:
-        for variation in ("entropy", *OTHERS):
+    for setting in measured.SETTINGS:
+        for variation in ("entropy", *measured.OTHERS):
             found = [results.of_variation(setting, size, variation) for size in sizes]
             slope = float(slopes(sizes, np.array([[values.mean() for values in found]]))[0])
             lines.append([setting.name, draw.WORDS[variation], *map(spread_text, found), f"{slope:.2f}"])
@@ -171,23 +164,26 @@ def other_part(results: Results, pictures: Path) -> Part:
     return Part("others", (), [table], [("variation_others.png", caption)])
 
 
-def blocks_part(results: Results) -> Part:
+def blocks_part(results: measured.Results) -> Part:
     """How far sums over cells are from whole arrays."""
     plan = results.plan
     rows = []
-    for binning in BINNINGS:
+    for binning in measured.BINNINGS:
         for metric in draw.METRICS:
             name = f"{metric} {binning}"
-            both = [(results.of(s, plan.checked, f"check {name}"), results.of(s, plan.checked, name)) for s in SETTINGS]
+            both = [
+                (results.of(s, plan.checked, f"check {name}"), results.of(s, plan.checked, name))
+                for s in measured.SETTINGS
+            ]
             worst = max(float(np.abs(cells[: len(whole)] / whole - 1).max()) for whole, cells in both)
             what = f"{metric.upper()}, {BIN_WORDS[binning]} bins: largest relative difference"
             rows.append(Row(what, None, worst))
-    largest = max(float(results.of(s, plan.sizes[-1], "largest").max()) for s in SETTINGS)
+    largest = max(float(results.of(s, plan.sizes[-1], "largest").max()) for s in measured.SETTINGS)
     rows.append(Row("largest share of the rows in one cell", None, largest))
     return Part("blocks", rows)
 
 
-def build(results: Results, pictures: Path) -> Study:
+def build(results: measured.Results, pictures: Path) -> Study:
     """The study from what was measured."""
     parts = [
         figure_part(results, "equal_width", pictures),
@@ -202,4 +198,4 @@ def build(results: Results, pictures: Path) -> Study:
 
 def run(small: bool, data: Path | None, pictures: Path) -> Study:
     """Draw, measure and draw the pictures; no data is needed."""
-    return build(measure(SMALL if small else FULL), pictures)
+    return build(measured.measure(measured.SMALL if small else measured.FULL), pictures)

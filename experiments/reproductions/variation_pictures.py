@@ -10,17 +10,7 @@ import numpy as np
 import calibrant as cal
 from calibrant.figures.canvas import COLORS
 from calibrant.figures.styling import DASHES, MARKERS
-from experiments.reproductions.variation_measure import (
-    BINS,
-    CELLS,
-    OTHERS,
-    SETTINGS,
-    Cells,
-    Floats,
-    Results,
-    confidence_bins,
-    normalised_entropy,
-)
+from experiments.reproductions import variation_measure as measured
 
 METRICS = ("vce", "ece", "uce")
 WORDS = {
@@ -41,7 +31,7 @@ def _panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> 
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
-def _line(ax: Any, sizes: Any, paths: Floats, place: int, label: str) -> None:
+def _line(ax: Any, sizes: Any, paths: measured.Floats, place: int, label: str) -> None:
     """The mean over the repetitions, and a band from the 10th to the 90th in a hundred."""
     low, high = np.quantile(paths, (0.1, 0.9), axis=0)
     style: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
@@ -56,7 +46,7 @@ def _guide(ax: Any, sizes: Any, start: float) -> None:
 
 
 def _dress(axes: Any, ylabel: str) -> None:
-    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
+    for ax, setting in zip(axes.flat, measured.SETTINGS, strict=True):
         ax.set(xscale="log", yscale="log")
         ax.set_title(setting.name, fontsize=9)
         ax.grid(True, which="major", linewidth=0.4, alpha=0.5)
@@ -67,11 +57,11 @@ def _dress(axes: Any, ylabel: str) -> None:
         ax.set_ylabel(ylabel, fontsize=9)
 
 
-def against_rows(results: Results, binning: str, path: Path) -> None:
+def against_rows(results: measured.Results, binning: str, path: Path) -> None:
     """Figures 1 and 3: the three errors against the number of rows."""
     figure, axes = _panels(2, 2, (6.6, 5.2), sharex=True, sharey=True)
     sizes = results.plan.sizes
-    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
+    for ax, setting in zip(axes.flat, measured.SETTINGS, strict=True):
         for place, metric in enumerate(METRICS):
             _line(ax, sizes, results.paths(setting, f"{metric} {binning}"), place, metric.upper())
         _guide(ax, sizes, 2 * float(results.of(setting, sizes[0], f"vce {binning}").mean()))
@@ -82,25 +72,25 @@ def against_rows(results: Results, binning: str, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def bins_of(cells: Cells) -> dict[str, tuple[Floats, Floats, Floats]]:
+def bins_of(cells: measured.Cells) -> dict[str, tuple[measured.Floats, measured.Floats, measured.Floats]]:
     """What is stated, what is observed and the share of rows in each full equal-width bin, for each error."""
     _, seen, count, entropy = cells.variation_rows()
     confidence, right, size = cells.confidence_rows()
     top = cal.calibration_curve(
         cal.Predictions(right, confidence, soft=True, counts=size),
-        binning=confidence_bins(cells.classes),
+        binning=measured.confidence_bins(cells.classes),
         level=None,
     )
     wrong = cal.calibration_curve(
-        cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count), bins=BINS, level=None
+        cal.Predictions(1 - seen[:, 0], entropy, soft=True, counts=count), bins=measured.BINS, level=None
     )
-    sums = cells.stated.reshape(cells.classes, BINS, -1).sum(axis=2)
-    ranks = cells.ranks.reshape(BINS, CELLS // BINS, -1).sum(axis=1).T
+    sums = cells.stated.reshape(cells.classes, measured.BINS, -1).sum(axis=2)
+    ranks = cells.ranks.reshape(measured.BINS, measured.CELLS // measured.BINS, -1).sum(axis=1).T
     rows = np.maximum(ranks.sum(axis=0), 1)
     found = {
         "ece": (top.mean_score, top.rate, top.weight),
         "uce": (wrong.mean_score, wrong.rate, wrong.weight),
-        "vce": (normalised_entropy(sums / rows), normalised_entropy(ranks / rows), ranks.sum(axis=0)),
+        "vce": (measured.normalised_entropy(sums / rows), measured.normalised_entropy(ranks / rows), ranks.sum(axis=0)),
     }
     return {
         name: (stated[weight > 0], observed[weight > 0], weight[weight > 0] / weight.sum())
@@ -108,7 +98,7 @@ def bins_of(cells: Cells) -> dict[str, tuple[Floats, Floats, Floats]]:
     }
 
 
-def diagrams(cells: Cells, values: dict[str, float], path: Path) -> None:
+def diagrams(cells: measured.Cells, values: dict[str, float], path: Path) -> None:
     """Figure 2: what is stated against what is observed, for each of the three errors."""
     figure, axes = _panels(1, 3, (8.4, 3.1))
     words = {
@@ -129,13 +119,13 @@ def diagrams(cells: Cells, values: dict[str, float], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def other_measures(results: Results, path: Path) -> None:
+def other_measures(results: measured.Results, path: Path) -> None:
     """VCE with each measure of variation against the number of rows, as far as whole arrays were measured."""
     figure, axes = _panels(2, 2, (6.6, 5.4), sharex=True, sharey=True)
     plan = results.plan
     sizes = [size for size in plan.sizes if size <= plan.checked]
-    for ax, setting in zip(axes.flat, SETTINGS, strict=True):
-        for place, variation in enumerate(("entropy", *OTHERS)):
+    for ax, setting in zip(axes.flat, measured.SETTINGS, strict=True):
+        for place, variation in enumerate(("entropy", *measured.OTHERS)):
             means = [results.of_variation(setting, size, variation).mean() for size in sizes]
             style: dict[str, Any] = {"marker": MARKERS[place], "linestyle": DASHES[place], "color": COLORS[place]}
             ax.plot(sizes, means, markersize=4, linewidth=1.2, label=WORDS[variation], **style)

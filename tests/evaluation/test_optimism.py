@@ -218,8 +218,7 @@ def test_whole_clusters_are_resampled_and_split() -> None:
         assert len(rows) == size[list(inside)].sum()
 
 
-def test_strata_keep_the_number_of_events() -> None:
-    assert {y.sum() for _, y, _ in recorded(stratify=True)} == {Y.sum()}
+def test_folds_keep_the_number_of_events() -> None:
     counts = [y.sum() for _, y, _ in recorded(method="cross_validation", folds=5)[1:]]
     assert max(counts) - min(counts) <= 1
 
@@ -434,7 +433,6 @@ def test_metrics_of_every_kind() -> None:
             "folds: must be at most the number of rows, 80",
         ),
         ({"groups": np.zeros(80), "curve": None}, ArgumentError, "groups: holds a single cluster"),
-        ({"groups": np.arange(80) // 2, "stratify": True}, ArgumentError, "stratify: cannot be combined with groups"),
         ({"metrics": []}, ArgumentError, "metrics: is empty"),
         ({"metrics": ["brier", "brier"]}, ArgumentError, "metrics: 'brier' occurs twice"),
         ({"metrics": [3]}, ArgumentError, "metrics: must be names, metrics or functions"),

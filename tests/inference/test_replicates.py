@@ -32,14 +32,12 @@ def test_a_replicate_of_another_size() -> None:
     assert Replicates(np.array([0.5, 0.25, 3.25]), 1, 0, size=9).counts(0).sum() == 9
 
 
-def test_clusters_stay_together_and_strata_keep_their_size() -> None:
+def test_clusters_stay_together() -> None:
     parts = [np.array([0, 3]), np.array([1, 2, 4])]
     for number in range(20):
         counts = Replicates(5, 20, 2, clusters=parts).counts(number)
         assert all(len(set(counts[part])) == 1 for part in parts)
         assert counts.sum() in (4, 5, 6)
-        counts = Replicates(5, 20, 2, strata=parts).counts(number)
-        assert [counts[part].sum() for part in parts] == [2, 3]
 
 
 def test_events_among_the_drawn_rows() -> None:

@@ -12,12 +12,12 @@ import pytest
 import calibrant as cal
 from calibrant.errors import CalibrantWarning, warn_caller
 from calibrant.inference import cells
-from calibrant.inference.pair_resampling import Series, skce_draws
+from calibrant.inference.pair_resampling import skce_draws, with_width_of_data
 from calibrant.inference.replicates import many
 from calibrant.inference.resampling import PredictionSampler, values_on_resamples
 from calibrant.inference.seeds import generator
 from calibrant.metrics.kernel import pairs
-from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
+from calibrant.metrics.kernel.pairs import Cloud, _median_distance
 from tests.calling import call, raises
 
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -105,6 +105,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def one_by_one(sampler: PredictionSampler, options: dict[str, Any], count: int, seed: int) -> np.ndarray:
+    options = with_width_of_data(cal.skce_uq, options, sampler)
     return np.array([sampler.bootstrap(generator(seed, b)).value(cal.skce_uq, options) for b in range(count)])
 
 
@@ -154,12 +155,13 @@ def test_two_classes_with_either_kernel_and_soft_labels() -> None:
         np.testing.assert_allclose(found, one_by_one(sampler, options, 10, 0), rtol=0, atol=1e-12)
 
 
-def test_what_is_measured_one_by_one() -> None:
+def test_other_lenses_are_measured_one_by_one_and_tied_predictions_at_once() -> None:
     y, p = vectors(60, 3)
     sampler = PredictionSampler(cal.Predictions(y, p))
     assert skce_draws(cal.skce_uq, {"lens": "top_label"}, sampler, "rows", 5, 0) is None
     few = PredictionSampler(cal.Predictions(np.tile(y[:5], 12), np.tile(p[:5], (12, 1))))
-    assert skce_draws(cal.skce_uq, {}, few, "rows", 5, 0) is None
+    found = skce_draws(cal.skce_uq, {}, few, "rows", 5, 0)
+    np.testing.assert_allclose(found, one_by_one(few, {}, 5, 0), rtol=0, atol=1e-12)
 
 
 def test_resamples_of_pairs_are_the_same_for_any_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,29 +185,6 @@ def test_a_resample_without_pairs_has_no_value() -> None:
     np.testing.assert_allclose(found, plain, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("farthest", [1.0, 2.0])
-@pytest.mark.parametrize("centre", [0.5, 2.0, 80.0])
-@pytest.mark.parametrize("spread", [0.0, 0.01, 0.2])
-def test_the_series_is_the_exponential(centre: float, spread: float, farthest: float) -> None:
-    rates = centre * (1 + spread * np.linspace(-1, 1, 7))
-    series = Series.of(rates, farthest)
-    for reach in np.linspace(0, farthest, 11):
-        powers = np.exp(-series.middle * reach) * (reach - series.origin) ** np.arange(series.terms)
-        sums = series.sums(rates, np.tile(powers[:, None], 7))
-        np.testing.assert_allclose(sums, np.exp(-rates * reach), rtol=0, atol=5e-13)
-    assert series.terms == 1 if spread == 0 else 1 < series.terms <= 20
-
-
-@pytest.mark.parametrize("n", [2, 10, 9000, 20000])
-def test_the_two_in_the_middle(n: int) -> None:
-    rng = np.random.default_rng(n)
-    for values in (rng.random(n), rng.integers(0, 3, n) / 2, np.zeros(n), np.sort(rng.random(n)), rng.random(n) ** 9):
-        assert _middle_two(values).tolist() == np.sort(values)[n // 2 - 1 : n // 2 + 1].tolist()
-    tricky = np.ones(n)
-    tricky[:: max(1, n // 4000)] = 0.0  # what a part shows is not so of the rest
-    assert _middle_two(tricky).tolist() == np.sort(tricky)[n // 2 - 1 : n // 2 + 1].tolist()
-
-
 class Forgetful(dict[bytes, float]):
     """Keeps nothing."""
 
@@ -222,15 +201,8 @@ def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: p
         asked.append(len(points))
         return distances(points, metric)
 
-    middle = pairs._middle_of_line
-
-    def counting_on_a_line(line: np.ndarray, at: int, guess: float | None = None) -> np.ndarray:
-        asked.append(len(line))
-        return middle(line, at, guess)
-
     monkeypatch.setattr(pairs, "_KNOWN", {})
     monkeypatch.setattr(pairs, "_distances", counting)
-    monkeypatch.setattr(pairs, "_middle_of_line", counting_on_a_line)
     rng = np.random.default_rng(rows)
     p = rng.random((rows, 3))
     y = (rng.random((rows, 3)) < p).astype(int)

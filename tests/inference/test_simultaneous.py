@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.inference import pair_resampling
-from calibrant.inference.pair_resampling import skce_draws
+from calibrant.inference.pair_resampling import with_width_of_data
 from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resamples
 from calibrant.inference.seeds import generator
 from calibrant.inference.simultaneous import draws_at_once
-from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
@@ -68,6 +66,7 @@ def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
     plans += [("uce", {}), ("uce", {"bins": [0, 0.3, 0.8, 1]}), ("vce", {"variation": lambda q: 1 - float(q.max())})]
     for name, options in plans:
         metric = catalogue[name]
+        options = with_width_of_data(metric, options, sampler)
         found = bootstrap_draws(metric, options, sampler, COUNT, 7)
         wanted = [resamples(sampler, "rows", 7)(number).value(metric, options) for number in range(COUNT)]
         assert found is not None
@@ -144,25 +143,6 @@ def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabil
             kept = draw_labels(p, p.probs, generator(1, b), paths)
             assert kept.tolist() == draw_labels(p, p.probs, generator(1, b)).tolist()
     assert PredictionSampler(predictions("plain")).paths is None
-
-
-@pytest.mark.parametrize("near", [0.1, 0.0])
-def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(10)
-    monkeypatch.setattr(pairs, "NEAR_MEDIAN", near)
-    monkeypatch.setattr(pairs, "MEDIAN_TILE", 16)
-    for points in (rng.dirichlet(np.full(24, 0.3), 50), np.eye(24)[rng.integers(0, 24, 50)], np.full((50, 24), 1 / 24)):
-        chosen = [np.sort(rng.integers(0, 50, 32)) for _ in range(12)]
-        for metric in ("cityblock", "euclidean"):
-            wanted = [pairs._median_of_many(points[rows], metric, 0.5) for rows in chosen]
-            assert pairs.medians_of_selections(points, chosen, metric, 0.5).tolist() == wanted
-    for module in (pairs, pair_resampling):
-        monkeypatch.setattr(module, "MEDIAN_ROWS", 40)
-    p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
-    sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
-    found = skce_draws(skce, {}, sampler, "rows", COUNT, 7)
-    wanted = [resamples(sampler, "rows", 7)(number).value(skce, {}) for number in range(COUNT)]
-    assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
 
 
 def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:

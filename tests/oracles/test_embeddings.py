@@ -261,23 +261,3 @@ def test_one_row_has_no_pairs() -> None:
     assert cal.skce_b([1], [0.2]) == pytest.approx(2 * 0.64)
     assert cal.ucme([1], [0.2]) == pytest.approx(0.64)
     assert cal.ckce([1], [0.2], ridge=1) == pytest.approx(2 * 0.64 / 4)
-
-
-@pytest.mark.parametrize("size", [2, 3, 4, 57, 300])
-def test_the_middle_distances_on_a_line_are_those_of_all_pairs(size: int) -> None:
-    rng = np.random.default_rng(size)
-    for line in (
-        rng.beta(0.7, 2, size),
-        rng.random(size).round(1),
-        np.full(size, 0.3),
-        np.where(rng.random(size) < 0.8, 0.5, rng.random(size)),
-        np.exp(-700 * rng.random(size)),
-        rng.choice([0.0, 0.1, 1.0], size),
-    ):
-        line.sort()
-        apart = sorted(b - a for place, a in enumerate(line) for b in line[place + 1 :])
-        for at in {0, len(apart) // 2 - 1, len(apart) - 2}:
-            if 0 <= at <= len(apart) - 2:
-                assert _pairs._middle_of_line(line, at).tolist() == apart[at : at + 2]
-                for guess in (apart[at], 0.97 * apart[at], 0.0, 3.0, np.inf):  # however good a guess is
-                    assert _pairs._middle_of_line(line, at, guess).tolist() == apart[at : at + 2]

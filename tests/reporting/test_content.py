@@ -59,7 +59,8 @@ YES, SCORE = (LABELS == 1).astype(int), PROBS[:, 1]
 
 @pytest.fixture(scope="module")
 def multiclass() -> Report:
-    return report(cal.Predictions(LABELS, PROBS, groups=GROUPS), metrics=[*FEW, "ecce_mad", "cwce"])
+    settings = Settings(metrics=[*FEW, "ecce_mad", "cwce"], accuracy=0.8)
+    return build(cal.Predictions(LABELS, PROBS, groups=GROUPS), settings, {})
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,7 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
 
 
 def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS, guarantee=0.9)
+    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.8, guarantee=0.9)
     curve = cal.decision.risk_coverage(LABELS, PROBS)
     found = multiclass.threshold
     assert (found.threshold, found.statement, found.coverage) == (choice.threshold, choice.statement, choice.coverage)
@@ -174,9 +175,9 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
 
 
 def test_other_guarantees_are_passed_on() -> None:
-    chosen = Settings(metrics=FEW, guarantee=0.99, recalibration=False)
+    chosen = Settings(metrics=FEW, accuracy=0.8, guarantee=0.99, recalibration=False)
     found = build(cal.Predictions(YES, SCORE), chosen, {}).threshold
-    assert found.threshold == cal.choose_threshold(YES, SCORE, guarantee=0.99).threshold
+    assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, guarantee=0.99).threshold
     assert found.guarantee == 0.99
 
 
@@ -631,7 +632,6 @@ def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
         ({"level": 2}, ArgumentError, "level"),
         ({"level": "x"}, ArgumentError, "level"),
         ({"n_resamples": 20}, ArgumentError, "n_resamples"),
-        ({"accuracy": 1.5}, ArgumentError, "accuracy"),
         ({"recalibration": "yes"}, ArgumentError, "recalibration"),
         ({"title": 3}, ArgumentError, "title"),
         ({"outcome": 3}, ArgumentError, "outcome"),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.recalibration.choosing import recalibrate
 from calibrant.reporting import Report
-from calibrant.reporting.building import report
+from calibrant.reporting.building import build, report
 from calibrant.reporting.plain import escaped, line, table_lines
+from calibrant.reporting.settings import Settings
 from calibrant.reporting.tables import Column, Table, points, span, subset_table
 from calibrant.util.results import number, percent, pvalue_text
 
@@ -57,7 +58,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def found() -> Report:
-    return report(LABELS, PROBS, metrics=METRICS, title="Three classes")
+    return build(cal.Predictions(LABELS, PROBS), Settings(metrics=METRICS, accuracy=0.7, title="Three classes"), {})
 
 
 def tables(markdown: str) -> dict[str, list[list[str]]]:
@@ -121,7 +122,7 @@ def test_calibrators_are_those_of_recalibrate(found: Report) -> None:
 
 
 def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
-    choice = cal.choose_threshold(LABELS, PROBS)
+    choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.7)
     text = found.to_markdown()
     assert choice.threshold is not None
     assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.statement}." in text

@@ -259,7 +259,6 @@ def internal_validation(
     folds: int = 10,
     repeats: int = 1,
     pooled: bool = True,
-    stratify: bool | None = None,
     groups: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -291,14 +290,12 @@ def internal_validation(
     n_resamples : int, default 200
         Number of bootstrap resamples.
     folds : int, default 10
-        Number of folds of cross-validation.
+        Number of folds of cross-validation, which keep the share of each class.
     repeats : int, default 1
         Number of repeats of cross-validation, with other folds.
     pooled : bool, default True
         Whether metrics of cross-validation are computed once on the held-out predictions of all folds, or, if False, in each fold and
         averaged as in ``rms::validate``. A calibration slope needs more events than a fold of a small data set has.
-    stratify : bool, optional
-        Whether resamples or folds keep the number of rows of each class; by default folds do, resamples do not.
     groups : array-like of shape (N,), optional
         Cluster of each row, such as the patient: whole clusters are resampled, or assigned to folds.
     sample_weight : array-like of shape (N,), optional
@@ -389,16 +386,14 @@ def internal_validation(
         check_choice(curve, "curve", SMOOTHERS)
     check_estimator(estimator)
     data = TrainingRows.read(X, y, groups, sample_weight, pos_label)
-    if stratify and data.groups is not None:
-        raise ArgumentError("stratify", "cannot be combined with groups", "give one of them")
     refits = _Refits(estimator, data, _statistics(metrics, data.k), curve)
     cross, seed = method == "cross_validation", seed_of(rng)
     if resamples is not None:
         plan = list(given_resamples(resamples, data.n, cross))
     elif cross:
-        plan = list(cross_validation_folds(data, folds, repeats, stratify is not False, seed))
+        plan = list(cross_validation_folds(data, folds, repeats, seed))
     else:
-        plan = bootstrap_rows(data, bool(stratify), n_resamples, seed)
+        plan = bootstrap_rows(data, n_resamples, seed)
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
     with one_blas_thread():

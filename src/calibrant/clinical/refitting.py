@@ -188,16 +188,15 @@ def one_blas_thread() -> AbstractContextManager[object]:
     return threadpool_limits(1, "blas")
 
 
-def bootstrap_rows(data: TrainingRows, stratify: bool, n_resamples: int, seed: int) -> list[Indices]:
-    """Rows of bootstrap resamples: of all rows, within classes, or whole clusters."""
+def bootstrap_rows(data: TrainingRows, n_resamples: int, seed: int) -> list[Indices]:
+    """Rows of bootstrap resamples: of all rows, or whole clusters."""
     clusters = None if data.groups is None else rows_by_code(data.groups)
-    strata = rows_by_code(data.codes) if stratify else None
-    replicates = Replicates(data.n, n_resamples, seed, clusters=clusters, strata=strata)
+    replicates = Replicates(data.n, n_resamples, seed, clusters=clusters)
     return [replicates.rows(number) for number in range(n_resamples)]
 
 
 def cross_validation_folds(
-    data: TrainingRows, folds: int, repeats: int, stratify: bool, seed: int
+    data: TrainingRows, folds: int, repeats: int, seed: int
 ) -> Iterator[tuple[Indices, Indices]]:
     """Rows for training and test of every fold of every repeat."""
     units = data.n if data.groups is None else int(data.groups.max()) + 1
@@ -216,7 +215,7 @@ def cross_validation_folds(
             fold = mine[data.groups]
         else:
             order = rng.permutation(data.n)
-            order = order[np.argsort(data.codes[order], kind="stable")] if stratify else order
+            order = order[np.argsort(data.codes[order], kind="stable")]  # each fold has its share of each class
             fold[order] = np.arange(data.n) % folds
         for place in range(folds):
             yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)

@@ -94,7 +94,7 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
     See Also
     --------
     internal_validation : Computes the curve.
-    reliability : Calibration curve on held-out data.
+    reliability_diagram : Calibration curve on held-out data.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
-from ..util.results import Result, number, pvalue_text
+from ..util.results import Result, number, pvalue_clause, pvalue_text
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import paired_models
@@ -43,6 +43,8 @@ class Difference:
         Ends of the confidence interval of the difference.
     pvalue : float
         P-value of the null hypothesis that the difference is 0.
+    least_pvalue : float, default 0.0
+        Smallest p-value that the resamples can have.
 
     Examples
     --------
@@ -57,10 +59,12 @@ class Difference:
     low: float
     high: float
     pvalue: float
+    least_pvalue: float = 0.0
 
     def __repr__(self) -> str:
-        interval = f"[{number(self.low)}, {number(self.high)}]"
-        return f"{self.first} - {self.second}: {number(self.difference)} {interval}, p = {pvalue_text(self.pvalue)}"
+        ends = f"[{number(self.low)}, {number(self.high)}]"
+        clause = pvalue_clause(self.pvalue, self.least_pvalue)
+        return f"{self.first} - {self.second}: {number(self.difference)} {ends}, {clause}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +104,8 @@ class Comparison(Result):
             if (found.first, found.second) == pair:
                 return found
             if (found.second, found.first) == pair:
-                return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
+                ends = -found.high, -found.low
+                return Difference(*pair, -found.difference, *ends, found.pvalue, found.least_pvalue)
         raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -109,7 +114,11 @@ class Comparison(Result):
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [
-            [f"{d.first} - {d.second}", number(d.difference), number(d.low), number(d.high), pvalue_text(d.pvalue)]
+            [
+                f"{d.first} - {d.second}",
+                *map(number, (d.difference, d.low, d.high)),
+                pvalue_text(d.pvalue, d.least_pvalue),
+            ]
             for d in self.differences
         ]
         return ["difference", self.metric, "low", "high", "p-value"], rows
@@ -288,4 +297,5 @@ def _difference(first: str, second: str, value: float, pairs: Floats, level: flo
     # The number of replicates allowed beyond the ends is such that 0 is excluded exactly if the p-value is below 1 - level.
     allowed = math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12))
     reach = float(off[-allowed]) if allowed else math.inf
-    return Difference(first, second, value, value - reach, value + reach, float((1 + beyond) / (1 + len(off))))
+    pvalue, least = float((1 + beyond) / (1 + len(off))), 1 / (1 + len(off))
+    return Difference(first, second, value, value - reach, value + reach, pvalue, least)

@@ -51,8 +51,8 @@ class Replicates:
         Seed.
     size : int, optional
         Number of rows in a replicate; by default as many as there are.
-    clusters, strata : list of ndarray, optional
-        Rows that are drawn together, or among which as many are drawn as there are.
+    clusters : list of ndarray, optional
+        Rows that are drawn together.
     """
 
     def __init__(
@@ -63,10 +63,9 @@ class Replicates:
         *,
         size: int | None = None,
         clusters: list[Array] | None = None,
-        strata: list[Array] | None = None,
     ) -> None:
         self.count, self.seed = count, seed_of(rng)
-        self.clusters, self.strata = clusters, strata
+        self.clusters = clusters
         self.n = rows if isinstance(rows, int) else len(rows)
         total = self.n if isinstance(rows, int) else rows.sum()
         single = isinstance(rows, int) or bool((rows == 1).all())
@@ -78,7 +77,7 @@ class Replicates:
         return self._rows(generator(self.seed, number))
 
     def _rows(self, rng: Generator) -> Array:
-        return draw_rows(self.n, rng, self.clusters, self.strata, self.size)
+        return draw_rows(self.n, rng, self.clusters, self.size)
 
     def counts(self, number: int) -> Floats:
         """How often each entry is drawn in a replicate."""
@@ -114,14 +113,11 @@ def draw_rows(
     n: int,
     rng: Generator,
     clusters: list[Array] | None = None,
-    strata: list[Array] | None = None,
     size: int | None = None,
 ) -> Array:
-    """Rows drawn with replacement: so many, by default as many as there are, whole clusters, or as many as there are in each stratum."""
+    """Rows drawn with replacement: so many, by default as many as there are, or whole clusters."""
     if clusters is not None:
         return np.concatenate([clusters[place] for place in rng.integers(len(clusters), size=len(clusters))])
-    if strata is not None:
-        return np.concatenate([rows[rng.integers(len(rows), size=len(rows))] for rows in strata])
     return rng.integers(n, size=n if size is None else size)
 
 

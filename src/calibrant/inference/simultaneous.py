@@ -26,7 +26,7 @@ from ..views.lenses import AnyView, combination
 from ..views.view import VectorView, View
 from .cells import CellSampler, Draws, Plan
 from .lines import Lines, tables_of_sums
-from .pair_resampling import skce_draws
+from .pair_resampling import skce_draws, with_width_of_data
 from .replicates import many
 from .resampling import (
     PredictionSampler,
@@ -106,6 +106,8 @@ class Task:
 
 def resampled_values(plans: list[Plan], sampler: Sampler, draws: Draws, count: int, seed: int) -> Floats:
     """Values of each metric on resamples, one row per resample; NaN where it is undefined."""
+    if draws == "rows" and isinstance(sampler, PredictionSampler):
+        plans = [(metric, with_width_of_data(metric, options, sampler)) for metric, options in plans]
     columns = [draws_at_once(*plan, sampler, draws, count, seed) for plan in plans]
     rest = [plan for plan, column in zip(plans, columns, strict=True) if column is None]
     one_by_one = iter(values_on_resamples(rest, sampler, draws, range(count), seed).T if rest else ())

@@ -23,7 +23,7 @@ from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.progress import track
-from ..util.results import Record, number, pvalue_text
+from ..util.results import Record, number, pvalue_clause
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens, single_event
 from ..views.resolve import as_predictions, views_of
@@ -84,6 +84,8 @@ class GroupingLoss(Record):
         Number of rows.
     note : str, default ""
         Remark on the interpretation of the terms.
+    least_pvalue : float, default 0.0
+        Smallest p-value that the permutations can have.
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class GroupingLoss(Record):
     regions: int
     n: int
     note: str = ""
+    least_pvalue: float = 0.0
 
     @property
     def lower_bound(self) -> float:
@@ -131,7 +134,7 @@ class GroupingLoss(Record):
             else [f"{100 * self.level:g}% interval [{number(self.low)}, {number(self.high)}]"]
         )
         if not math.isnan(self.pvalue):
-            notes.append("; ".join([*ends, f"p = {pvalue_text(self.pvalue)} for no grouping loss"]))
+            notes.append("; ".join([*ends, f"{pvalue_clause(self.pvalue, self.least_pvalue)} for no grouping loss"]))
         return [*notes, self.note] if self.note else notes
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -441,7 +444,7 @@ def grouping_loss(
     >>> cal.metrics.grouping_loss(cal.Predictions(y_true, np.full(2000, 0.5), features=group))
     brier (binary): 0.2500 = 0.0001153 calibration + 0.04203 grouping (lower bound) + 0.2079 irreducible (upper bound)
     grouping: 0.04203 between 4 regions - 0 due to the bins
-    95% interval [0.03401, 0.05010]; p = 0.002 for no grouping loss
+    95% interval [0.03401, 0.05010]; p ≤ 0.002 for no grouping loss
     """
     if regions is not None:
         check_whole(regions, "regions", 2)
@@ -449,24 +452,13 @@ def grouping_loss(
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
     sample, view = _sample(as_predictions(y_true, y_prob, sample_weight, pos_label, where), lens)
-    n = len(sample.score)
-    if n < folds * 2:
-        raise ArgumentError("folds", f"{folds} folds require at least {2 * folds} rows; got {n}")
-    least = -(-2 * LEAST_ROWS * folds // (folds - 1))
-    if n < least:
-        problem = f"requires at least {least} rows with {folds} folds, since features are divided among {2 * LEAST_ROWS} rows or more; got {n}"
-        raise UndefinedMetricError("grouping_loss", problem, "use more rows")
+    _check_rows(len(sample.score), folds)
     try:
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
         problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
         raise ArgumentError("rng", problem) from None
-    levels, cell = np.unique(sample.score, return_inverse=True)
-    count = len(levels)
-    if bins is not None or binning is not None or count > BINS:
-        number = max(LEAST_BINS, min(BINS, len(sample.score) // 100)) if bins is None else bins
-        usual = EQUAL_WIDTH if are_edges(number) else "equal_mass"
-        cell, count = binning_rule(number, usual if binning is None else binning).cells(view)
+    cell, count = _cells_of_scores(sample, view, bins, binning)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     if is_number(rng):
@@ -500,9 +492,30 @@ def grouping_loss(
         float(level),
         count,
         partition.regions,
-        n,
+        len(sample.score),
         "" if divided else f"no bin could be divided into regions: {_why_undivided(sample)}",
+        1 / (1 + n_resamples),
     )
+
+
+def _check_rows(n: int, folds: int) -> None:
+    """Raise if there are too few rows to divide the features in each fold."""
+    if n < folds * 2:
+        raise ArgumentError("folds", f"{folds} folds require at least {2 * folds} rows; got {n}")
+    least = -(-2 * LEAST_ROWS * folds // (folds - 1))
+    if n < least:
+        problem = f"requires at least {least} rows with {folds} folds, since features are divided among {2 * LEAST_ROWS} rows or more; got {n}"
+        raise UndefinedMetricError("grouping_loss", problem, "use more rows")
+
+
+def _cells_of_scores(sample: Sample, view: View, bins: Bins | None, binning: Binning | None) -> tuple[Cells, int]:
+    """Return the bin of each row and the number of bins: the distinct scores where these are few."""
+    levels, cell = np.unique(sample.score, return_inverse=True)
+    if bins is None and binning is None and len(levels) <= BINS:
+        return cell, len(levels)
+    number = max(LEAST_BINS, min(BINS, len(sample.score) // 100)) if bins is None else bins
+    usual = EQUAL_WIDTH if are_edges(number) else "equal_mass"
+    return binning_rule(number, usual if binning is None else binning).cells(view)
 
 
 def _content_order(sample: Sample) -> Cells:

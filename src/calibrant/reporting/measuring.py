@@ -10,14 +10,14 @@ from typing import Any
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
-from ..evaluation.evidence import resampled_alike, side_note, with_direction
+from ..evaluation.evidence import Inference, resampled_alike, with_additions, with_direction
 from ..evaluation.measure import evaluate
 from ..evaluation.result import Evaluation, Header, MetricResult
 from ..inference.cells import CellSampler, Draws, sharing
-from ..inference.intervals import OWN_INTERVALS, interval
+from ..inference.intervals import OWN_INTERVALS
 from ..inference.metric_tests import DEFAULT_TESTS
-from ..inference.resampling import choose_sampler, remember
-from ..inference.significance import assess, simulates
+from ..inference.resampling import choose_sampler
+from ..inference.significance import simulates
 from ..input.predictions import Predictions
 from ..metrics.properties import is_slow, is_slow_to_resample
 from ..metrics.references import references
@@ -194,38 +194,25 @@ def _inferred(metric: Metric, result: MetricResult, p: Predictions, settings: Se
         return result
     if math.isinf(result.value):
         return replace(result, note="no interval and no p-value: the value is infinite")
-    level, n_resamples = settings.level, settings.n_resamples
     options: dict[str, Any] = {} if settings.lens is None else {"lens": settings.lens}
-    draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": settings.seed, **options}
-    remember(metric, p, options, result.value)
-    low, high = result.low, result.high
-    pvalue = by_chance = None
-    notes = [] if low is None else [result.note]
-    several = result.lens in ("classwise", "ordinal")
-    late = _too_long(metric, p, options, n_resamples)
-    if level is not None and low is None:
-        known = not several and (metric.is_row_mean or metric.id in OWN_INTERVALS)
-        if late and not known:
-            notes.append(f"no interval: {late}")
-        else:
-            try:
-                bounds = interval(p, level=level, **draws)
-                low, high = bounds.low, bounds.high
-                notes.append(bounds.note)
-            except CalibrantError as error:
-                notes.append(f"no interval: {error.problem}")
-    if _no_test(metric, p, several, late, options):
-        notes.append("no p-value: simulating labels for this number of rows would take too long")
+    level = settings.known_level
+    infer = Inference(level, settings.n_resamples, settings.seed, named=frozenset({metric.id}))
+    has_classes = result.lens in ("classwise", "ordinal")
+    late = _too_long(metric, p, options, settings.n_resamples)
+    additions: list[tuple[dict[str, Any], str]] = []
+    if result.low is not None:
+        additions.append(({}, result.note))
+    elif settings.level is not None:
+        has_formula = not has_classes and (metric.is_row_mean or metric.id in OWN_INTERVALS)
+        is_late = bool(late) and not has_formula
+        additions.append(
+            ({}, f"no interval: {late}") if is_late else infer.infer("interval", result, metric, p, options)
+        )
+    if _no_test(metric, p, has_classes, late, options):
+        additions.append(({}, "no p-value: simulating labels for this number of rows would take too long"))
     else:
-        try:
-            tested = assess(p, **draws)
-            pvalue, by_chance = tested.pvalue, tested.by_chance
-            notes.append(side_note(metric, result.lens, tested.alternative))
-        except CalibrantError as error:
-            notes.append(f"no p-value: {error.problem}")
-    note = "; ".join(filter(None, notes))
-    full = replace(result, low=low, high=high, pvalue=pvalue, by_chance=by_chance, note=note)
-    return with_direction(full, metric, p, options)
+        additions.append(infer.infer("p-value", result, metric, p, options))
+    return with_direction(with_additions(result, additions), metric, p, options)
 
 
 def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: dict[str, Any]) -> bool:

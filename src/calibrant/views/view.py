@@ -126,11 +126,6 @@ class Rows:
     def features(self) -> Array | None:
         return self._predictions.features
 
-    @property
-    def feature_count(self) -> int:
-        """Number of features; 0 without any."""
-        return 0 if self.features is None else self.features.shape[1]
-
     def take(self, rows: Array) -> Rows:
         """Return the data of some of the rows."""
         return Rows(self._predictions.take(rows))

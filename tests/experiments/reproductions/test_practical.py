@@ -55,7 +55,7 @@ def test_every_superclass_has_five_classes_and_every_class_one_superclass() -> N
 def test_groups_of_cifar10_and_areas_of_mmlu_are_complete() -> None:
     assert sorted(measure.leaves(sets.CIFAR10_GROUPS)) == list(range(10))
     assert [sets.CIFAR10[number] for number in sets.VEHICLES] == ["airplane", "automobile", "ship", "truck"]
-    subjects = [subject for line in sets.AREAS.values() for subject in line.split()]
+    subjects = [subject for area in sets.AREAS.values() for subject in area]
     assert len(subjects) == len(set(subjects)) == 57
     assert sets.area_of(np.array(["virology", "astronomy"])).tolist() == ["other", "STEM"]
 

@@ -27,19 +27,9 @@ Distance = Literal["auto", "tv", "l2"]
 
 # The median distance is computed from all pairs up to this many rows, above that from this many of them.
 MEDIAN_ROWS = 1000
-# A sample of this many distances locates the median to within a twentieth.
-MEDIAN_PART = 4000
-# The middle of the distances on a line is searched by halving until this many pairs per row are left.
-NEAR_PAIRS, MOST_HALVINGS = 4, 40
-# Relative distance from a guess of the middle within which it is expected.
-NEAR_GUESS = 0.02
 # Cache of median distances: resampled labels leave the predictions unchanged, so that every resample needs the same median.
 _KNOWN: dict[bytes, float] = {}
 MOST_KNOWN = 4096
-# Ranks on either side of the median within which distances are kept, as a fraction, and the rows of a tile of distances.
-NEAR_MEDIAN, MEDIAN_TILE = 0.02, 512
-# With fewer columns, a distance is computed as fast as it is looked up.
-MEDIAN_COLUMNS = 20
 # A tile of distances takes half a megabyte, so that it stays in the cache of one core while the kernel is evaluated.
 TILE = 256
 # A pair costs several times as much as an entry of a pass over the data, so that few rows already justify a second thread.
@@ -163,11 +153,8 @@ def evenly_spaced(share: Floats, count: int) -> Array:
     return np.minimum(path.searchsorted(wanted), len(path) - 1)
 
 
-def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any, about: float | None = None) -> Kernel:
-    """Return the kernel of the options; ``bandwidth='median'`` is the median distance of two rows.
-
-    Where the median is `about` a known value, as in a resample, it is found faster.
-    """
+def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any) -> Kernel:
+    """Return the kernel of the options; ``bandwidth='median'`` is the median distance of two rows."""
     if distance == "auto":
         distance = "tv" if shape == "exponential" else "l2"
     if shape == "gaussian" and distance == "tv":
@@ -183,11 +170,11 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
     if isinstance(bandwidth, str):
         if bandwidth != "median":
             raise ArgumentError("bandwidth", f"must be 'median' or a positive number; got {bandwidth!r}")
-        return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale, about))
+        return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
     return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
 
 
-def _median_distance(cloud: Cloud, metric: str, scale: float, about: float | None = None) -> float:
+def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
     """Compute the median over pairs of rows; the mean if that is 0, and infinity (a kernel of 1) if all rows are equal."""
     many = cloud.size > MEDIAN_ROWS
     points = cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)] if many else cloud.points
@@ -197,62 +184,16 @@ def _median_distance(cloud: Cloud, metric: str, scale: float, about: float | Non
         key.update(array.tobytes())
     known = _KNOWN.get(key.digest())
     if known is None:
-        known = _median_of_many(points, metric, scale, about) if many else _median_of_few(cloud, metric, scale)
+        known = _median_of_many(points, metric, scale) if many else _median_of_few(cloud, metric, scale)
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key.digest()] = known
     return known
 
 
-def _median_of_many(points: Floats, metric: str, scale: float, about: float | None = None) -> float:
-    if points.shape[1] == 1:
-        guess = None if about is None else about / scale
-        at = len(points) * (len(points) - 1) // 4 - 1
-        middle = float((scale * _middle_of_line(points[:, 0], at, guess)).mean())
-        if middle:
-            return middle
+def _median_of_many(points: Floats, metric: str, scale: float) -> float:
     distance = _distances(points, metric)
-    middle = float((scale * _middle_two(distance)).mean())  # equal weights, and an even number
-    return middle or scale * float(distance.mean()) or math.inf
-
-
-def medians_of_selections(points: Floats, chosen: list[Array], metric: str, scale: float) -> Floats:
-    """Compute the median distance of each of several selections of the same points: increasing indices, equally many in each.
-
-    The values are those of one selection after the other, but a distance is computed once. Those far from the median of the first selection
-    are only counted.
-    """
-    from scipy.spatial.distance import cdist
-
-    size = len(chosen[0])
-    if len(points) ** 2 > len(chosen) * size**2 / 2 or points.shape[1] < MEDIAN_COLUMNS:
-        return np.array([_median_of_many(points[rows], metric, scale) for rows in chosen])
-    first = np.sort(_distances(points[chosen[0]], metric))
-    low, high = first[int((0.5 - NEAR_MEDIAN) * len(first))], first[int((0.5 + NEAR_MEDIAN) * len(first))]
-    at = np.full(len(chosen), len(first) // 2 - 1)  # minus the number of smaller distances
-    near: list[list[Floats]] = [[] for _ in chosen]
-    spans = [slice(start, start + MEDIAN_TILE) for start in range(0, len(points), MEDIAN_TILE)]
-    starts = [np.searchsorted(rows, [*(span.start for span in spans), len(points)]).tolist() for rows in chosen]
-    for one, a in enumerate(spans):
-        for other, b in enumerate(spans[one:], one):
-            distance = cdist(points[a], points[b], metric)
-            side = (distance >= low).view(np.int8) + (distance > high)
-            for number, (rows, ends) in enumerate(zip(chosen, starts, strict=True)):
-                i = rows[ends[one] : ends[one + 1]] - a.start
-                j = rows[ends[other] : ends[other + 1]] - b.start
-                part = side[i[:, None], j]
-                if one == other:
-                    part[np.tri(len(i), dtype=bool)] = 2  # each pair once
-                at[number] -= part.size - np.count_nonzero(part)
-                places = np.flatnonzero(part == 1)
-                near[number].append(distance[i[places // len(j)], j[places % len(j)]])
-    medians = []
-    for rows, place, parts in zip(chosen, at.tolist(), near, strict=True):
-        values = np.concatenate(parts)
-        inside = 0 <= place <= len(values) - 2
-        middle = float((scale * np.partition(values, [place, place + 1])[place : place + 2]).mean()) if inside else 0.0
-        medians.append(middle or _median_of_many(points[rows], metric, scale))
-    return np.array(medians)
+    return float(np.median(scale * distance)) or scale * float(distance.mean()) or math.inf
 
 
 def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
@@ -263,60 +204,6 @@ def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
     if not distance.any():
         return math.inf
     return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
-
-
-def _middle_of_line(line: Floats, at: int, guess: float | None = None) -> Floats:
-    """Return numbers `at` and `at` + 1 of the sorted distances of increasing points on a line, from the pairs with about that distance.
-
-    The distances of a point from later ones increase, so that those below a bound are counted by one search for each point. Bounds around a `guess` are tried
-    first.
-    """
-    size = len(line)
-    rows = np.arange(size)
-
-    def reach(bound: float) -> Array:
-        """The first point farther away than `bound`, up to rounding, for each point."""
-        return np.maximum(line.searchsorted(line + bound, side="right"), rows + 1)
-
-    ends = [rows + 1, np.full(size, size)]
-    reached = [size * (size + 1) // 2, size * size]
-    bounds = [0.0, float(line[-1] - line[0])]
-    tried = [] if guess is None else [guess * (1 + NEAR_GUESS), guess * (1 - NEAR_GUESS)]
-    for _ in range(MOST_HALVINGS):
-        if reached[1] - reached[0] <= NEAR_PAIRS * size:
-            break
-        bound = tried.pop() if tried else (bounds[0] + bounds[1]) / 2
-        if not bounds[0] < bound < bounds[1]:
-            continue
-        found = reach(bound)
-        total = int(np.add.reduce(found))
-        upper = total - size * (size + 1) // 2 >= at + 2
-        ends[upper], bounds[upper], reached[upper] = found, bound, total
-    first, last = ends
-    many = last - first
-    start = rows.repeat(many)
-    near = line[np.arange(len(start)) + (first - many.cumsum() + many).repeat(many)] - line[start]
-    place = at - (reached[0] - size * (size + 1) // 2)
-    if 0 <= place <= len(near) - 2:
-        found = np.partition(near, [place, place + 1])[place : place + 2]
-        # Rounding of the bounds must not have excluded a pair that belongs in between.
-        below, above = first > rows + 1, last < size
-        least = (line[first[below] - 1] - line[below]).max(initial=0.0)
-        most = (line[last[above]] - line[above]).min(initial=math.inf)
-        if least <= found[0] and found[1] <= most:
-            return np.asarray(found)
-    return np.partition(_distances(line[:, None], "cityblock"), [at, at + 1])[at : at + 2]
-
-
-def _middle_two(values: Floats) -> Floats:
-    """Return the two middle values of an even number, after most are excluded by a sample."""
-    part = np.sort(values[:: max(1, len(values) // MEDIAN_PART)])
-    low, high = part[int(0.45 * len(part))], part[int(0.55 * len(part))]
-    at = len(values) // 2 - 1 - int(np.count_nonzero(values < low))
-    near = values[(values >= low) & (values <= high)]
-    if at < 0 or at + 2 > len(near):
-        near, at = values, len(values) // 2 - 1
-    return np.partition(near, [at, at + 1])[at : at + 2]
 
 
 def _distances(points: Floats, metric: str) -> Floats:
