@@ -40,11 +40,11 @@ def conditions(*texts: str, baseline: str | None = "x.json") -> list[str]:
 def test_conditions_are_parsed() -> None:
     assert conditions("ece>0.05") == ["ece > 0.05"]
     assert conditions("ECE >= 5e-2", "Expected calibration error.high < .5") == ["ece >= 0.05", "ece.high < 0.5"]
-    assert conditions("esce < -0.05", "ece.high > +1") == ["esce < -0.05", "ece.high > +1"]
+    assert conditions("esce < -0.05", "ece.high > +1") == ["esce < -0.05", "ece.high > 1"]
     assert conditions("ece@two, year > 0.1", "ece.low@>65 > 0.1") == ["ece@two, year > 0.1", "ece.low@>65 > 0.1"]
     assert conditions("AUC < 0.8", "average precision<0.5") == ["auroc < 0.8", "average_precision < 0.5"]
     assert conditions("ece > baseline+0.01") == ["ece > baseline + 0.01"]
-    assert conditions("ece > 1.1*baseline - 2 * baseline.low") == ["ece > 1.1 * baseline - 2 * baseline.low"]
+    assert conditions("ece > 1.1*baseline.low- .02") == ["ece > 1.1 * baseline.low - 0.02"]
     assert conditions("ece > 0.05", "ece>.05") == ["ece > 0.05"]  # the same twice
 
 
@@ -57,13 +57,13 @@ def test_conditions_are_parsed() -> None:
         ("ece = 0.05", "is not a condition"),
         ("ece <> 0.05", "is not a condition"),
         ("0 < ece < 1", "is not a condition"),
-        ("ece > nan", "unexpected 'nan'"),
+        ("ece > nan", "'nan' cannot be read"),
         ("ece > 5%", "'5%' cannot be read"),
         ("ece > 0.1 0.2", "'0.1 0.2' cannot be read"),
         ("ece > 1.1 x baseline", "'1.1 x baseline' cannot be read"),
         ("ece > 1.1 *", "'1.1 *' cannot be read"),
-        ("ece > __import__('os')", "unexpected \"__import__('os')\""),
-        ("ece > 1 ** 2", "unexpected '"),
+        ("ece > 1 ** 2", "'1 ** 2' cannot be read"),
+        ("ece > baseline + -1", "'baseline + -1' cannot be read"),
         ("ece.hgh > 1", "ece has no field 'hgh'; use value, low, high, pvalue, by_chance"),
         ("auroc.low > 1", "auroc has no field 'low'; use value"),
         ("ecee > 1", "ecee"),

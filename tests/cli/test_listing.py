@@ -70,4 +70,4 @@ def test_a_recommendation_has_ranks_and_reasons(run: Run) -> None:
     lines = out.splitlines()
     assert lines[2].split()[:2] == ["ici", "recommended"]
     assert lines[3].split()[:2] == ["emax", "runner-up"]
-    assert lines[-1] == "Functions: figures.reliability_diagram, calibration_curve, inference.calibration_band."
+    assert lines[-1] == "Functions: reliability_diagram, calibration_curve, inference.calibration_band."

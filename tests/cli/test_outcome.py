@@ -44,7 +44,8 @@ def test_the_outcome_is_named(
     assert code == 0, errors
     header = json.loads(printed)["header"]
     assert header["outcome"] == expected
-    assert header["event"].startswith(f"overestimates {expected or 'the positive class'}: ")
+    name = f"P({expected})" if expected else "the positive class"
+    assert header["event"].startswith(f"overestimates {name}: ")
 
 
 def test_metadata_are_shown(run: Run, tmp_path: Path) -> None:
@@ -72,8 +73,8 @@ def test_run_names_the_outcome_in_page_and_summary(run: Run, tmp_path: Path) -> 
     words = ["--validation", other, "--test", file, "--label", "churn", "--out", tmp_path / "o", "--method", "platt"]
     code, printed, errors = run("run", *words, "--metrics", "ece", "--meta", "owner=Risk", "--resamples", "200")
     assert code == 0, errors
-    assert "overestimates churn: " in printed
-    assert "observed rate (churn)" in printed
+    assert "overestimates P(churn): " in printed
+    assert "observed rate of churn" in printed
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "P(churn)" in page
     assert "<dd><bdi>Risk</bdi></dd>" in page

@@ -33,7 +33,7 @@ def test_an_event_has_a_header_and_six_lines() -> None:
     ece = result.results[0]
     assert (ece.low, ece.high, ece.by_chance) == (error.low, error.high, chance)
     assert re.fullmatch(r"95% interval [\d.]+ to [\d.]+; [\d.]+ by chance", shown["ece"][1])
-    assert shown["Direction"][1].startswith("overestimates churn: mean predicted probability ")
+    assert shown["Direction"][1].startswith("overestimates P(churn): mean predicted probability ")
     slope = cal.interval(EVENT, SCORE, metric="cox_slope")
     assert (result.results[1].low, result.results[1].high) == (slope.low, slope.high)
     assert shown["AUROC"][0] == f"{cal.evaluation.auroc(EVENT, SCORE):.4f}"

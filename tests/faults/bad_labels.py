@@ -247,6 +247,15 @@ NAMES = [
         "labels must be one of two classes, 'a' and 'b'; got 'c'",
         row=2,
     ),
+    label(
+        "nan beside yes and no", lambda: cal.ece(np.array(["yes", NAN, "no", "no"], object), P), "missing value", row=1
+    ),
+    label(
+        "None beside classes",
+        lambda: cal.ece(cal.Predictions(["a", None, "b", "b"], P, classes=["a", "b"])),
+        "missing value",
+        row=1,
+    ),
     label("nan beside pos_label", lambda: cal.ece([1, 2, NAN, 2], P, pos_label=2), "missing value", row=2),
     label("None beside pos_label", lambda: cal.ece(["a", None, "b", "b"], P, pos_label="b"), "missing value", row=1),
     label(

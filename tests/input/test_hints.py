@@ -169,6 +169,7 @@ def test_sure_scores_in_tests_curves_and_calibrators() -> None:
     with pytest.warns(BoundaryScoresWarning, match="1 of 300"):
         cal.ici(y, p, smoother="rcs")
     cal.ici(y, p)  # reads no log-odds
+    p[1], y[1] = 1 - 1e-9, 1  # half of this distance stands for the score of 1
     for name in ("PlattScaling", "BetaCalibration", "QuadraticLogit", "ScalingBinning", "TemperatureScaling"):
         with pytest.warns(BoundaryScoresWarning, match=f"{name}: 1 of 300 rows give their class a probability below"):
             getattr(cal, name)().fit(p, y)

@@ -242,7 +242,8 @@ def test_beta_calibration_is_the_likeliest_curve_of_its_family(parameters: Any) 
             assert a == b
         if parameters in ("ab", "a"):
             assert c == pytest.approx((a - b) * math.log(2), abs=1e-12)
-        loss = partial(beta_loss, parameters, p, y, weight)
+        boundary = calibrator.fit_record_.boundary
+        loss = partial(beta_loss, parameters, np.clip(p, boundary, 1 - boundary), y, weight)
         free = {"abm": 3, "ab": 2, "am": 2, "a": 1}[parameters]
         limits = [(0, None), (0, None), (None, None)][:free] if parameters != "am" else [(0, None), (None, None)]
         best = min(

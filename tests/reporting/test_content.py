@@ -715,10 +715,8 @@ def test_the_outcome_comes_from_the_class_or_the_label_column(
     assert series.outcome == expected
     found = cal.evaluate(predictions, metrics=FEW, outcome=outcome)
     assert found.header.outcome == expected
-    assert (
-        f"estimates {expected or 'the positive class'}: " in found.header.event
-        or "not significant" in found.header.event
-    )
+    name = f"P({expected})" if expected else "the positive class"
+    assert f"estimates {name}: " in found.header.event or "not significant" in found.header.event
 
 
 def test_several_classes_have_no_outcome(multiclass: Report) -> None:

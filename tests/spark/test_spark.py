@@ -603,8 +603,8 @@ def test_a_query_for_spark_has_the_same_bits(spark: Any) -> None:
     y, p, *_ = unfriendly().values()
     df = frame(spark, pa.table({"y": y, "p": p}), [100, len(p) - 100])
     df.createOrReplaceTempView("preds")
-    query = cal.sketches.cells_query("preds", dialect="spark", prob="p", label="y", where="p < 0.3", scores=False)
-    assert cal.Sketches.from_cells(spark.sql(query).toArrow()) == cal.Sketches.of(y[p < 0.3], p[p < 0.3], scores=False)
+    query = cal.sketches.cells_query("preds", dialect="spark", prob="p", label="y", where="p < 0.3")
+    assert cal.Sketches.from_cells(spark.sql(query).toArrow()) == cal.Sketches.of(y[p < 0.3], p[p < 0.3])
 
 
 def test_counts_beyond_32_bits(spark: Any) -> None:

@@ -158,7 +158,7 @@ def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
         differences.append(Place(name, {"difference": fields}, word="model"))
     checked = []
     for each in conditions:
-        compared = differences if each.name == "difference" else places[1:] if each.references else places
+        compared = differences if each.name == "difference" else places[1:] if each.limit.field else places
         checked += check([each], compared, baseline)
     return checked
 

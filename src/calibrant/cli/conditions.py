@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import json
 import math
@@ -35,11 +34,34 @@ FIRST = "the first model"
 MOST_BYTES = 1 << 28
 
 
-OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
+DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+SIGNED = rf"[+-]?\s*{DIGITS}"
+# A number, or FACTOR * baseline.FIELD + OFFSET, of which only the word is required.
+LIMIT = re.compile(
+    rf"({SIGNED})|(?:({SIGNED})\s*\*\s*)?baseline(?:\.([a-z_]+))?\s*([+-]\s*{DIGITS})?",
+    re.IGNORECASE,
+)
+
+
+class Limit(NamedTuple):
+    """A number, or a multiple of a field of the baseline plus a number."""
+
+    factor: float
+    field: str
+    """The field of the baseline; empty for a number."""
+    offset: float
+
+    def __str__(self) -> str:
+        if not self.field:
+            return f"{self.offset:.12g}"
+        factor = "" if self.factor == 1 else f"{self.factor:.12g} * "
+        offset = "" if self.offset == 0 else f" {'-' if self.offset < 0 else '+'} {abs(self.offset):.12g}"
+        return f"{factor}{self.reference}{offset}"
+
+    @property
+    def reference(self) -> str:
+        """The field of the baseline as it is written in a condition."""
+        return "baseline" if self.field == "value" else f"baseline.{self.field}"
 
 
 class Condition(NamedTuple):
@@ -50,19 +72,12 @@ class Condition(NamedTuple):
     group: str | None
     """The only group it applies to; None for all rows and every group."""
     sign: str
-    limit: ast.expr
-    """Numbers, ``baseline`` and its fields, with ``+``, ``-`` and ``*``."""
+    limit: Limit
 
     def __str__(self) -> str:
         field = "" if self.field == "value" else f".{self.field}"
         group = "" if self.group is None else f"@{self.group}"
-        return f"{self.name}{field}{group} {self.sign} {ast.unparse(self.limit)}"
-
-    @property
-    def references(self) -> list[str]:
-        """The fields of the baseline that are compared with."""
-
-        return [field for part in ast.walk(self.limit) if (field := _baseline_field(part)) is not None]
+        return f"{self.name}{field}{group} {self.sign} {self.limit}"
 
 
 class Place(NamedTuple):
@@ -122,7 +137,7 @@ class Gates(NamedTuple):
     ) -> list[Condition]:
         """Parse the gates; `known` gives the id of a measure or raises, and `fields` gives the fields that it has."""
         found = [parse_condition(text, known, fields, example) for text in self.texts]
-        relative = [each for each in found if each.references]
+        relative = [each for each in found if each.limit.field]
         if relative and self.baseline is None:
             raise ArgumentError("--fail-if", f"'{relative[0]}' requires a baseline", "add --baseline FILE")
         return list({str(each): each for each in found}.values())
@@ -218,27 +233,16 @@ def parse_condition(
     return Condition(id, field, group if at else None, match[2], _read_limit(text, match[3].strip()))
 
 
-def _read_limit(text: str, limit: str) -> ast.expr:
+def _read_limit(text: str, limit: str) -> Limit:
     """The right side of a condition."""
-    remedy = 'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"'
-    try:
-        part = ast.parse(limit, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ArgumentError("--fail-if", f"{text!r}: {limit!r} cannot be read", remedy) from None
-    for node in ast.walk(part):
-        is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
-        is_sign = isinstance(node, (ast.BinOp, ast.UnaryOp, *OPERATORS, ast.USub, ast.UAdd, ast.Load))
-        is_name = _baseline_field(node) is not None or (isinstance(node, ast.Name) and node.id == "baseline")
-        if not (is_number or is_sign or is_name):
-            raise ArgumentError("--fail-if", f"{text!r}: unexpected {ast.unparse(node)!r}", remedy)
-    return part
-
-
-def _baseline_field(node: ast.AST) -> str | None:
-    """The field of the baseline that a part of a limit refers to."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "baseline":
-        return node.attr
-    return "value" if isinstance(node, ast.Name) and node.id == "baseline" else None
+    match = LIMIT.fullmatch(limit)
+    if match is None:
+        remedy = 'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"'
+        raise ArgumentError("--fail-if", f"{text!r}: {limit!r} cannot be read", remedy)
+    number, factor, field, offset = (part and re.sub(r"\s", "", part) for part in match.groups())
+    if number is not None:
+        return Limit(0.0, "", float(number))
+    return Limit(float(factor or 1), field or "value", float(offset or 0))
 
 
 def check(
@@ -251,8 +255,8 @@ def check(
             value, reason = _field(place, condition.name, condition.field)
             limit = None
             if not reason:
-                limit, reason = _limit(condition, condition.limit, place, baseline)
-            relative = bool(condition.references)
+                limit, reason = _limit(condition, place, baseline)
+            relative = bool(condition.limit.field)
             # A sketch adds in another order than the rows: the same data do not differ from their baseline.
             same = relative and not reason and math.isclose(value, limit, rel_tol=1e-12)  # type: ignore[arg-type]
             failed = not reason and COMPARE[condition.sign](limit if same else value, limit)  # type: ignore[arg-type]
@@ -301,28 +305,21 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     return number, ""
 
 
-def _limit(condition: Condition, part: ast.expr, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
+def _limit(condition: Condition, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
     """The value of a limit, or the reason why there is none."""
-    if isinstance(part, ast.Constant):
-        return float(part.value), ""  # type: ignore[arg-type]
-    if isinstance(part, ast.UnaryOp):
-        value, reason = _limit(condition, part.operand, place, baseline)
-        return (-value if isinstance(part.op, ast.USub) and value is not None else value), reason
-    if isinstance(part, ast.BinOp):
-        left, reason = _limit(condition, part.left, place, baseline)
-        right, other = _limit(condition, part.right, place, baseline)
-        if left is None or right is None:
-            return None, reason or other
-        value = OPERATORS[type(part.op)](left, right)
-        return (None, "the limit is undefined") if math.isnan(value) else (value, "")
+    factor, field, offset = condition.limit
+    if not field:
+        return offset, ""
     assert baseline is not None
     there = baseline.place(place)
     if there is None:
         return None, baseline.absent(place)
     if condition.name not in there.measures:
         return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
-    value, reason = _field(there, condition.name, _baseline_field(part) or "value")
-    return value, reason and f"{ast.unparse(part)} in {baseline.file}: {reason}"
+    value, reason = _field(there, condition.name, field)
+    if value is None:
+        return None, f"{condition.limit.reference} in {baseline.file}: {reason}"
+    return factor * value + offset, ""
 
 
 def places_of(plain: Mapping[str, Any]) -> list[Place]:
@@ -418,7 +415,7 @@ def gate_metrics(conditions: Iterable[Condition]) -> list[str]:
 
 def needed_fields(conditions: Iterable[Condition]) -> set[str]:
     """The fields that gates need."""
-    return {field for each in conditions for field in (each.field, *each.references)}
+    return {field for each in conditions for field in (each.field, each.limit.field or "value")}
 
 
 def needs_interval(conditions: Iterable[Condition]) -> bool:
@@ -441,7 +438,7 @@ def check_metrics(
 ) -> list[Checked]:
     """Check the gates on the plain values of an evaluation; `of_sketch` evaluates a baseline, `options` are those of the metrics."""
     baseline = None
-    if gates.baseline is not None and any(each.references for each in conditions):
+    if gates.baseline is not None and any(each.limit.field for each in conditions):
         baseline = _read_baseline(gates.baseline, conditions, result, of_sketch, options or {})
     return check(conditions, places_of(result), baseline, by)
 
@@ -475,7 +472,7 @@ def _read_baseline(
     own = places_of(result)[0].measures
     for each in conditions:
         lenses = [measures.get(each.name, {}).get("lens") for measures in (own, places[0].measures)]
-        if each.references and all(lenses) and lenses[0] != lenses[1]:
+        if each.limit.field and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
     here = [place for place in places_of(result) if place.group]

@@ -373,10 +373,8 @@ def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Float
     place = np.asarray(q) * (round(float(within[-1])) - 1)
     below = np.floor(place)
     # Sums of real weights deviate from an integer by rounding.
-    low, high = (
-        values[order[np.minimum(np.searchsorted(within, rank - 1e-6), len(order) - 1)]]
-        for rank in (below + 1, below + 2)
-    )
+    rank = np.array([below + 1, below + 2]) - 1e-6
+    low, high = values[order[np.minimum(np.searchsorted(within, rank), len(order) - 1)]]
     return np.asarray(low + (place - below) * (high - low))
 
 

@@ -92,10 +92,10 @@ class Header:
         rate = self.event_rate
         if self.event_mean_score is None or rate is None:
             return ""
-        name = self.outcome or "the positive class"
+        name = f"P({self.outcome})" if self.outcome else "the positive class"
         means = f"mean predicted probability {percent(self.event_mean_score)}, observed rate {percent(rate)}"
         judged = self._judged(means, self.event_mean_score - rate, f"overestimates {name}", f"underestimates {name}")
-        return judged if not judged.startswith(means) else f"P({name}): {judged}" if self.outcome else judged
+        return judged if not judged.startswith(means) else f"{name}: {judged}" if self.outcome else judged
 
     def _judged(self, means: str, gap: float, over: str, under: str) -> str:
         if self.standard_error is None:

@@ -169,7 +169,8 @@ def interval(
         least 24, at each of six sizes of up to five shapes of miscalibration.
     cluster : bool, default False
         Whether to resample whole groups (those of ``Predictions(..., groups=...)``), for rows that are dependent within groups; ``"sandwich"`` adds up their
-        contributions instead. With fewer than 20 groups the interval is too short, which its note states.
+        contributions instead. With fewer than 20 groups the interval is too short, which its note states. Otherwise groups have no effect: ``evaluate(..., level=0.95)``
+        has intervals by group.
     exact : bool, default False
         Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
     rng

@@ -192,6 +192,12 @@ def class_order(
 def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
     """Return class indices of hard labels: platform integers, or bytes for two classes that were converted."""
     y = came.array
+    is_named = pos_label is not None or (y.dtype.kind == "O" and any(isinstance(value, str) for value in y.flat))
+    if is_named and y.ndim == 1 and y.dtype.kind in "Of":
+        missing = np.isnan(y) if y.dtype.kind == "f" else np.array([is_missing(value) for value in y.tolist()], bool)
+        if missing.any():
+            count = int(missing.sum())
+            raise LabelError("y_true", missing_values(count), UNLABELLED, row=int(np.argmax(missing)), count=count)
     if pos_label is not None:
         y = _against_positive(y, classes, pos_label, probs)
     elif y.ndim == 2:
@@ -270,10 +276,6 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
         raise LabelError(
             "pos_label", f"{pos_label!r} is not one of the classes {list(classes)!r}", "check its spelling and type"
         )
-    missing = _missing(y)
-    if missing.any():
-        count = int(missing.sum())
-        raise LabelError("y_true", missing_values(count), UNLABELLED, row=int(np.argmax(missing)), count=count)
     positive = np.asarray(y == pos_label)
     if positive.shape != y.shape:
         raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, such as {_short(y[0])}")
@@ -300,12 +302,6 @@ def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> t
 
 def _columns(y: Array) -> str:
     return "1 column" if y.shape[1] == 1 else f"{y.shape[1]} columns"
-
-
-def _missing(y: Array) -> Array:
-    if y.dtype.kind == "O":
-        return np.array([is_missing(value) for value in y.tolist()])
-    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), bool)
 
 
 def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:

@@ -25,9 +25,22 @@ from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
 from ..util.texts import parameter_texts
-from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
+from .scores import (
+    Array,
+    Floats,
+    Scores,
+    TrainingData,
+    absent_classes,
+    boundary_of,
+    in_order,
+    named_as,
+    off_boundary,
+    read_rows,
+)
 
 Input = Literal["prob", "logit"]
+# A probability below it has so large a logarithm that a few rows can dominate a fit.
+DOMINANT = 1e-6
 # Every registered calibrator by the name of its class, and every method by its name.
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
@@ -61,12 +74,16 @@ class FitRecord:
         Hash of the scores that does not depend on the order of the rows.
     preprocessing : str or None
         How the scores were computed, as passed to `save`.
+    boundary : float
+        What replaces probabilities of 0, and one minus it those of 1, before a logarithm is taken: half of the smallest distance from 0 or 1 among
+        the other scores. 0 if there were none, or no logarithm is taken.
     """
 
     rows: int
     weight: float
     fingerprint: str
     preprocessing: str | None = None
+    boundary: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -141,7 +158,7 @@ class Calibrator:
     takes_any_score : bool
         Whether ``input="logit"`` accepts any real score.
     least_probability : float
-        Lower bound to which probabilities are clipped before a logarithm is taken; 0 if none is taken.
+        Probabilities below it count as 0 when a logarithm is taken (see `FitRecord`); 0 if none is taken.
     needs : str
         What `fit` and `predict_proba` need beside the scores: ``"groups"``, ``"features"`` or nothing.
     fitted : tuple of str
@@ -247,7 +264,7 @@ class Calibrator:
         Warns
         -----
         BoundaryScoresWarning
-            If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
+            If observed classes have a predicted probability so small that its logarithm dominates the fit.
         """
         return self._fit_beside(None, scores, y, sample_weight, counts)
 
@@ -277,25 +294,31 @@ class Calibrator:
 
     def _fit_read(self, data: TrainingData, classes: Array | None, columns: int) -> Self:
         predictions = data._p
-        if self.least_probability and predictions.logits is None and data.least < self.least_probability:
-            own = data.probs[np.arange(data.n), data.labels]
-            count = int(np.count_nonzero(own < self.least_probability))
-            if count:  # rows with a high probability of the observed class have no influence on the fit
-                warn_caller(
-                    BoundaryScoresWarning(
-                        type(self).__name__,
-                        f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, which is clipped "
-                        "there; a few such rows can dominate the fit",
-                        "clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6), use input='logit' with logits, or drop these rows",
-                    )
-                )
+        boundary = boundary_of(data, self.least_probability)
+        if boundary:
+            self._warn_of_boundary(data, boundary)
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = columns
         with named_as():
-            self._fit(data)
+            self._fit(off_boundary(data, boundary))
         weight = float(predictions.n if predictions.weight is None else predictions.weight.sum())
-        self.fit_record_ = FitRecord(predictions.n, weight, data.fingerprint)
+        self.fit_record_ = FitRecord(predictions.n, weight, data.fingerprint, boundary=boundary)
         return self
+
+    def _warn_of_boundary(self, data: TrainingData, boundary: float) -> None:
+        own = data.probs[np.arange(data.n), data.labels]
+        count = int(np.count_nonzero(own < self.least_probability))
+        if (
+            count and boundary < DOMINANT
+        ):  # rows with a high probability of the observed class have no influence on the fit
+            warn_caller(
+                BoundaryScoresWarning(
+                    type(self).__name__,
+                    f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, for which "
+                    f"{boundary:g} is used; a few such rows can dominate the fit",
+                    "clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6), use input='logit' with logits, or drop these rows",
+                )
+            )
 
     def predict_proba(self, scores: Any) -> Floats:
         """Predict calibrated probabilities.
@@ -346,7 +369,7 @@ class Calibrator:
         ndarray of shape (N, K)
             Calibrated probabilities, one column per class; rows sum to 1.
         """
-        rows = np.clip(self._predict(data), 0.0, 1.0)
+        rows = np.clip(self._predict(off_boundary(data, self.fit_record_.boundary)), 0.0, 1.0)
         total = rows[:, 0] + rows[:, 1] if data.k == 2 else rows.sum(axis=1)
         if (total != 1).any():
             rows /= total[:, None]

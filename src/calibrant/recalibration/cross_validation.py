@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CalibrantError, CalibrantWarning, InputWarning
+from ..inference.means import Moments
 from ..input.predictions import Predictions
 from ..util.processes import run_all
 from ..util.progress import track
@@ -21,18 +22,8 @@ from .base import Calibrator
 from .safe import row_losses
 from .scores import Floats, Scores, TrainingData, names_array
 
-# A method is selected if its gain exceeds this many standard errors. Cross-validation charges a fit for its parameters, so that calibrated
-# data exceed it in 3 to 12 of a hundred samples (experiments/calibrators_choice.py).
-LEAST_RATIO = 0.75
-# Share of the variance between the fits of the folds that is added to the variance between rows, from the same simulation.
+# Share of the variance between the fits of the folds that is added to the variance between rows (experiments/calibrators_choice.py).
 REFIT_SHARE = 0.5
-
-
-class Gain(NamedTuple):
-    """Mean reduction of the loss, and its standard error."""
-
-    mean: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -74,8 +65,9 @@ class CrossValidation:
         self.fold, self.selectable = fold, selectable
         weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
         self.weight = weight / weight.sum()
-        # Variance of the mean: a row with a count represents as many independent rows.
-        self.spread = self.weight / weight.sum() if p.weight_kind == "counts" else self.weight**2
+        # A row with a count represents as many independent rows; each contributes this weight.
+        self.unit = 1 / weight.sum() if p.weight_kind == "counts" else self.weight
+        self.spread = self.weight * self.unit
         self.fits: dict[str, FoldFits] = {}
         self.reasons: dict[str, str] = {}
         folds = range(int(fold.max()) + 1)
@@ -121,12 +113,12 @@ class CrossValidation:
         """The gain of each row with the fit without its fold."""
         return np.asarray(without[self.fold, np.arange(len(self.fold))])
 
-    def gain(self, name: str) -> Gain:
+    def gain(self, name: str) -> Moments:
         """Cross-validated gain of one method."""
         fits = self.fits[name]
-        return self._gain_of(fits.without, fits.whole)
+        return self._moments(fits.without, fits.whole)
 
-    def _gain_of(self, without: Floats, whole: Floats) -> Gain:
+    def _moments(self, without: Floats, whole: Floats) -> Moments:
         """Mean held-out gain; its variance is that between rows, and a share of that between fits."""
         held = self.held_out(without)
         mean = float(self.weight @ held)
@@ -134,7 +126,8 @@ class CrossValidation:
         moved -= (moved @ self.weight)[:, None]
         between_fits = (len(without) - 1) * float(self.fold_shares @ (np.square(moved) @ self.spread))
         variance = float(self.spread @ np.square(held - mean)) + REFIT_SHARE * between_fits
-        return Gain(mean, math.sqrt(variance))
+        third = float((self.spread * self.unit) @ (held - mean) ** 3)
+        return Moments(mean, variance, third, 1 / float(self.spread.sum()))
 
     @cached_property
     def fold_shares(self) -> Floats:
@@ -148,7 +141,7 @@ class CrossValidation:
         return self._select(held, np.ones(len(self.fold), bool), -1)
 
     def _select(self, gains: Mapping[str, Floats], rows: NDArray[np.bool_], place: int) -> str:
-        """The method with the largest gain on these rows, if it exceeds the default by enough standard errors.
+        """The method with the largest gain on these rows, if it exceeds that of the default by one standard error.
 
         A method whose fit in this place warned is selected only if there is no other.
         """
@@ -161,14 +154,14 @@ class CrossValidation:
                 continue
             over = (gains[name] - gains[default])[rows]
             mean = float(weight @ over)
-            if mean > LEAST_RATIO * math.sqrt(float(spread @ np.square(over - mean))):
+            if mean > math.sqrt(float(spread @ np.square(over - mean))):
                 means[name] = mean
         calm = {name: mean for name, mean in means.items() if not self.fits[name].warnings[place]}
         eligible = calm or means
         return max(eligible, key=eligible.__getitem__) if eligible else default
 
     @cached_property
-    def nested_gain(self) -> Gain:
+    def nested_gain(self) -> Moments:
         """Gain of the selection: in each fold of the method that the other folds select, corrected for the rows that those lack.
 
         The correction of Burman (1989) adds the difference on all rows between the fit on all rows and the fits without a fold.
@@ -178,9 +171,9 @@ class CrossValidation:
             inner = {name: fits.inner[k] for name, fits in self.fits.items()}
             without[k] = self.fits[self._select(inner, self.fold != k, k)].without[k]
         whole = self.fits[self.selected].whole
-        mean, error = self._gain_of(without, whole)
+        gain = self._moments(without, whole)
         correction = self.weight @ whole - self.fold_shares @ (without @ self.weight)
-        return Gain(float(mean + correction), error)
+        return replace(gain, mean=float(gain.mean + correction))
 
 
 class _Fit(NamedTuple):

@@ -20,6 +20,7 @@ from ..errors import (
     LabelError,
     SwappedArgumentsError,
 )
+from ..inference.seeds import seed_of
 from ..input.convert import column, is_frame
 from ..input.frames import class_names, classes_of_columns, column_names, positive_last
 from ..input.labels import encode_labels
@@ -309,6 +310,29 @@ def on_scale(data: Rows, scale: float) -> Rows:
     return other
 
 
+def boundary_of(data: TrainingData, least: float) -> float:
+    """The probability that stands for those below `least`: half of the smallest distance from 0 or 1 among the others; 0 if there are none below.
+
+    A random forest of 100 trees, whose scores are multiples of 0.01, has 0 votes where a probability is below 0.005.
+    """
+    if data._p.logits is not None or data.least >= least:
+        return 0.0
+    distance = np.minimum(data.probs, 1 - data.probs)
+    distance = distance[distance >= least]
+    rows = data.weight.sum() if data.counted else data.n
+    return float(distance.min() / 2 if len(distance) else 1 / (2 * (rows + 1)))
+
+
+def off_boundary(data: Rows, boundary: float) -> Rows:
+    """The rows with probabilities nearer to 0 or 1 than the boundary replaced by it."""
+    if boundary == 0:
+        return data
+    probs = np.clip(data.probs, boundary, 1 - boundary)
+    other = copy.copy(data)
+    vars(other).update(probs=probs, score=probs[:, 1], logits=np.log(probs), log_odds=logit(probs[:, 1]))
+    return other
+
+
 def _given_odds(logits: Array) -> Floats:
     """The log-odds of the second of two classes; infinite if a class is excluded."""
     given = logits.astype(np.float64, copy=False)
@@ -355,31 +379,43 @@ def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
 
 
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:
-    """The fold of each row; a row with a count is not split."""
+    """The fold of each row; a row with a count is not split. The seed includes that of the data, for the reason stated in `random_parts`."""
+    draw = np.random.default_rng([seed_of(rng), seed_of_data(data)])
     fold = np.empty(data.n, np.intp)
-    fold[order_of_content(data)] = np.random.default_rng(rng).permutation(data.n) % folds
+    fold[order_of_content(data)] = draw.permutation(data.n) % folds
     return fold
 
 
-def random_parts(data: TrainingData, shares: Floats) -> Floats:
-    """Split the rows into parts by a seed that depends on the data, and return their weights as (parts, rows).
+def seed_of_data(data: TrainingData) -> int:
+    """A seed that depends neither on the order of rows and classes, nor on whether copies are counted or repeated.
 
-    The parts depend neither on the order of the rows, nor on that of the classes, nor on whether copies are counted or repeated. The seed is the
-    sequence of correct and wrong predictions by the margin of the predicted class, which rounding hardly changes. With a constant seed, rows in order of content would
-    give parts whose mean error is nearly the same in every data set of this size: the split would not be random, and a bound from one part would
-    not have its level.
+    It is the sequence of correct and wrong predictions by the margin of the predicted class, which rounding hardly changes.
     """
-    logits = data.logits - data.logits.max(axis=1, keepdims=True)
-    margin = np.partition(logits, -2, axis=1)[:, -2]
-    correct = logits.argmax(axis=1) == data.labels
+    margin, correct, _ = _margins(data)
     copies = data.weight.astype(np.int64) if data.counted else np.ones(data.n, np.int64)
     by_margin = np.lexsort((correct, margin))
     bits = correct[by_margin]
     starts = np.flatnonzero(np.append(True, bits[1:] != bits[:-1]))
     runs = np.add.reduceat(copies[by_margin], starts)
-    seed = hashlib.sha256(repr((bool(bits[0]), runs.tolist())).encode()).digest()[:8]
+    return int.from_bytes(hashlib.sha256(repr((bool(bits[0]), runs.tolist())).encode()).digest()[:8])
+
+
+def random_parts(data: TrainingData, shares: Floats) -> Floats:
+    """Split the rows into parts by a seed that depends on the data, and return their weights as (parts, rows).
+
+    The parts depend neither on the order of the rows, nor on that of the classes, nor on whether copies are counted or repeated. With a constant
+    seed, rows in order of content would give parts whose mean error is nearly the same in every data set of this size: the split would not be
+    random, and a bound from one part would not have its level.
+    """
+    margin, correct, logits = _margins(data)
     order = np.lexsort((data.weight, row_hashes(logits, 0), data.labels, margin, correct))
-    return dealt(data, order, shares, int.from_bytes(seed))
+    return dealt(data, order, shares, seed_of_data(data))
+
+
+def _margins(data: TrainingData) -> tuple[Floats, Array, Floats]:
+    """Minus the margin of the predicted class, whether it is correct, and the logits relative to it."""
+    logits = data.logits - data.logits.max(axis=1, keepdims=True)
+    return np.partition(logits, -2, axis=1)[:, -2], logits.argmax(axis=1) == data.labels, logits
 
 
 def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats, rng: Any = 0) -> Floats:

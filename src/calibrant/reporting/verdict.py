@@ -66,7 +66,8 @@ class Mean:
         if self.lens == "top_label":
             return f"{self.direction}confident: {self.means()}"
         mean, rate = percents(self.mean_score, self.rate)
-        name = self.event or ("the positive class" if self.lens == "binary" else "the event")
+        name = "the positive class" if self.lens == "binary" else "the event"
+        name = f"P({self.event})" if self.event else name
         return f"{self.direction}estimates {name}: predicts {mean} on average, observed rate {rate}"
 
 

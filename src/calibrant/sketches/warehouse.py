@@ -64,15 +64,13 @@ class Dialect(NamedTuple):
     """Whether names without quotes are in capitals."""
     entry: str = ""
     """An entry of a list of constants, counted from 1; empty where a CASE takes its place."""
-    shifts: bool = False
-    """Whether it has SHIFTLEFT, SHIFTRIGHT and &, reads all digits of a double, and computes a column once, however often it is named."""
 
 
 _EQUALS_NAN = "{} = CAST('NaN' AS DOUBLE PRECISION)"
 DIALECTS = {
     "duckdb": Dialect(entry="[{values}][{place}]"),
     "postgres": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, entry="(CAST(ARRAY[{values}] AS BIGINT[]))[{place}]"),
-    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})", shifts=True),
+    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})"),
     "bigquery": Dialect("FLOAT64", "INT64", "STRING", "IS_NAN({})", "`", True, True),
     "snowflake": Dialect(nan="{} = CAST('NaN' AS DOUBLE)", escaped=True, upper=True),
     "redshift": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, escaped=True),
@@ -252,24 +250,18 @@ def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: 
     return Plan(probs, label, by, counts, tuple(range(k)) if given is None else given, kind, scores)
 
 
-def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
-    """The columns that each SELECT adds to those of the one before, up to the cell and the integers that are summed.
-
-    `code` is the index of the label as SQL where the type of its column is known; otherwise labels are compared as text.
-    """
+def row_steps(plan: Plan, own: Dialect) -> Steps:
+    """The columns that each SELECT adds to those of the one before, up to the cell and the integers that are summed."""
     several = len(plan.prob) > 1
     xs = [f"x{place}" for place in range(len(plan.prob))]
     read = {x: f"CAST({quoted(name, own, 'prob')} AS {own.double})" for x, name in zip(xs, plan.prob, strict=True)}
     label = quoted(plan.label, own, "label")
-    read["label_text"] = f"CAST({label} AS {own.text})" if code is None else label
-    if code is not None:
-        read["class_index"] = code
+    read["label_text"] = f"CAST({label} AS {own.text})"
     if plan.by is not None:
         read["group_name"] = quoted(plan.by, own, "by")
     if plan.counts is not None:
         read["times"] = quoted(plan.counts, own, "counts")
-    coded = [{"class_index": _code(plan.classes, own)}] if code is None else []
-    steps = [read, *coded, {"fault": _faults(plan, own, xs)}]
+    steps = [read, {"class_index": _code(plan.classes, own)}, {"fault": _faults(plan, own, xs)}]
     # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well. COALESCE tells
     # the engine that there are no missing values from here on, which saves Spark a check in every operation.
     steps.append({f"v{x}": f"COALESCE(CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} END, 0)" for x in xs})
@@ -283,7 +275,7 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
     steps += _cell_steps(own)
     if plan.sums_rows:
         steps += _row_sum_steps(own)
-    return [*steps, *_unit_steps(plan, own), _parts_of_sums(plan, own)]
+    return [*steps, _parts_of_sums(plan, own)]
 
 
 def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
@@ -305,7 +297,7 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
         gap = f"({' + '.join(xs)} - 1) * {limit}"
         sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 128 ELSE 0 END"
         parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
-    return (" | " if own.shifts else " + ").join(parts)
+    return " + ".join(parts)
 
 
 def _code(classes: tuple[Any, ...], own: Dialect) -> str:
@@ -347,16 +339,14 @@ def _cell_steps(own: Dialect) -> Steps:
     """
     least, most, count = (int(grid().near[0] * PLACES), int(grid().near[-1] * PLACES), len(grid().near))
     units, finest = int(PLACES), f"{FINEST * PLACES:.6f}"
-    # Sums of doubles are exact here, and cost less than sums of integers, which Spark checks for overflow.
-    floor = "CAST(FLOOR({}) AS DOUBLE)" if own.shifts else "FLOOR({})"
-    guess = floor.format(f"LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5")
+    guess = f"FLOOR(LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5)"
     edge = f"FLOOR(POWER(2, nearest / {PER_OCTAVE}) * {finest} + 0.5)"
     narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
     equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
     side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
     return [
         {
-            "equal_cell": floor.format(f"p * {EQUAL} + 0.5"),
+            "equal_cell": f"FLOOR(p * {EQUAL} + 0.5)",
             "s": f"CASE WHEN p <= 0.5 THEN p * {units} ELSE (1 - p) * {units} + 0.015625 END",
         },
         {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
@@ -419,31 +409,12 @@ def _entry(place: str, own: Dialect) -> str:
     return f"CASE {place} {' '.join(f'WHEN {n} THEN {value}' for n, value in enumerate(values))} END"
 
 
-def _unit_steps(plan: Plan, own: Dialect) -> Steps:
-    """Scores and squares in units of 2^-62, for an engine with shifts."""
-    if not own.shifts:
-        return []
-    unit = f"{2.0**62!r}D"  # this engine reads all digits of a double
-    found = {"score": f"FLOOR(p * {unit})"}
-    if plan.sums_rows:
-        squares = " + ".join(f"FLOOR({value} * {value} * {unit})" for value in ("small", "large"))
-        found |= {"own": f"FLOOR(own * {unit})", "square": squares}
-    return [{f"{name}_units": sql for name, sql in found.items()}]
-
-
 def _parts_of_sums(plan: Plan, own: Dialect) -> dict[str, str]:
     """Integers whose sums fit into 64 bits: a high and a low part of each number."""
     counted = (
         {} if plan.counts is None else {"copies": f"CAST(CASE WHEN fault = 0 THEN times ELSE 0 END AS {own.whole})"}
     )
     impossible = f"CAST(CASE WHEN own = 0 THEN 1 ELSE 0 END AS {own.whole})"
-    if own.shifts:
-        parts = {}
-        for name in ("score", *(ROW_SUMS if plan.sums_rows else ())):
-            whole, bits = (name, LOG_HALF) if name in ("surprise", "entropy") else (f"{name}_units", HALF)
-            parts[f"{name}_high"] = f"SHIFTRIGHT({whole}, {bits.bit_length() - 1})"
-            parts[f"{name}_low"] = f"{whole} & {bits - 1}L"
-        return {**parts, **({"impossible": impossible} if plan.sums_rows else {}), **counted}
 
     def high(value: str) -> str:
         return f"FLOOR({value} * {HALF})"

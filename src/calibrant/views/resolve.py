@@ -58,17 +58,17 @@ def as_predictions(
 
 
 def paired_models(
-    y_true: Any, models: Any = None, sample_weight: Any = None, pos_label: Any = None
+    y_true: Any, models: Any = None, sample_weight: Any = None, pos_label: Any = None, *, argument: str = "models"
 ) -> dict[str, Predictions]:
     """Checked predictions of models by name, on the rows that none of them dropped; errors name the model.
 
-    The models are probabilities by name beside common labels, or `Predictions` by name in place of the labels.
+    The models are probabilities by name beside common labels, or `Predictions` by name in place of the labels; `argument` is the name of that mapping.
     """
     if isinstance(y_true, Mapping):
-        for argument, value in {"models": models, "sample_weight": sample_weight, "pos_label": pos_label}.items():
+        for keyword, value in {"models": models, "sample_weight": sample_weight, "pos_label": pos_label}.items():
             if value is not None:
                 problem = "cannot be combined with Predictions"
-                raise InputTypeError(argument, problem, "pass it to Predictions(...) instead")
+                raise InputTypeError(keyword, problem, "pass it to Predictions(...) instead")
         for name, part in y_true.items():
             if not isinstance(part, Predictions):
                 problem = f"{name!r} must be Predictions; got {type(part).__name__}"
@@ -81,7 +81,7 @@ def paired_models(
         except ShapeError as error:
             problem = f"{name!r} {error.problem}"
             raise (
-                error.replaced(argument="models", problem=problem) if error.argument == "y_prob" else error
+                error.replaced(argument=argument, problem=problem) if error.argument == "y_prob" else error
             ) from None
         except CalibrantError as error:
             raise (error.replaced(source=f"model {name!r}") if error.argument == "y_prob" else error) from None
