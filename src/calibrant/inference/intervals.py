@@ -19,13 +19,14 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
-from ..views.lenses import Lens, has_one_event, shared_name, value_options
+from ..views.lenses import AnyView, Lens, has_one_event, shared_name, value_options
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .inversion import Inversion
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
+from .metric_tests import TestInput
 from .resampling import (
     PredictionSampler,
     Sampler,
@@ -43,6 +44,7 @@ from .simultaneous import resampled_values
 Floats = NDArray[np.float64]
 
 CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
+NOT_INVERTED = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
 METHODS = ("auto", "inversion", "bootstrap", "percentile", *CLOSED_FORM)
 RAISED = (
     "bootstrap replicates of an error are biased upwards because rows repeat, so the interval is too high; "
@@ -285,23 +287,17 @@ def interval(
         asked, free = asked._replace(clusters=np.asarray(rows.groups)), True
     method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
-        few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, asked.options), "" if value >= ends[0] else BELOW_ZERO]
-        notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
-        note = "; ".join(filter(None, notes))
+        note = _note_of_closed_form(method, asked, views, ends)
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note)
     check_resamples(n_resamples, level)
     by_label = isinstance(where, Selection) and where.reads_labels
     simulates = _is_error(chosen) and free and not by_label and not any(view.is_soft for view in views)
-    if method == "inversion" and not simulates:
-        problem = "'inversion' requires an error that is 0 for calibrated predictions, and labels that can be simulated"
-        raise ArgumentError("method", problem, "use 'bootstrap'")
     seed = seed_of(rng)
+    if method == "inversion" and not simulates:
+        raise ArgumentError("method", NOT_INVERTED, "use 'bootstrap'")
     if method in ("auto", "inversion") and simulates:
         test = prepare_test(chosen, source, options, 1 - level, None, n_resamples, seed)
-        sample, _ = simulated_null(test, source, options, "outcomes", exact)
-        sampler = choose_sampler([(chosen, options)], source, exact)
-        ends, method = Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), "inversion"
+        method, (ends, sample) = "inversion", _by_inversion(test, source, options, exact)
         note = "" if value >= ends[0] else BELOW_ZERO
     else:
         sampler = _rows_to_resample(chosen, options, source, cluster, exact)
@@ -311,6 +307,13 @@ def interval(
         note = "; ".join(filter(None, [note, _few(views, method), sampler.note]))
         n_resamples = len(sample)
     return Interval(chosen.id, value, *ends, level, method, n, lens, n_resamples, note, sample)
+
+
+def _by_inversion(test: TestInput, source: Any, options: dict[str, Any], exact: bool) -> tuple[Ends, Floats]:
+    """The errors that a test with simulated labels does not reject, and the values for these labels."""
+    sample, _ = simulated_null(test, source, options, "outcomes", exact)
+    sampler = choose_sampler([(test.metric, options)], source, exact)
+    return Inversion(test, options, sampler, sample[~np.isnan(sample)]).limits(), sample
 
 
 def _from_replicates(method: str, asked: Asked, sample: Floats, count: int) -> tuple[str, tuple[float, float], str]:
@@ -345,6 +348,14 @@ def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable
     if options.get("form") == "mean":  # a mean over rows
         return {}
     return OWN_INTERVALS.get(metric.id, {})
+
+
+def _note_of_closed_form(method: str, asked: Asked, views: list[AnyView], ends: Ends) -> str:
+    """Caveats of an interval in closed form: few events, one bin, an estimate below 0, few groups."""
+    notes = ["" if method in HOLD_FOR_FEW.get(asked.metric.id, ()) else _few(views, method)]
+    notes += [_in_one_bin(asked.metric, asked.view, asked.options), "" if asked.value >= ends[0] else BELOW_ZERO]
+    notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
+    return "; ".join(filter(None, notes))
 
 
 def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends | None]:

@@ -37,6 +37,8 @@ Places = NDArray[np.intp]
 Shape = Callable[[float], Floats]
 """Probabilities of the labels as a function of the size of the deviation; those predicted for size 0."""
 
+# Shapes of deviations, in the order of their seeds.
+SHAPES = ("smooth", "spread", "higher", "lower", "selected")
 # Sizes of deviations at which labels are simulated for each shape; the sets of labels for each, at least, and as a part of those of the test.
 STEPS, FEWEST_SETS, SHARE_OF_SETS = 6, 24, 20
 # A deviation of step k has size 2^(k / 2), so that the metrics of a call share the labels that are simulated.
@@ -254,18 +256,16 @@ def _cells_of_vectors(
     return np.asarray(number.reshape(shape) - (1 if used[0] < 0 else 0), np.intp)
 
 
-SHAPES = ("smooth", "spread", "higher", "lower", "selected")
-
-
 @dataclass(frozen=True, eq=False)
 class Deviations:
     """Samplers of labels that deviate from the predicted probabilities in one shape, shared by metrics."""
 
     own: Sampler
     """The sampler of labels with the predicted probabilities."""
-    key: Any
-    """What determines the shape."""
-    number: int
+    name: str
+    """One of `SHAPES`."""
+    cells: int | None
+    """The cells on which the shape depends, as a hash."""
     shape: Shape
     sign: int = 1
 
@@ -281,11 +281,11 @@ class Deviations:
             return self.own.with_chance(chance if chance.shape[1] > 1 else chance[:, 0])
 
         size = COPIES_OF_CHANCE * 8 * self.own.chance.size
-        return shared(("deviation", Same(self.own), self.key, self.sign, step), make, size)
+        return shared(("deviation", Same(self.own), self.name, self.cells, self.sign, step), make, size)
 
     def seed(self, step: int) -> int:
         """What is added to the seed of the test, different for all shapes and steps."""
-        return 7919 * (1000 * self.number + 2 * (step - FIRST_STEP) + (self.sign > 0) + 1)
+        return 7919 * (1000 * SHAPES.index(self.name) + 2 * (step - FIRST_STEP) + (self.sign > 0) + 1)
 
 
 class Limits(NamedTuple):
@@ -340,8 +340,7 @@ class Inversion:
         cells = hash(entries.cell.tobytes())
 
         def limits(name: str, shape: Shape) -> Limits | None:
-            key = name, None if name == "smooth" else cells
-            return self._limits(Deviations(self.sampler, key, SHAPES.index(name), shape))
+            return self._limits(Deviations(self.sampler, name, None if name == "smooth" else cells, shape))
 
         found = {name: limits(name, shape) for name, shape in shapes.items()}
         low, high = 0.0, max([self.value, *(each.high for each in found.values() if each)])

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -453,17 +454,10 @@ def grouping_loss(
     check_fraction(level, "level")
     sample, view = _sample(as_predictions(y_true, y_prob, sample_weight, pos_label, where), lens)
     _check_rows(len(sample.score), folds)
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
-        raise ArgumentError("rng", problem) from None
     cell, count = _cells_of_scores(sample, view, bins, binning)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
-    if is_number(rng):
-        # Rows of equal rank would be in the same fold for all samples of this size.
-        generator = np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
+    generator = _generator(rng, sample)
     partition = split_features(sample, cell, count, folds, regions, generator)
     found = estimate(sample, partition)
     value = float(sample.weight @ np.square(sample.score - sample.outcome) / sample.weight.sum())
@@ -472,9 +466,7 @@ def grouping_loss(
     pvalue = low = high = math.nan
     if n_resamples:
         outcomes = permuted(sample, partition.part // count, generator)
-        null = [explained(sample.weight, next(outcomes), partition) for _ in track(range(n_resamples), "permutations")]
-        # Permutations with the same value differ from it by rounding.
-        pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
+        pvalue = _permutation_pvalue(sample, partition, found.explained, islice(outcomes, n_resamples), n_resamples)
         if divided and n_resamples >= least_resamples(level):
             low, high = _interval(sample, partition, level, n_resamples, generator)
     return GroupingLoss(
@@ -518,6 +510,18 @@ def _cells_of_scores(sample: Sample, view: View, bins: Bins | None, binning: Bin
     return binning_rule(number, usual if binning is None else binning).cells(view)
 
 
+def _generator(rng: Any, sample: Sample) -> np.random.Generator:
+    """Return a generator that depends on a seed and on the outcomes: else rows of equal rank would be in the same fold for all samples of a size."""
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
+        raise ArgumentError("rng", problem) from None
+    if not is_number(rng):
+        return generator
+    return np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
+
+
 def _content_order(sample: Sample) -> Cells:
     """Return an order of the rows that depends on their content only: rows that tie are identical."""
     order = np.argsort(sample.score)
@@ -555,6 +559,15 @@ def _sample(predictions: Predictions, lens: str | Lens) -> tuple[Sample, View]:
     rows = np.repeat(np.arange(view.n), view.weights.astype(np.intp))
     score, outcome, _, features = (each[rows] for each in values)
     return Sample(score, outcome, np.ones(len(rows)), features), View(score, outcome.astype(np.uint8), lens=view.lens)
+
+
+def _permutation_pvalue(
+    sample: Sample, partition: Partition, value: float, outcomes: Iterator[Floats], count: int
+) -> float:
+    """Return the p-value of an explained variance from so many permutations of the outcomes."""
+    null = [explained(sample.weight, outcome, partition) for outcome in track(outcomes, "permutations", count)]
+    # Permutations with the same value differ from it by rounding.
+    return (1 + sum(one >= value - 1e-12 for one in null)) / (1 + count)
 
 
 def _interval(sample: Sample, partition: Partition, level: float, n_resamples: int, rng: Any) -> tuple[float, float]:
