@@ -431,15 +431,10 @@ class NearIsotonicEnsemble(KnotCurves, ScoreCalibrator):
             mass = np.add.reduceat(weight, starts)
             score = np.add.reduceat(weight * score, starts) / mass
             weight, events = mass, np.add.reduceat(events, starts)
-        rates = near_isotonic_mean(weight, events)
+        _, fits, losses = near_isotonic_path(weight, events)
+        share = np.exp((losses.min() - losses) / 2)
+        rates = np.clip((share / share.sum()) @ fits, 0, 1)
         return curves.Interpolated("near_isotonic", tuple(score.tolist()), tuple(rates.tolist()))
-
-
-def near_isotonic_mean(weight: Floats, events: Floats) -> Floats:
-    """The rate at each score, averaged over the path of near-isotonic fits."""
-    _, fits, losses = near_isotonic_path(weight, events)
-    share = np.exp((losses.min() - losses) / 2)
-    return np.clip((share / share.sum()) @ fits, 0, 1)
 
 
 def near_isotonic_path(weight: Floats, events: Floats) -> tuple[Floats, Floats, Floats]:

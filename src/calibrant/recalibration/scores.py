@@ -516,7 +516,7 @@ def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
     names = classes_of_columns(columns, None, came.array)
     if names is not None:
         return names_array(names), encode_labels(came, len(names), names, None, np.empty(0)), rows
-    if _is_text(came.array):
+    if came.array.ndim == 1 and len(came.array) and isinstance(came.array.item(0), str):
         _check_known_order(np.ndim(rows), columns, came.array)
     else:
         rows = _by_class(columns, rows)
@@ -532,10 +532,6 @@ def _by_class(names: tuple[Any, ...] | None, rows: Any) -> Any:
     if told is not None and told != places and set(told) == set(places):
         return rows[:, [told.index(place) for place in places]]
     return rows[:, ::-1] if positive_last(list(names), "") != list(names) else rows
-
-
-def _is_text(labels: Array) -> bool:
-    return labels.ndim == 1 and bool(len(labels)) and isinstance(labels.item(0), str)
 
 
 def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels: Array) -> None:
