@@ -70,8 +70,8 @@ def run(
             _update(context, model, now, intake[model.name], partial(_describe, model, faults, debug))
         except click.exceptions.Exit:
             raise
-        except Exception as error:  # the other models go on
-            errors[model.name] = _describe(model, faults, debug, error)
+        except Exception as problem:  # the other models go on
+            errors[model.name] = _describe(model, faults, debug, problem)
         finally:
             running.files = None
     status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
