@@ -282,20 +282,25 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     if isinstance(calibrator, GroupedCalibrator):
         probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
     elif calibrator.needs:
-        columns = calibrator.columns_.tolist()
-        if p.features is None or columns != list(range(p.features.shape[1] if p.features.ndim == 2 else 1)):
-            shown = columns if len(columns) < 6 else [*columns[:5], "..."]
-            raise ArgumentError(
-                "calibrator",
-                f"{type(calibrator).__name__} requires its features, the columns {shown}",
-                "evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)",
-            )
-        probs = calibrator.predict_proba(scores, p.features)
+        probs = _with_features(calibrator, scores, p.features)
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
     return p.with_probs(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
+
+
+def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:
+    """Calibrated probabilities of a calibrator that needs features, of which predictions have numbers by position only."""
+    columns = calibrator.columns_.tolist()
+    if features is not None and columns == list(range(features.shape[1] if features.ndim == 2 else 1)):
+        return calibrator.predict_proba(scores, features)
+    shown = columns if len(columns) < 6 else [*columns[:5], "..."]
+    raise ArgumentError(
+        "calibrator",
+        f"{type(calibrator).__name__} requires its features, the columns {shown}",
+        "evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)",
+    )
 
 
 def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
