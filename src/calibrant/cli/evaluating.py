@@ -70,7 +70,14 @@ def run(
     if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
         keywords["options"].pop("edge", None)  # that of the pooled estimates
     result = _evaluate(data, asked, keywords, file)
-    pooled = _pool(data, asked, level, trend) if pool and isinstance(data, Predictions) else None
+    pooled = None
+    if pool and isinstance(data, Predictions):
+        from ..clinical.group_validation import validate_by_group, validate_by_period
+
+        validate = validate_by_period if trend else validate_by_group
+        edge = {name: value for name, value in asked.further.items() if name == "edge"}
+        each_level = 0.95 if level is None else level
+        pooled = validate(data, where=asked.where, lens=asked.lens or "auto", level=each_level, **edge)
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -108,16 +115,6 @@ def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict
         options = {**keywords["options"], "binning": binning.replace("1/K", f"1/{len(data.classes)}")}
         keywords = {**keywords, "options": options}
     return _describe_reasons(evaluate(data, **keywords), file)
-
-
-def _pool(data: Predictions, asked: MetricOptions, level: float | None, trend: bool) -> GroupValidation:
-    """Validate each group of ``--by`` and pool the results."""
-    from ..clinical.group_validation import validate_by_group, validate_by_period
-
-    validate = validate_by_period if trend else validate_by_group
-    edge = {name: value for name, value in asked.further.items() if name == "edge"}
-    level = 0.95 if level is None else level
-    return validate(data, where=asked.where, lens=asked.lens or "auto", level=level, **edge)
 
 
 def run_clinical(

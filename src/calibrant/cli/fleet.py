@@ -66,8 +66,14 @@ def run(
     faults: list[str] = []
     intake: dict[str, list[dict[str, Any]]] = {model.name: [] for model in models}
     for model in track(models, "models"):
-        with _note_errors(model, errors, faults, debug):
+        try:
             _update(context, model, now, intake[model.name], partial(_describe, model, faults, debug))
+        except click.exceptions.Exit:
+            raise
+        except Exception as problem:  # the other models go on
+            errors[model.name] = _describe(model, faults, debug, problem)
+        finally:
+            running.files = None
     status = fleet_status(models, alpha=fdr, now=now, errors=errors, intake=intake)
     if json is not None:
         write_atomic(json, status.to_json().encode())
@@ -97,19 +103,6 @@ def _choose_models(models: tuple[FleetModel, ...], all_models: bool, names: tupl
             remedy = suggest(name, known, f"the models are {', '.join(list(known)[:20])}")
             raise ArgumentError("--model", f"unknown model {name!r}", remedy)
     return list(models) if all_models else [known[name] for name in dict.fromkeys(names)]
-
-
-@contextmanager
-def _note_errors(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
-    """Note an error of a model, so that the others go on."""
-    try:
-        yield
-    except click.exceptions.Exit:
-        raise
-    except Exception as error:
-        errors[model.name] = _describe(model, faults, debug, error)
-    finally:
-        running.files = None
 
 
 def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exception) -> str:

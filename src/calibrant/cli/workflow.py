@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -317,13 +317,17 @@ def _change(found: Comparison) -> str:
 def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]) -> Report:
     """The report of the test data after recalibration, with what it changed; calibrators and threshold are those of the validation data."""
     found = build(outcome.mapped, asked, given, outcome.after)
+    heads = zip(_heads(outcome.before), _heads(outcome.after), strict=True)
+    changes = [Change(name, old, None, None, new, None, None) for (name, old), (_, new) in heads]
+    for old, new in zip(outcome.before.results, outcome.after.results, strict=False):
+        changes.append(Change(old.metric, old.value, old.low, old.high, new.value, new.low, new.high))
     unchanged = outcome.found.method == "none"
     without = outcome.without or ("" if outcome.held_out else "no validation data were kept for it")
     return replace(
         found,
         before_after=BeforeAfter(
             tuple(outcome.sentences()),
-            tuple(_changes(outcome.before, outcome.after)),
+            tuple(changes),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
             ()
             if unchanged
@@ -334,14 +338,6 @@ def _report(outcome: Outcome, asked: Settings, folds: int, given: dict[str, Any]
         recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, without, CHOSEN),
     )
-
-
-def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
-    """The rows of the table of changes: for two classes the positive class, accuracy, and the metrics."""
-    for (name, old), (_, new) in zip(_heads(before), _heads(after), strict=True):
-        yield Change(name, old, None, None, new, None, None)
-    for one, other in zip(before.results, after.results, strict=False):
-        yield Change(one.metric, one.value, one.low, one.high, other.value, other.low, other.high)
 
 
 def _heads(found: Evaluation) -> list[tuple[str, float | None]]:

@@ -71,7 +71,17 @@ def aurc(judged: Judged, *, rule: AreaRule = "expected") -> float:
     0.1458
     """
     check_choice(rule, "rule", ("expected", "integral", "trapezoid", "torch_uncertainty"))
-    return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
+    if rule != "torch_uncertainty":
+        return _aurc(judged.steps, rule)
+    if judged.weight_kind != "unit":
+        raise WeightsNotSupportedError(
+            "sample_weight", "the rule 'torch_uncertainty' does not support weights", "drop sample_weight"
+        )
+    n = len(judged.loss)
+    if n < 2:
+        raise UndefinedMetricError("aurc", "the rule 'torch_uncertainty' requires two rows")
+    risk = np.cumsum(judged.loss[np.argsort(-judged.confidence, kind="stable")]) / np.arange(1, n + 1)
+    return float((risk[1:] + risk[:-1]).sum()) / 2 / (n - 1)
 
 
 @judging()
@@ -272,18 +282,6 @@ def _aurc(steps: Steps, rule: str) -> float:
         risk = (lost + errors) / (before + size)
         added = size * (risk + np.append(risk[:1], risk[:-1])) / 2
     return math.fsum(added.tolist()) / float(before[-1] + size[-1])
-
-
-def _aurc_in_row_order(judged: Judged) -> float:
-    if judged.weight_kind != "unit":
-        raise WeightsNotSupportedError(
-            "sample_weight", "the rule 'torch_uncertainty' does not support weights", "drop sample_weight"
-        )
-    n = len(judged.loss)
-    if n < 2:
-        raise UndefinedMetricError("aurc", "the rule 'torch_uncertainty' requires two rows")
-    risk = np.cumsum(judged.loss[np.argsort(-judged.confidence, kind="stable")]) / np.arange(1, n + 1)
-    return float((risk[1:] + risk[:-1]).sum()) / 2 / (n - 1)
 
 
 def _augrc(steps: Steps) -> float:

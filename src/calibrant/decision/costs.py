@@ -155,7 +155,12 @@ def cost_decision(
     view = _whole_rows(read_distributions("cost_decision", y_prob, input))
     matrix = _matrix(cost, view.k)
     action, claimed = _cheapest(view, matrix, None if reject is None else check_number(reject, "reject"))
-    return CostDecision(action, claimed, _binary_threshold(matrix) if reject is None else None)
+    threshold = None
+    if reject is None and matrix.shape == (2, 2):
+        needless, missed = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
+        if needless >= 0 and missed >= 0 and needless + missed > 0:
+            threshold = float(needless / (needless + missed))
+    return CostDecision(action, claimed, threshold)
 
 
 @documents_keywords()
@@ -267,14 +272,6 @@ def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp]
     if len(bad):
         raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}; got {bad[0]:g}")
     return given.astype(np.intp)
-
-
-def _binary_threshold(matrix: Floats) -> float | None:
-    """Probability from which action 1 is cheaper, for two classes and two actions each suited to one class."""
-    if matrix.shape != (2, 2):
-        return None
-    needless, missed = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
-    return float(needless / (needless + missed)) if needless >= 0 and missed >= 0 and needless + missed > 0 else None
 
 
 @dataclass(frozen=True, repr=False)

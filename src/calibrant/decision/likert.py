@@ -191,7 +191,13 @@ def likert_error(
     """
     view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
     cuts, terms = _terms(edges, names)
-    _check_within(within)
+    known = ("kd_tree", "one", *NAMED, LEVELS)
+    if isinstance(within, type) or (isinstance(within, str) and within not in known):
+        shown = within.__name__ if isinstance(within, type) else repr(within)
+        listed = ", ".join(map(repr, known))
+        raise ArgumentError(
+            "within", f"must be {listed}, a KDTree or a rule; got {shown}", "for example KDTree(gamma=0.1)"
+        )
     rule: KDTree | BinningRule | None
     if isinstance(within, str) and within in ("one", "kd_tree"):
         rule = KDTree() if within == "kd_tree" else None
@@ -203,16 +209,6 @@ def likert_error(
         _band(view, place == i, terms[i], low, high, rule, exact) for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
-
-
-def _check_within(within: Any) -> None:
-    known = ("kd_tree", "one", *NAMED, LEVELS)
-    if isinstance(within, type) or (isinstance(within, str) and within not in known):
-        shown = within.__name__ if isinstance(within, type) else repr(within)
-        names = ", ".join(map(repr, known))
-        raise ArgumentError(
-            "within", f"must be {names}, a KDTree or a rule; got {shown}", "for example KDTree(gamma=0.1)"
-        )
 
 
 def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:

@@ -326,7 +326,14 @@ def choose_threshold(
     thresholds = _grid(grid, method, judged, levels)
     if kind == "cost":
         assert cost is not None
-        target, found = "the least cost", _cheapest(judged, thresholds, _costs(cost), delta)
+        if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
+            raise ArgumentError(
+                "cost",
+                f"must be the cost of an error and of a review; got {cost!r}",
+                "for example {'error': 10, 'review': 1}",
+            )
+        costs = check_number(cost["error"], "cost"), check_number(cost["review"], "cost")
+        target, found = "the least cost", _cheapest(judged, thresholds, costs, delta)
     elif kind == "coverage":
         share = check_fraction(coverage, "coverage", 0.9)
         target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
@@ -345,16 +352,6 @@ def _method(method: Any, kind: str) -> Method:
         names = f"one of {', '.join(map(repr, chosen))}" if len(chosen) > 1 else repr(chosen[0])
         raise ArgumentError("method", f"must be {names} for a guarantee of {kind}; got {method!r}")
     return method
-
-
-def _costs(cost: Any) -> tuple[float, float]:
-    if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
-        raise ArgumentError(
-            "cost",
-            f"must be the cost of an error and of a review; got {cost!r}",
-            "for example {'error': 10, 'review': 1}",
-        )
-    return check_number(cost["error"], "cost"), check_number(cost["review"], "cost")
 
 
 def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floats:

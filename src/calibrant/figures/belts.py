@@ -131,7 +131,8 @@ class CalibrationBelt(Diagram):
         (look,) = series_of(ax, style, width=0.9)
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.high))
         square(ax, next((each for each in ENDS if highest <= each), 1.0))
-        facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
+        pvalue = "< 0.001" if self.pvalue < 0.001 else f"= {self.pvalue:.3f}"
+        facts = f"p {pvalue}, n = {self.n:,}, degree {self.degree}"
         label = facts if look.label is None else f"{look.label}\n{facts}"
         ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
@@ -143,10 +144,6 @@ class CalibrationBelt(Diagram):
         finish(ax, label.removeprefix("mean "), rate)
         legend_above(ax)
         return ax
-
-
-def _p_words(pvalue: float) -> str:
-    return "< 0.001" if pvalue < 0.001 else f"= {pvalue:.3f}"
 
 
 def _text(ranges: Ranges) -> str:

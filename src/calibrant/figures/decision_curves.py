@@ -16,7 +16,6 @@ from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of, thinned_table
 from .canvas import PAPER_WIDTH, ink, muted, new_ax
 from .models import (
@@ -269,7 +268,15 @@ def decision_curve(
         if name in (TREAT_ALL, TREAT_NONE):
             raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")
     views = {name: model_view("decision_curve", source, lens) for name, source in sources.items()}
-    view = _same_outcomes(views)
+    view = next(iter(views.values()))
+    for name, other in views.items():
+        if other.n != view.n:
+            raise ShapeError("y_prob", f"model {name!r} has {other.n} rows, the first one has {view.n}")
+        if not np.array_equal(other.raw_outcome, view.raw_outcome):
+            problem = f"the event of model {name!r} differs from that of the first one"
+            raise InputTypeError("lens", problem, "use 'class:NAME'")
+        if not np.array_equal(other.weights, view.weights):
+            raise ArgumentError("y_true", f"model {name!r} has other weights than the first one")
     hit = view.raw_outcome.astype(np.bool_)
     prevalence = float(view.weights[hit].sum()) / view.total
     grid = np.arange(1, 100) / 100
@@ -301,18 +308,3 @@ def _columns_as_models(y_prob: Any) -> Any:
     if len(names) > 1 and np.allclose(values.sum(axis=1), 1, atol=1e-6):
         return y_prob
     return {str(name): values[:, i] for i, name in enumerate(names)}
-
-
-def _same_outcomes(views: dict[str, View]) -> View:
-    """The first view; raises if others have other outcomes or weights, since differences are those of the same rows."""
-    first = next(iter(views.values()))
-    for name, view in views.items():
-        if view.n != first.n:
-            raise ShapeError("y_prob", f"model {name!r} has {view.n} rows, the first one has {first.n}")
-        if not np.array_equal(view.raw_outcome, first.raw_outcome):
-            raise InputTypeError(
-                "lens", f"the event of model {name!r} differs from that of the first one", "use 'class:NAME'"
-            )
-        if not np.array_equal(view.weights, first.weights):
-            raise ArgumentError("y_true", f"model {name!r} has other weights than the first one")
-    return first

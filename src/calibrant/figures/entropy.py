@@ -196,8 +196,19 @@ def _entropy_parts(
     assert isinstance(top, View)
     scale = {"nats": 1.0, "bits": math.log(2), "share": math.log(p.k)}[unit]
     entropy = np.maximum(vector.each_row(_entropy_of), 0.0) / scale
-    part = _part_of(p, top.score, by, low, high)
-    kept = part >= 0
+    if by is None:
+        part = np.zeros(p.n, np.intp)
+    elif by == "predicted":
+        part = p.predicted.astype(np.intp)
+    elif by == "class":
+        if p.labels is None:
+            raise LensError("by", "'class' is not defined for soft labels", "use 'predicted'")
+        part = p.labels.astype(np.intp)
+    else:
+        part = np.full(p.n, -1, np.intp)
+        for place, (start, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            part[inside(top.score, start, end)] = place
+    kept = part >= 0  # -1 for rows outside every part
     each = row_weights(top)
     weight = np.bincount(part[kept], each[kept], count).astype(np.float64)
 
@@ -206,19 +217,3 @@ def _entropy_parts(
         return np.divide(sums, weight, out=np.full(count, np.nan), where=weight > 0)
 
     return EntropyParts(name, weight, mean(entropy), mean(top.outcome), mean(top.score), vector.mean(entropy))
-
-
-def _part_of(p: Predictions, confidence: Floats, by: str | None, low: Floats, high: Floats) -> Places:
-    """Part of each row, -1 for none."""
-    if by is None:
-        return np.zeros(p.n, np.intp)
-    if by == "predicted":
-        return p.predicted.astype(np.intp)
-    if by == "class":
-        if p.labels is None:
-            raise LensError("by", "'class' is not defined for soft labels", "use 'predicted'")
-        return p.labels.astype(np.intp)
-    part = np.full(p.n, -1, np.intp)
-    for place, (start, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        part[inside(confidence, start, end)] = place
-    return part

@@ -277,7 +277,12 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     if isinstance(validation, PooledEstimate):
         if metric is not None:
             raise ArgumentError("metric", "applies to the result of validate_by_group", "drop metric")
-        return _of_pooled(validation)
+        half = two_sided_quantile(validation.level) * validation.standard_errors
+        value, low, high = (back(validation.estimates + sign * half, validation.transform) for sign in (0, -1, 1))
+        names = tuple(map(str, validation.names))
+        blank = ("",) * validation.k
+        weights = validation.weights
+        return ForestDiagram(names, blank, value, low, high, weights, blank, validation, "group", "estimate", None)
     if not isinstance(validation, GroupValidation):
         raise InputTypeError(
             "validation",
@@ -304,11 +309,3 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
 
 
 NAMES_OF = {"intercept": "calibration intercept", "slope": "calibration slope", "oe": "O/E", "c": "C statistic"}
-
-
-def _of_pooled(pooled: PooledEstimate) -> ForestDiagram:
-    half = two_sided_quantile(pooled.level) * pooled.standard_errors
-    value, low, high = (back(pooled.estimates + sign * half, pooled.transform) for sign in (0, -1, 1))
-    names = tuple(map(str, pooled.names))
-    blank = ("",) * pooled.k
-    return ForestDiagram(names, blank, value, low, high, pooled.weights, blank, pooled, "group", "estimate", None)

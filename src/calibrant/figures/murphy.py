@@ -234,7 +234,15 @@ def murphy_diagram(
         name: _Order(model_view("murphy_diagram", source, lens), isinstance(source, Predictions))
         for name, source in models.items()
     }
-    theta, left, exact = _thresholds(list(orders.values()), points)
+    # Both limits at every score, or an even grid if there are too many.
+    knots = np.unique(np.concatenate([[0.0, 1.0], *(np.unique(order.score) for order in orders.values())]))
+    exact = len(knots) <= points + 2
+    if exact:
+        theta = np.repeat(knots, 2)[1:]  # 0 has no left limit
+        left = np.arange(len(theta)) % 2 == 1
+    else:
+        theta = np.arange(points + 1) / points
+        left = np.zeros(len(theta), np.bool_)
     curves = []
     for name, order in orders.items():
         order.look_at(theta, left)
@@ -280,14 +288,3 @@ class _Order:
         width, square = np.diff(ends), np.diff(ends**2) / 2
         pieces = missed * (width - square) + (spared[-1] - spared) * square
         return math.fsum(pieces.tolist()) / float(weight.sum())
-
-
-def _thresholds(orders: list[_Order], points: int) -> tuple[Floats, Array, bool]:
-    """Thresholds: both limits at every score, or an even grid if there are too many."""
-    knots = np.unique(np.concatenate([[0.0, 1.0], *(np.unique(order.score) for order in orders)]))
-    if len(knots) > points + 2:
-        theta = np.arange(points + 1) / points
-        return theta, np.zeros(len(theta), np.bool_), False
-    theta = np.repeat(knots, 2)[1:]  # 0 has no left limit
-    left = np.arange(len(theta)) % 2 == 1
-    return theta, left, True

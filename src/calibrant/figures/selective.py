@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.table import check_interval
-from ..decision.rows import Judged
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..errors import ArgumentError
 from ..util.checks import check_choice
@@ -222,7 +221,13 @@ def _curve(name: str, path: RiskCoverage, risk: Risk, level: float | None, mark:
     shown = _points(path.judged, path.threshold[kept], level if risk == "selective" else None, "clopper_pearson")
     share, seen = path.coverage[kept], (path.selective_risk if risk == "selective" else path.generalised_risk)[kept]
     whole = float(path.selective_risk[-1])
-    best_share, best_risk = _perfect(path.judged, risk)
+    # The best order accepts rows by increasing loss; rows with equal losses may be accepted in part.
+    steps = path.judged.steps_by(-path.judged.loss)
+    reached, lost = (np.concatenate([[0.0], sums]) / path.judged.total for sums in (steps.accepted, steps.lost))
+    best_share = np.unique(np.concatenate([np.arange(1, 201) / 200, reached[1:] if len(reached) <= 201 else []]))
+    best_share = best_share[best_share <= 1.0]
+    best_total = np.interp(best_share, reached, lost)
+    best_risk = best_total / best_share if risk == "selective" else best_total
     return RiskCurve(
         name=name,
         threshold=path.threshold[kept],
@@ -236,13 +241,3 @@ def _curve(name: str, path: RiskCoverage, risk: Risk, level: float | None, mark:
         random_risk=np.full(len(kept), whole) if risk == "selective" else whole * share,
         mark=mark,
     )
-
-
-def _perfect(judged: Judged, risk: Risk) -> tuple[Floats, Floats]:
-    """Accept rows in order of increasing loss; rows with equal losses may be accepted in part."""
-    steps = judged.steps_by(-judged.loss)
-    reached, lost = (np.concatenate([[0.0], sums]) / judged.total for sums in (steps.accepted, steps.lost))
-    share = np.unique(np.concatenate([np.arange(1, 201) / 200, reached[1:] if len(reached) <= 201 else []]))
-    share = share[share <= 1.0]
-    total = np.interp(share, reached, lost)
-    return share, total / share if risk == "selective" else total

@@ -204,7 +204,11 @@ def simplex_diagram(
     known = source.classes if isinstance(source, Predictions) else None
     view = _chosen(whole, places)
     if kind == "points":
-        probs, outcome, weight = _single(view)
+        if view.labels is None:
+            problem = "'points' are coloured by label, which is not defined for soft labels"
+            raise LensError("kind", problem, "use 'arrows'")
+        rows = np.linspace(0, view.n - 1, min(view.n, MOST_POINTS)).astype(np.intp)
+        probs, outcome, weight = view.raw_probs[rows], np.eye(3)[view.labels[rows]], row_weights(view)[rows]
     else:
         probs, outcome, weight = _cells(view, check_whole(bins, "bins"), least)
     shown = float(weight.sum()) / float(row_weights(view).sum()) * view.total / whole.total
@@ -269,13 +273,6 @@ def _chosen(view: VectorView, places: list[int]) -> VectorView:
     return VectorView(
         probs[kept] / total[kept, None], rank[view.labels[kept]], None, weight, view.weight_kind, lens=view.lens
     )
-
-
-def _single(view: VectorView) -> tuple[Floats, Floats, Floats]:
-    if view.labels is None:
-        raise LensError("kind", "'points' are coloured by label, which is not defined for soft labels", "use 'arrows'")
-    rows = np.linspace(0, view.n - 1, min(view.n, MOST_POINTS)).astype(np.intp)
-    return view.raw_probs[rows], np.eye(3)[view.labels[rows]], row_weights(view)[rows]
 
 
 def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Floats]:

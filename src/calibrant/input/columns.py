@@ -55,15 +55,7 @@ def read_arguments(
     if label is None and prob is None and (y_prob is not None or not is_frame(y_true)):
         names = None if type(y_prob) is np.ndarray else column_names(y_prob)
         return Arguments({"y_true": y_true, "y_prob": y_prob, **beside}, {}, names, label_name)
-    labels, scores = _columns_of_frame(y_true, y_prob, label, prob)
-    rows = {argument: _column_beside(y_true, argument, value) for argument, value in beside.items()}
-    named = {**beside, "y_true": label, "y_prob": prob}
-    written = {argument: name for argument, name in named.items() if isinstance(name, str)}
-    return Arguments({"y_true": labels, "y_prob": scores, **rows}, written, column_names(scores), label_name)
-
-
-def _columns_of_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str] | None) -> tuple[Any, Any]:
-    if not is_frame(frame):
+    if not is_frame(y_true):
         problem = "and prob are names of columns, and the first argument is not a frame"
         raise InputTypeError("label", problem, "pass a frame first, or two arrays")
     if y_prob is not None:
@@ -71,7 +63,11 @@ def _columns_of_frame(frame: Any, y_prob: Any, label: str | None, prob: str | li
     if label is None or prob is None:
         missing = "label" if label is None else "prob"
         raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
-    return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
+    labels, scores = pick_columns(y_true, label, "label"), pick_columns(y_true, prob, "prob")
+    rows = {argument: _column_beside(y_true, argument, value) for argument, value in beside.items()}
+    named = {**beside, "y_true": label, "y_prob": prob}
+    written = {argument: name for argument, name in named.items() if isinstance(name, str)}
+    return Arguments({"y_true": labels, "y_prob": scores, **rows}, written, column_names(scores), label_name)
 
 
 def _column_beside(frame: Any, argument: str, value: Any) -> Any:

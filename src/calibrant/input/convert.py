@@ -62,7 +62,18 @@ def numbers(array: Array, argument: str) -> Array:
     """Return `array` with a numeric dtype in native byte order; float16 and long double are converted to the nearest supported type."""
     kind = array.dtype.kind
     if kind == "O":
-        array = _numbers_from_objects(array, argument)
+        for position, entry in enumerate(array.ravel()):
+            if isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating)):
+                continue
+            row = int(np.unravel_index(position, array.shape)[0])
+            if entry is None or is_missing(entry):
+                raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
+            if isinstance(entry, (str, bytes)):
+                raise _text_for_numbers(array, argument)
+            if not hasattr(entry, "__float__"):  # which Decimal and Fraction have
+                problem = f"expected numbers, got {type(entry).__name__}"
+                raise InputTypeError(argument, problem, "convert it to float first", row=row)
+        array = array.astype(np.float64)
     elif kind in "US":
         raise _text_for_numbers(array, argument)
     elif kind not in "biuf":
@@ -81,7 +92,11 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if isinstance(value, (list, tuple)):
         return _from_sequence(value, argument), "float64"
     if isinstance(value, np.ma.MaskedArray):
-        return _unmasked(value, argument), value.dtype.name
+        mask = np.ma.getmaskarray(value)
+        if mask.any():
+            row, count = int(np.argwhere(mask)[0][0]), int(mask.sum())
+            raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
+        return np.asarray(value.data), value.dtype.name
     if isinstance(value, np.ndarray):
         return np.asarray(value), value.dtype.name
     if type(value).__module__.split(".")[0] == "torch":
@@ -114,14 +129,6 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
 def missing_values(count: int) -> str:
     """The number of missing values in words."""
     return "missing value" if count == 1 else f"{count:,} missing values"
-
-
-def _unmasked(value: Any, argument: str) -> Array:
-    mask = np.ma.getmaskarray(value)
-    if mask.any():
-        row, count = int(np.argwhere(mask)[0][0]), int(mask.sum())
-        raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
-    return np.asarray(value.data)
 
 
 def _from_sequence(value: Any, argument: str) -> Array:
@@ -214,24 +221,6 @@ def _refuse_nulls(series: Any, argument: str) -> None:
     if series.null_count():
         row, count = int(np.argmax(series.is_null().to_numpy())), int(series.null_count())
         raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
-
-
-def _numbers_from_objects(array: Array, argument: str) -> Array:
-    flat = array.ravel()
-    for position, entry in enumerate(flat):
-        if isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating)):
-            continue
-        row = int(np.unravel_index(position, array.shape)[0])
-        if entry is None or is_missing(entry):
-            raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
-        if isinstance(entry, (str, bytes)):
-            raise _text_for_numbers(array, argument)
-        if hasattr(entry, "__float__"):
-            continue  # Decimal, Fraction
-        raise InputTypeError(
-            argument, f"expected numbers, got {type(entry).__name__}", "convert it to float first", row=row
-        )
-    return array.astype(np.float64)
 
 
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:

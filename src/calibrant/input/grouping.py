@@ -162,11 +162,10 @@ def _literally(name: str, existing: Sequence[Any]) -> str:
     return name if name in existing else re.sub(r"[*?\[]", "", name) or name
 
 
-def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups", *, quantiles: bool = True) -> list[str]:
-    """Return the columns that groups are read from by name, without those of expressions and, unless `quantiles`, of quantile groups."""
-    left_out = ("expression",) if quantiles else ("expression", "quantiles")
+def plain_columns(by: Any, existing: Sequence[Any], argument: str) -> list[str]:
+    """Return the columns that groups are read from by name, without those of expressions."""
     found = parse_by(by, existing, argument) if by else ()
-    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind not in left_out))
+    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind != "expression"))
 
 
 def group_columns(
@@ -374,7 +373,16 @@ def as_group_columns(groups: Any) -> Any:
     if isinstance(groups, Mapping):
         return _from_mapping(groups)
     several = not isinstance(groups, GroupColumns) and (getattr(groups, "ndim", 1) == 2 or is_frame(groups))
-    return _from_table(groups) if several else groups
+    if not several:
+        return groups
+    if not is_frame(groups):
+        problem = f"expected one group for each row, got shape {tuple(getattr(groups, 'shape', ()))}"
+        raise ShapeError("groups", problem, 'pass a dict of columns, {"region": region, ...}')
+    factors = [Factor(str(name), "column", str(name)) for name in column_names(groups) or ()]
+    return GroupColumns(
+        tuple((factor,) for factor in factors),
+        {factor: pick_columns(groups, factor.column, "groups") for factor in factors},
+    )
 
 
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
@@ -415,20 +423,6 @@ def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
             factor = Factor(name, "quantiles", cut["name"].strip('"'), int(cut["count"]))
         values[factor] = given
     return GroupColumns(tuple((factor,) for factor in values), values)
-
-
-def _from_table(groups: Any) -> Any:
-    """The columns of a frame, each a grouping; other tables of two dimensions have no names and are an error."""
-    if not is_frame(groups):
-        shape = tuple(getattr(groups, "shape", ()))
-        problem = f"expected one group for each row, got shape {shape}"
-        raise ShapeError("groups", problem, 'pass a dict of columns, {"region": region, ...}')
-    names = column_names(groups) or ()
-    factors = [Factor(str(name), "column", str(name)) for name in names]
-    return GroupColumns(
-        tuple((factor,) for factor in factors),
-        {factor: pick_columns(groups, factor.column, "groups") for factor in factors},
-    )
 
 
 def _grouping(factors: tuple[Factor, ...], given: GroupColumns, n: int, counts: Array | None) -> tuple[Array, Grouping]:

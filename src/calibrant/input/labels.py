@@ -60,7 +60,14 @@ def read_labels(columns: Columns, probabilities: Probabilities, soft: bool) -> L
     pos_label = columns.pos_label if positive is None else positive
     try:
         if soft or probabilities.kind == "multilabel":
-            return _several_per_row(columns, probabilities, soft, classes, order)
+            if columns.pos_label is not None:
+                raise LabelError("pos_label", "cannot be combined with soft or multilabel labels", "drop one of them")
+            probs, multilabel = probabilities.probs, probabilities.kind == "multilabel"
+            if not soft:
+                codes = multilabel_targets(columns.labels, probs.shape)
+                return Labels(codes, None, classes, order, *_check_values(probabilities, codes))
+            shares = soft_targets(columns.labels, probabilities.k, probs.ndim == 1, multilabel)
+            return Labels(None, shares, classes, order, *_check_values(probabilities, None))
         if pos_label is None and classes is None:
             quick = _read_quickly(columns.labels.array, probabilities)
             if quick is not None:
@@ -102,20 +109,6 @@ def _name_two_columns(columns: Columns, probabilities: Probabilities, soft: bool
     if seen[1:] == [positive] and columns.pos_label in (None, positive):
         return columns._replace(classes=seen, pos_label=None)
     return columns
-
-
-def _several_per_row(
-    columns: Columns, probabilities: Probabilities, soft: bool, classes: tuple[Any, ...] | None, order: Any
-) -> Labels:
-    """Soft labels, or those of several classes per row."""
-    if columns.pos_label is not None:
-        raise LabelError("pos_label", "cannot be combined with soft or multilabel labels", "drop one of them")
-    probs, multilabel = probabilities.probs, probabilities.kind == "multilabel"
-    if not soft:
-        codes = multilabel_targets(columns.labels, probs.shape)
-        return Labels(codes, None, classes, order, *_check_values(probabilities, codes))
-    shares = soft_targets(columns.labels, probabilities.k, probs.ndim == 1, multilabel)
-    return Labels(None, shares, classes, order, *_check_values(probabilities, None))
 
 
 def _check_values(probabilities: Probabilities, codes: Array | None) -> tuple[Array | None, Array | None]:

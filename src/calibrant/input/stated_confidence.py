@@ -85,7 +85,15 @@ def read_confidences(
     read = [
         _read(value, known) if hidden is None or not hidden[row] else (None, "") for row, value in enumerate(listed)
     ]
-    _check_read(listed, read, argument)
+    bad = [row for row, (value, _) in enumerate(read) if value is None or np.isnan(value)]
+    if bad:
+        texts = Counter(read[row][1] for row in bad if read[row][0] is None and read[row][1])
+        common = ", ".join(f"{text[:30]!r} ({count:,})" for text, count in texts.most_common(5))
+        what = f"are not numbers: {common}" if common else "are missing"
+        remedy = "assign a number to each word, or drop these rows" if common else "drop these rows"
+        if argument == "values" and common:
+            remedy = "pass words with a probability for each, or drop these rows"
+        raise InputError(argument, f"{len(bad):,} of {len(listed):,} confidences {what}", remedy, row=bad[0])
     plain = np.array([kind == "plain" for _, kind in read], dtype=bool)
     found = np.array([value for value, _ in read], dtype=np.float64)
     found, note = _on_scale(found, plain, scale, argument)
@@ -124,19 +132,6 @@ def _read(value: Any, words: Mapping[str, float]) -> tuple[float | None, str]:
     if re.fullmatch(NUMBER, text):
         return float(text), "plain"
     return None, text
-
-
-def _check_read(listed: list[Any], read: list[tuple[float | None, str]], argument: str) -> None:
-    bad = [row for row, (value, _) in enumerate(read) if value is None or np.isnan(value)]
-    if not bad:
-        return
-    texts = Counter(read[row][1] for row in bad if read[row][0] is None and read[row][1])
-    common = ", ".join(f"{text[:30]!r} ({count:,})" for text, count in texts.most_common(5))
-    what = f"are not numbers: {common}" if common else "are missing"
-    remedy = "assign a number to each word, or drop these rows" if common else "drop these rows"
-    if argument == "values" and common:
-        remedy = "pass words with a probability for each, or drop these rows"
-    raise InputError(argument, f"{len(bad):,} of {len(listed):,} confidences {what}", remedy, row=bad[0])
 
 
 def _on_scale(

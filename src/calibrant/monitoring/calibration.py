@@ -102,10 +102,15 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
     """
     if not judged.n:
         return None
+    from ..inference.intervals import interval
     from ..metrics.registry import catalogue
 
     mean, rate = judged.mean_score, judged.positives / judged.n
-    ece, low, high, note = _ece(judged)
+    found = _or_none(lambda: interval(judged, metric="ece", level=LEVEL, n_resamples=RESAMPLES, rng=0))
+    if found is None:
+        ece, low, high, note = _or_none(lambda: float(catalogue["ece"](judged))), None, None, ""
+    else:
+        ece, low, high, note = found.value, found.low, found.high, found.note
     smece = _or_none(lambda: float(catalogue["smece"](judged)))
     top = top_view(judged)
     accuracy = None if top is None else float(top.mean(top.outcome))
@@ -132,16 +137,6 @@ def gap_interval(judged: Sketch) -> tuple[float, float]:
     least = max(rate - math.hypot(below_fewer, above_more), 0.0)
     most = min(rate + math.hypot(below_more, above_fewer), 1.0)
     return mean - most, mean - least
-
-
-def _ece(judged: Sketch) -> tuple[float | None, float | None, float | None, str]:
-    from ..inference.intervals import interval
-    from ..metrics.registry import catalogue
-
-    found = _or_none(lambda: interval(judged, metric="ece", level=LEVEL, n_resamples=RESAMPLES, rng=0))
-    if found is None:
-        return _or_none(lambda: float(catalogue["ece"](judged))), None, None, ""
-    return found.value, found.low, found.high, found.note
 
 
 def _or_none(compute: Callable[[], Any]) -> Any:

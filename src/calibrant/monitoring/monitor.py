@@ -230,11 +230,7 @@ class Monitor:
             check_watched(lens)
         sketches, named, rows = _read_reference(reference, lens)
         scales, scores = _read_ood_reference(ood, rows)
-        chosen = sketches.main if lens == "auto" else lens
-        if chosen not in sketches.lenses:
-            raise LensError(
-                "lens", f"the reference has no sketch of {chosen!r}", f"choose one of {', '.join(sketches.lenses)}"
-            )
+        chosen = _choose_lens(sketches, lens)
         there = [group_key(name) for name in sketches.groups]
         names = there if groups is None else list(dict.fromkeys(known_keys(map(group_key, groups), there).values()))
         rule = every if isinstance(every, WindowRule) else window_rule(every)
@@ -741,6 +737,15 @@ def _read_reference(reference: Any, lens: str) -> tuple[Sketches, bool, Predicti
         raise InputError("reference", "has no rows", "pass labelled reference data")
     named = sketches.kind != "confidence" and tuple(sketches.classes) != tuple(range(len(sketches.classes)))
     return sketches, named, p
+
+
+def _choose_lens(sketches: Sketches, lens: str) -> str:
+    """The lens to monitor, of which the reference must have a sketch."""
+    chosen = sketches.main if lens == "auto" else lens
+    if chosen not in sketches.lenses:
+        remedy = f"choose one of {', '.join(sketches.lenses)}"
+        raise LensError("lens", f"the reference has no sketch of {chosen!r}", remedy)
+    return chosen
 
 
 def _read_ood_reference(ood: Any, p: Predictions | None) -> tuple[tuple[OodScale, ...], dict[str, Floats]]:

@@ -67,14 +67,14 @@ def require_labels(view: View, argument: str) -> None:
         raise InputError(argument, "has scores without labels", "wait for the labels, or test the scores alone")
 
 
-def as_counted(window: Any, argument: str = "window") -> Counted:
+def as_counted(window: Any) -> Counted:
     """The labelled rows of a Sketch or View, possibly none."""
     view = window.view() if isinstance(window, Sketch) else window
     if not isinstance(view, View):
         raise InputTypeError(
-            argument, f"must be a labelled Sketch or View; got {type(window).__name__}", "use Sketch.of"
+            "window", f"must be a labelled Sketch or View; got {type(window).__name__}", "use Sketch.of"
         )
-    require_labels(view, argument)
+    require_labels(view, "window")
     if view.is_soft:
         raise UndefinedMetricError("eprocess", "is not defined for soft labels")
     if view.weight_kind == "importance" and not (view.weights == 1).all():

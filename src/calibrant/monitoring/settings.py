@@ -131,14 +131,14 @@ def read_horizon(horizon: Any, rule: WindowRule) -> int | None:
     return check_whole(horizon, "horizon")
 
 
-def read_keep(keep: Any, rule: WindowRule, argument: str = "keep") -> int | str | None:
+def read_keep(keep: Any, rule: WindowRule) -> int | str | None:
     """Check how long rows are kept: a duration, or a number of windows."""
     if isinstance(keep, str) and keep.strip().isdigit():
         keep = int(keep)
-    if keep is None or (isinstance(keep, str) and rule.by_time and read_duration(keep, argument)):
+    if keep is None or (isinstance(keep, str) and rule.by_time and read_duration(keep, "keep")):
         return keep
     if isinstance(keep, str) or not is_number(keep) or not math.isfinite(keep):
         example = "for example '90d' or 90" if rule.by_time else "for example 90"
         kinds = "a duration or a number of windows" if rule.by_time else "a number of windows"
-        raise ArgumentError(argument, f"must be {kinds}; got {keep!r}", example)
-    return check_whole(keep, argument)
+        raise ArgumentError("keep", f"must be {kinds}; got {keep!r}", example)
+    return check_whole(keep, "keep")

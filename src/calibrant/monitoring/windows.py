@@ -273,7 +273,7 @@ def read_time(when: Any, argument: str = "when") -> int:
         raise error.replaced(argument=argument, row=None) from None
 
 
-def read_times(when: Any, n: int, argument: str = "when") -> Whole:
+def read_times(when: Any, n: int) -> Whole:
     """The time of each row in microseconds since 1970 in UTC; a single one is that of all rows.
 
     Parameters
@@ -282,8 +282,6 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
         Datetimes, datetime64, dates or text in ISO form. Those without a zone are in UTC.
     n
         Number of rows.
-    argument
-        Its name, for the message.
 
     Examples
     --------
@@ -291,10 +289,10 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
     [1000000, 1000000]
     """
     if not isinstance(when, (list, tuple)) and np.ndim(when) == 0:
-        return np.full(n, read_time(when, argument), np.int64)
-    found = _times(when, argument)
+        return np.full(n, read_time(when), np.int64)
+    found = _times(when, "when")
     if found.shape != (n,):
-        raise ShapeError(argument, f"expected {n} times, one for each row; got {len(found)}")
+        raise ShapeError("when", f"expected {n} times, one for each row; got {len(found)}")
     return found
 
 

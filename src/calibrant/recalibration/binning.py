@@ -453,7 +453,9 @@ def near_isotonic_path(weight: Floats, events: Floats) -> tuple[Floats, Floats, 
         mass, value, size = np.add.reduceat(mass, starts), value[starts], np.add.reduceat(size, starts)
         fit = np.repeat(value, size)
         fits.append(fit)
-        losses.append(_bic(fit, events, others, len(value), rows))
+        rate = np.clip(fit, CLIP, 1 - CLIP)
+        likelihood = events @ np.log(rate) + others @ np.log1p(-rate)
+        losses.append(float(-2 * likelihood + len(value) * math.log(rows)))
         falls = np.concatenate([[False], value[:-1] > value[1:], [False]])
         if not falls.any():
             return np.array(penalties), np.array(fits), np.array(losses)
@@ -465,11 +467,6 @@ def near_isotonic_path(weight: Floats, events: Floats) -> tuple[Floats, Floats, 
         penalties.append(penalties[-1] + wait.min())
         value = value + speed * wait.min()
         apart = wait > wait.min() * (1 + 1e-12)
-
-
-def _bic(fit: Floats, events: Floats, others: Floats, blocks: int, rows: float) -> float:
-    fit = np.clip(fit, CLIP, 1 - CLIP)
-    return float(-2 * (events @ np.log(fit) + others @ np.log1p(-fit)) + blocks * math.log(rows))
 
 
 @dataclass(eq=False, repr=False)

@@ -330,9 +330,11 @@ def recalibrate(
     best = next(c for c in candidates if c.method == cv.selected)
     chosen = problem.whole_calibrator(cv.fits[best.method].calibrator)
     low, high = gamma_limits(cv.nested_gain, level)
+    assert p.labels is not None
+    floored = {name: _floored(cv.fits[name].probs, p.labels, loss) for name in ("none", best.method)}
     notes = [
         *_notes_on_selection(best, candidates, cv, low <= 0 <= high),
-        *_notes_on_loss(best, cv, p, loss),
+        *(f"{name}: {note}" for name, note in floored.items() if note),
         _safety(chosen, safe, best, candidates, p.weight_kind == "importance"),
     ]
     return Recalibration(
@@ -375,7 +377,14 @@ class _Problem(NamedTuple):
 
 
 def _read_problem(predictions: Predictions, lens: Any, folds: int) -> _Problem:
-    whole = _one_class_per_row(predictions, folds)
+    if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
+        raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(predictions))
+    if (predictions.labels == predictions.labels[0]).all():
+        raise UndefinedMetricError(
+            "y_true", "recalibration requires rows of at least two classes; all labels are equal"
+        )
+    _check_rows(predictions, folds)
+    whole = rows_summing_to_one(predictions)
     if lens is None:
         return _Problem(whole, whole, None, None)
     target = read_target(lens)
@@ -383,18 +392,6 @@ def _read_problem(predictions: Predictions, lens: Any, folds: int) -> _Problem:
     event = induced(TrainingData(whole), target, owner)
     _check_rows(event, folds)
     return _Problem(whole, event, target, owner)
-
-
-def _one_class_per_row(p: Predictions, folds: int) -> Predictions:
-    """The predictions with rows that sum to 1, if there is one class for each row."""
-    if p.labels is None or p.kind not in ("binary", "multiclass"):
-        raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
-    if (p.labels == p.labels[0]).all():
-        raise UndefinedMetricError(
-            "y_true", "recalibration requires rows of at least two classes; all labels are equal"
-        )
-    _check_rows(p, folds)
-    return rows_summing_to_one(p)
 
 
 def _check_rows(p: Predictions, folds: int) -> None:
@@ -531,13 +528,6 @@ def _notes_on_selection(
     if best.method != "none" and contains_zero:
         notes.append("the gain is not statistically significant: its interval contains 0")
     return notes
-
-
-def _notes_on_loss(best: Candidate, cv: CrossValidation, p: Predictions, loss: str) -> list[str]:
-    """Labels without probability, before and after recalibration."""
-    assert p.labels is not None
-    floored = {name: _floored(cv.fits[name].probs, p.labels, loss) for name in ("none", best.method)}
-    return [f"{name}: {note}" for name, note in floored.items() if note]
 
 
 def _safety(

@@ -89,7 +89,11 @@ class MiscalibrationAwareTemperature(Calibrator):
         z, labels, weight = self._features(data), data.labels.astype(np.intp), data.weight
         errors = _top_label_errors(z, labels, weight, np.tile(TEMPERATURES[:, None], data.k))
         start = float(TEMPERATURES[_first_least(errors)])
-        gap = self._normalised(_class_gaps(z / start, labels, weight))
+        probs = softmax(z / start)
+        excess = weight * (probs.max(axis=1) - (probs.argmax(axis=1) == labels))
+        mass = np.bincount(labels, weight, data.k)
+        excess_by_class = np.bincount(labels, excess, data.k)
+        gap = self._normalised(np.divide(excess_by_class, mass, out=np.zeros(data.k), where=mass > 0))
         columns = start * (1 + FACTORS[:, None] * gap)
         usable = np.flatnonzero((columns > 0).all(axis=1))
         best = usable[_first_least(_top_label_errors(z, labels, weight, columns[usable]))]
@@ -144,11 +148,3 @@ def _surest(by_class: Floats, temperatures: Floats) -> tuple[Floats, Any]:
         for c in range(len(by_class)):
             total += np.exp(by_class[c] / temperatures[:, c : c + 1] - best)
     return 1 / total, top
-
-
-def _class_gaps(z: Floats, labels: Any, weight: Floats) -> Floats:
-    """Mean confidence minus accuracy over the rows of each class; 0 for a class without rows."""
-    probs = softmax(z)
-    gap = weight * (probs.max(axis=1) - (probs.argmax(axis=1) == labels))
-    mass = np.bincount(labels, weight, z.shape[1])
-    return np.divide(np.bincount(labels, gap, z.shape[1]), mass, out=np.zeros(z.shape[1]), where=mass > 0)

@@ -122,14 +122,11 @@ class IntraOrderPreserving(CountingCalibrator):
         data = on_scale(data, self.scale_)
         shifted = data.logits - data.logits.max(axis=1, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        return softmax(_extended(np.clip(logs, math.log(CLIP), 0.0), self.knots_, self.heights_))
-
-
-def _extended(x: Floats, knots: Floats, heights: Floats) -> Floats:
-    """Linear interpolation between the knots, with linear extrapolation beyond them."""
-    place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
-    slope = np.diff(heights) / np.diff(knots)
-    return np.asarray(heights[place] + slope[place] * (x - knots[place]))
+        logs = np.clip(logs, math.log(CLIP), 0.0)
+        # Linear interpolation between the knots, with linear extrapolation beyond them.
+        place = np.clip(np.searchsorted(self.knots_, logs, side="right") - 1, 0, len(self.knots_) - 2)
+        slope = np.diff(self.heights_) / np.diff(self.knots_)
+        return softmax(self.heights_[place] + slope[place] * (logs - self.knots_[place]))
 
 
 @dataclass(eq=False, repr=False)

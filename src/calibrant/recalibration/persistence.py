@@ -150,18 +150,6 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
 
 def from_text(text: bytes, source: str) -> Calibrator:
     """The calibrator that `save` wrote; `source` is named in messages."""
-    document = _document(text, source)
-    try:
-        sealed = document.get("checksum") == _checksum(document["content"])
-        calibrator = _from_state(document["content"]) if sealed else None
-    except INVALID as error:
-        raise FileError(source, f"is not a valid calibrator ({error})", "save it again") from error
-    if calibrator is None:
-        raise FileError(source, "is corrupt: the checksum does not match", "save it again")
-    return calibrator
-
-
-def _document(text: bytes, source: str) -> dict[str, Any]:
     remedy = "give a file that `calibrant fit` or the function save wrote"
     try:
         document = json.loads(text.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
@@ -172,7 +160,14 @@ def _document(text: bytes, source: str) -> dict[str, Any]:
     if document["calibrant_map"] != SCHEMA:
         problem = f"has format {document['calibrant_map']!r}; this version of calibrant reads {SCHEMA}"
         raise FileError(source, problem, "update calibrant")
-    return document
+    try:
+        sealed = document.get("checksum") == _checksum(document["content"])
+        calibrator = _from_state(document["content"]) if sealed else None
+    except INVALID as error:
+        raise FileError(source, f"is not a valid calibrator ({error})", "save it again") from error
+    if calibrator is None:
+        raise FileError(source, "is corrupt: the checksum does not match", "save it again")
+    return calibrator
 
 
 def _reject(text: str) -> Any:

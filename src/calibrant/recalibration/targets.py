@@ -49,7 +49,16 @@ def read_target(lens: Any) -> Target:
     if isinstance(lens, Lens):
         lens = lens.groups if lens.groups is not None else lens.name
     if isinstance(lens, Mapping):
-        return Target("class_groups:" + ",".join(map(str, lens)), _checked_groups(lens))
+        if len(lens) < 2:
+            problem = f"must have two or more groups; got {len(lens)}"
+            raise LensError("lens", problem, "divide the classes between groups")
+        groups = {}
+        for group, members in lens.items():
+            if isinstance(members, (Mapping, str)) or not isinstance(members, (list, tuple, set, frozenset, range)):
+                problem = f"the classes of group {group!r} must be a list; got {type(members).__name__}"
+                raise LensError("lens", problem, "for example {'animal': ['cat', 'dog'], 'vehicle': ['car']}")
+            groups[group] = list(members)
+        return Target("class_groups:" + ",".join(map(str, lens)), groups)
     if not isinstance(lens, str):
         raise LensError("lens", f"must be a name, a mapping or a Lens; got {type(lens).__name__}", KNOWN)
     kind, _, detail = lens.partition(":")
@@ -75,20 +84,6 @@ def _band(lens: str, detail: str) -> Target:
         problem = f"'band' requires two bounds with 0 <= low < high <= 1; got {detail!r}"
         raise LensError("lens", problem, "for example 'band:0.9,1'")
     return Target(lens, k=1, low=low, high=high)
-
-
-def _checked_groups(mapping: Mapping[Any, Any]) -> dict[Any, list[Any]]:
-    if len(mapping) < 2:
-        raise LensError(
-            "lens", f"must have two or more groups; got {len(mapping)}", "divide the classes between groups"
-        )
-    found = {}
-    for group, members in mapping.items():
-        if isinstance(members, (Mapping, str)) or not isinstance(members, (list, tuple, set, frozenset, range)):
-            problem = f"the classes of group {group!r} must be a list; got {type(members).__name__}"
-            raise LensError("lens", problem, "for example {'animal': ['cat', 'dog'], 'vehicle': ['car']}")
-        found[group] = list(members)
-    return found
 
 
 def owners(target: Target, names: Sequence[Any]) -> NDArray[np.int64]:

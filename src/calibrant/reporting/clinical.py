@@ -15,7 +15,6 @@ from ..figures.flexible_curves import flexible_calibration_curve
 from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..util.checks import least_resamples
-from ..views.lenses import Lens
 from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
 from .settings import Settings
@@ -33,17 +32,27 @@ def clinical_part(p: Predictions, settings: Settings, outcome: str) -> Clinical:
     view, level, seed = one_event(p, lens), settings.known_level, settings.seed
     draws = max(settings.n_resamples, least_resamples(level))
     summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
-    groups = _subgroups(p, lens, level)
-    several = 0 if p.groups is None else sum(1 for _ in groups_of(p))
+    groups: list[Subgroup] = []
+    several = 0
+    if p.groups is not None:
+        for grouping, place, rows in islice(groups_of(p), MOST_SUBGROUPS):
+            part = summarize(p.take(rows), lens, "loess", level, 0, 0)
+            found = tuple(part[id] for id in BRIEF)
+            groups.append(Subgroup(str(grouping.labels[place]), part.n, part.events, found))
+        several = sum(1 for _ in groups_of(p))
     notes = summary.notes
     if several > len(groups):
         notes = (*notes, f"{len(groups)} of {several} subgroups are shown; validate_by_group has all of them")
+    end = float(view.score.max())
+    edges = np.linspace(0, end if end > 0 else 1.0, RISK_BINS + 1)
+    hit = view.outcome > 0
+    counts = [np.histogram(view.score[rows], edges, weights=view.weights[rows])[0] for rows in (hit, ~hit)]
     return Clinical(
         summary,
         _curve(view, summary),
-        _risks(view),
+        tuple(RiskBin(*map(float, row)) for row in zip(edges[:-1], edges[1:], *counts, strict=True)),
         _benefit(view, level),
-        groups,
+        tuple(groups),
         tripod(
             summary,
             outcome=outcome or None,
@@ -69,15 +78,6 @@ def _curve(view: View, summary: ClinicalSummary) -> tuple[CurvePoint, ...]:
     )
 
 
-def _risks(view: View) -> tuple[RiskBin, ...]:
-    """Count rows in bins of equal width over the range of the risks."""
-    end = float(view.score.max())
-    edges = np.linspace(0, end if end > 0 else 1.0, RISK_BINS + 1)
-    hit = view.outcome > 0
-    counts = [np.histogram(view.score[rows], edges, weights=view.weights[rows])[0] for rows in (hit, ~hit)]
-    return tuple(RiskBin(*map(float, row)) for row in zip(edges[:-1], edges[1:], *counts, strict=True))
-
-
 def _benefit(view: View, level: float) -> tuple[BenefitPoint, ...]:
     try:
         curve = decision_curve(view, level=level)
@@ -88,13 +88,3 @@ def _benefit(view: View, level: float) -> tuple[BenefitPoint, ...]:
     shown = curve.threshold <= max(float(view.score.max()), 0.1)
     rows = zip(curve.threshold, model.net_benefit, model.low, model.high, curve.treat_all.net_benefit, strict=True)
     return tuple(BenefitPoint(*map(float, row)) for row, seen in zip(rows, shown, strict=True) if seen)
-
-
-def _subgroups(p: Predictions, lens: str | Lens, level: float) -> tuple[Subgroup, ...]:
-    if p.groups is None:
-        return ()
-    subgroups = []
-    for grouping, place, rows in islice(groups_of(p), MOST_SUBGROUPS):
-        part = summarize(p.take(rows), lens, "loess", level, 0, 0)
-        subgroups.append(Subgroup(str(grouping.labels[place]), part.n, part.events, tuple(part[id] for id in BRIEF)))
-    return tuple(subgroups)

@@ -194,7 +194,12 @@ def _classes(source: Predictions) -> tuple[tuple[Series, ...], str]:
     if source.kind != "multiclass":
         return (), ""
     views = views_of(source, "classwise")
-    largest = np.argsort(-_class_mass(source), kind="stable").tolist()
+    if source.labels is not None:
+        mass = np.bincount(source.labels, source.weight, source.k)
+    else:
+        assert source.soft is not None
+        mass = np.asarray(source.soft.sum(axis=0) if source.weight is None else source.weight @ source.soft)
+    largest = np.argsort(-mass, kind="stable").tolist()
     names = [str(name) for name in (range(source.k) if source.classes is None else source.classes)]
     classes = []
     for code in sorted(largest[:MAX_CLASSES]):
@@ -202,14 +207,6 @@ def _classes(source: Predictions) -> tuple[tuple[Series, ...], str]:
         assert isinstance(view, View)
         classes.append(Series(names[code], "class", cell_sums(view)))
     return tuple(classes), named_left_out("class", [names[code] for code in largest[MAX_CLASSES:]])
-
-
-def _class_mass(source: Predictions) -> NDArray[Any]:
-    """Return the total weight of each class among the labels."""
-    if source.labels is not None:
-        return np.bincount(source.labels, source.weight, source.k)
-    assert source.soft is not None
-    return np.asarray(source.soft.sum(axis=0) if source.weight is None else source.weight @ source.soft)
 
 
 def named_left_out(what: str, names: Sequence[str]) -> str:

@@ -117,9 +117,14 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
 
 def calibrators_of(chosen: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
     """Return the result of `recalibrate` as a section; `share` is the share of the calibration error that the chosen method removes."""
+    own = METHODS.get(chosen.method)
+    description = TITLES.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
+    temperature = getattr(chosen.calibrator, "temperature_", None)
+    if temperature is not None and math.isfinite(temperature):
+        description += f" (T = {temperature:.3g})"
     return CalibratorTable(
         method=chosen.method,
-        description=_description(chosen),
+        description=description,
         entries=tuple(_row(c, c.method == chosen.method, share) for c in chosen.candidates),
         loss=chosen.loss,
         folds=folds,
@@ -158,16 +163,6 @@ def _row(candidate: Candidate, chosen: bool, share: float | None) -> CalibratorR
     return CalibratorRow(
         candidate.method, chosen, candidate.loss, candidate.gain, candidate.low, candidate.high, candidate.ece, own
     )
-
-
-def _description(chosen: Recalibration) -> str:
-    """Return the name of the method, with its temperature where it has one."""
-    own = METHODS.get(chosen.method)
-    known = TITLES.get(chosen.method) or (own.title if own else "") or chosen.method.replace("_", " ")
-    temperature = getattr(chosen.calibrator, "temperature_", None)
-    if temperature is None or not math.isfinite(temperature):
-        return known
-    return f"{known} (T = {temperature:.3g})"
 
 
 def _notes(chosen: Recalibration, part: Predictions, p: Predictions) -> list[str]:

@@ -245,19 +245,17 @@ def _filled(
     return items
 
 
-def _with_interval(row: ClinicalRow, level: float) -> str:
-    assert row.value is not None
-    if row.low is None or row.high is None:
-        return f"{row.name} {number(row.value, 3)}"
-    return (
-        f"{row.name} {number(row.value, 3)} ({100 * level:g}% interval {number(row.low, 3)} to {number(row.high, 3)})"
-    )
-
-
 def _results(summary: ClinicalSummary, event: str) -> str:
     rows = [summary[id] for id in QUOTED]
-    parts = "; ".join(_with_interval(row, summary.level) for row in rows if row.value is not None)
-    return f"{summary.n:,} patients, {summary.events:,.6g} with {event}. {parts}."
+    parts = []
+    for row in rows:
+        if row.value is None:
+            continue
+        part = f"{row.name} {number(row.value, 3)}"
+        if row.low is not None and row.high is not None:
+            part += f" ({100 * summary.level:g}% interval {number(row.low, 3)} to {number(row.high, 3)})"
+        parts.append(part)
+    return f"{summary.n:,} patients, {summary.events:,.6g} with {event}. {'; '.join(parts)}."
 
 
 def _measures(summary: ClinicalSummary) -> str:

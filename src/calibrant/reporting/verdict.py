@@ -113,7 +113,11 @@ def judge(
     Verdict
         The section of the report.
     """
-    both = _with_top_label(p, views)
+    both = views
+    if p.kind == "binary" and views[0].lens == "binary" and p.predicted.any() and not p.predicted.all():
+        top = views_of(p, "top_label")[0]
+        assert isinstance(top, View)
+        both = [*views, top]
     tested = _tested(both, shared_name(views), seed)
     mean, other = (None, None) if len(views) > 1 else _means(both, outcome)
     event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
@@ -149,15 +153,6 @@ def judge(
     )
 
 
-def _with_top_label(p: Predictions, views: list[View]) -> list[View]:
-    """For two classes the views of the positive class and of the top label, which are the same where one class is always predicted."""
-    if p.kind != "binary" or views[0].lens != "binary" or not p.predicted.any() or bool(p.predicted.all()):
-        return views
-    top = views_of(p, "top_label")[0]
-    assert isinstance(top, View)
-    return [*views, top]
-
-
 def _tested(views: list[View], lens: str, seed: int) -> Tested:
     """Return the test of one view; of several, the smallest p-value times their number (Bonferroni)."""
     try:
@@ -168,18 +163,14 @@ def _tested(views: list[View], lens: str, seed: int) -> Tested:
         return Tested(lens, reason=error.problem)
     best = min(results, key=lambda each: each.pvalue)
     if len(results) == 1:
-        which = _evaluated(lens)
+        known = {"top_label": "for the top label only", "binary": "for the positive class"}
+        which = known.get(lens, f"for {lens_text(lens)}")
     elif lens == "binary":
         which = "for the positive class and for the top label, with Bonferroni correction"
     else:
         which = f"for each of {len(results)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     pvalue = combine_pvalues([each.pvalue for each in results], "bonferroni")
     return Tested(lens, best.statistic, pvalue, f"{TEST_NAME}, {which}; {best.null_distribution}")
-
-
-def _evaluated(lens: str) -> str:
-    known = {"top_label": "for the top label only", "binary": "for the positive class"}
-    return known.get(lens, f"for {lens_text(lens)}")
 
 
 def _mean(view: View, outcome: str) -> Mean:

@@ -151,6 +151,11 @@ def find_weaknesses(
     about = lens_text(shared_name(views), outcome)
     if about == LENSES["binary"]:
         about = "the probability of the positive class"
+    reasons = [entry.test.removeprefix("none: ") for entry in entries if entry.found is None]
+    untested = [
+        f"{reasons.count(reason):,} of {len(entries):,} subsets could not be tested: {reason}."
+        for reason in dict.fromkeys(reasons)
+    ]
     return Weaknesses(
         entries=tuple(entries[:MOST_ENTRIES]),
         looked_at=len(entries),
@@ -159,7 +164,7 @@ def find_weaknesses(
         correction=CORRECTION,
         alpha=ALPHA,
         level=level,
-        notes=(*_untested(entries), *_notes(p, views, len(entries))),
+        notes=(*untested, *_notes(p, views, len(entries))),
         reason="" if entries else "there are no classes, groups or ranges of scores to test",
         about=about,
     )
@@ -244,15 +249,6 @@ def adjust_known(pvalues: list[float | None]) -> list[float | None]:
     known = np.array([value for value in pvalues if value is not None], dtype=np.float64)
     adjusted = iter(adjust(known, CORRECTION).tolist())
     return [None if value is None else next(adjusted) for value in pvalues]
-
-
-def _untested(entries: list[Weakness]) -> list[str]:
-    """List how many subsets have no test, for each reason."""
-    reasons = [entry.test.removeprefix("none: ") for entry in entries if entry.found is None]
-    return [
-        f"{reasons.count(reason):,} of {len(entries):,} subsets could not be tested: {reason}."
-        for reason in dict.fromkeys(reasons)
-    ]
 
 
 def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:

@@ -76,7 +76,10 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     columns = _named_once(_columns(table))
     spec = _spec(columns)
     cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
-    _check_complete(columns, len(cell))
+    stated = set(_whole(columns, "result_rows").tolist())
+    if stated != {len(cell)}:  # cut off or repeated, as the downloads of many consoles are
+        problem = f"has {len(cell):,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
+        raise ShapeError("table", problem, "export the whole result, without a limit")
     if (rows < (0 if "counts" in spec.names else 1)).any():
         raise InputTypeError("table", "has a cell without rows, which the query does not return", QUERY)
     if ("by" in spec.names) != ("group_name" in columns):
@@ -225,14 +228,6 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
     except (ValueError, TypeError, OverflowError):
         problem = f"the column {name!r} does not hold exact integers of 64 bits (its type is {array.dtype})"
         raise InputTypeError("table", problem, "read the result without conversion to floating point") from None
-
-
-def _check_complete(columns: Mapping[str, Any], count: int) -> None:
-    """Raise if the result was cut off or repeated, as the downloads of many consoles are."""
-    stated = set(_whole(columns, "result_rows").tolist())
-    if stated != {count}:
-        problem = f"has {count:,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
-        raise ShapeError("table", problem, "export the whole result, without a limit")
 
 
 def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:

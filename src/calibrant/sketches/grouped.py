@@ -123,10 +123,26 @@ class GroupCells:
         return _total(cells, sums, lens), parts
 
     def _sum(self) -> None:
-        """Sum the collected rows."""
+        """Sum the collected rows, at most 2^22, by key, in the order of the keys."""
         key, fixed = (np.concatenate(parts) for parts in zip(*self.waiting, strict=True))
         self.waiting, self.rows = [], 0
-        self._keep(_summed(key, fixed))
+        order = key << np.uint64(ROW_BITS)
+        order |= np.arange(len(key), dtype=np.uint64)
+        order.sort()
+        value = fixed[(order & ROW_MASK).view(np.int64)]
+        order >>= np.uint64(ROW_BITS)
+        positive = (order & np.uint64(1)).view(np.int64)
+        order >>= np.uint64(1)
+        cell = order.view(np.int64)
+        first = _first(cell)
+        rows = np.diff(first, append=len(cell))
+        high = np.add.reduceat(value >> _HALF, first)
+        low = np.add.reduceat(value & _HALF_MASK, first)
+        high += low >> _HALF
+        low &= _HALF_MASK
+        low += (high & _HALF_MASK) << _HALF
+        high >>= _HALF
+        self._keep((cell[first], CellSums(rows, np.add.reduceat(positive, first), high, low)))
 
     def _keep(self, run: tuple[Array, CellSums]) -> None:
         """Add sums by group and cell, in the order of their keys."""
@@ -157,27 +173,6 @@ def _keys(score: Array, outcome: Array, group: Array) -> tuple[Array, Array]:
 
     map_blocks(work, len(score), BLOCK_ROWS)
     return key, fixed
-
-
-def _summed(key: Array, fixed: Array) -> tuple[Array, CellSums]:
-    """Sums of at most 2^22 rows by key, in the order of the keys."""
-    order = key << np.uint64(ROW_BITS)
-    order |= np.arange(len(key), dtype=np.uint64)
-    order.sort()
-    value = fixed[(order & ROW_MASK).view(np.int64)]
-    order >>= np.uint64(ROW_BITS)
-    positive = (order & np.uint64(1)).view(np.int64)
-    order >>= np.uint64(1)
-    cell = order.view(np.int64)
-    first = _first(cell)
-    rows = np.diff(first, append=len(cell))
-    high = np.add.reduceat(value >> _HALF, first)
-    low = np.add.reduceat(value & _HALF_MASK, first)
-    high += low >> _HALF
-    low &= _HALF_MASK
-    low += (high & _HALF_MASK) << _HALF
-    high >>= _HALF
-    return cell[first], CellSums(rows, np.add.reduceat(positive, first), high, low)
 
 
 def _first(key: Array) -> Array:

@@ -611,8 +611,18 @@ def _pair(
         calibrator = _fitted(TemperatureScaling(input="logit"), logits / divisor, codes, weight, classes[known])
         calibrator.temperature_ *= divisor  # so that it applies to the decision values as they are
         return CalibratedPair(estimator, calibrator, classes, "raw")
-    found = _calibrator(values, kind, codes, weight, classes[known], plan)
-    return CalibratedPair(estimator, found, classes, found.input)
+    if isinstance(plan.method, Calibrator) or plan.method != "auto":
+        made: Calibrator = (
+            clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
+        )
+        fold = plan.fold if isinstance(made, CrossVennAbers) else None  # as in Vovk et al. (2015)
+        fitted = _fitted(made, values, codes, weight, classes[known], fold)
+        return CalibratedPair(estimator, fitted, classes, fitted.input)
+    found = recalibrate(Predictions(codes, values, input=kind, sample_weight=weight))
+    if found.warned:
+        warn_caller(found.note)
+    found.calibrator.classes_ = names_array(classes[known].tolist())
+    return CalibratedPair(estimator, found.calibrator, classes, found.calibrator.input)
 
 
 def _fitted(made: _Made, values: Array, codes: Array, weight: Floats | None, names: Array, fold: Any = None) -> _Made:
@@ -638,22 +648,6 @@ def _divisor(logits: Floats, codes: Array, weight: Floats | None, pair: bool) ->
     elif found < 0.001001 or found * divisor < least:
         divisor = least / 0.001
     return float(divisor)
-
-
-def _calibrator(
-    values: Array, kind: Kind, codes: Array, weight: Floats | None, names: Array, plan: _Plan
-) -> Calibrator:
-    if isinstance(plan.method, Calibrator) or plan.method != "auto":
-        made: Calibrator = (
-            clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
-        )
-        fold = plan.fold if isinstance(made, CrossVennAbers) else None  # as in Vovk et al. (2015)
-        return _fitted(made, values, codes, weight, names, fold)
-    found = recalibrate(Predictions(codes, values, input=kind, sample_weight=weight))
-    if found.warned:
-        warn_caller(found.note)
-    found.calibrator.classes_ = names_array(names.tolist())
-    return found.calibrator
 
 
 def _their_logits(values: Array, kind: Kind) -> Floats:

@@ -54,7 +54,9 @@ class Scorer:
         value = found(Predictions(names, values, input=kind, **rows), **options)
         if math.isinf(value) and kind == "prob":  # one such fold would leave a grid search without a mean
             value = found(Predictions(names, np.clip(values, PRECISION, 1 - PRECISION), **rows), **options)
-        return -_badness(found, value)
+        if found.proper == "strictly" or found.ideal is None:
+            return -value
+        return -abs(value - found.ideal)
 
     def set_score_request(self, **requests: Any) -> Self:
         """Set which metadata the scorer requests, for ``enable_metadata_routing`` of scikit-learn.
@@ -90,13 +92,6 @@ class Scorer:
 
     def __repr__(self) -> str:
         return f"scorer({self.metric!r})"
-
-
-def _badness(metric: Metric, value: float) -> float:
-    """The distance of a value from its ideal, or the value of a proper score."""
-    if metric.proper == "strictly" or metric.ideal is None:
-        return value
-    return abs(value - metric.ideal)
 
 
 def scorer(metric: str | Metric, **options: Any) -> Scorer:

@@ -206,11 +206,15 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     probs, target = block.probs, block.target.reshape(-1).to(torch.int64)
     score, hit = _score(probs, target, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
-        _add_unchecked(sums, score, hit, plan)
+        # NaN and scores above 1 fall behind the cells, where `tallies` finds them.
+        cell = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
+        _scatter(sums, cell, hit, score, ones_on(sums.device, len(cell)))
         return
     groups = None if block.groups is None else block.groups.reshape(-1)
     cause = _causes(probs, score, target, groups, plan)
-    _note_first(first_fault, cause, block.start)
+    some, row = (cause > IGNORED).max(dim=0)
+    never = _code(cause.device, NEVER, torch.int64)
+    torch.minimum(first_fault, torch.where(some, row + block.start, never), out=first_fault)
     pair = None if groups is None else groups.to(torch.int64) * (plan.group_size // 2)
     if plan.classes is None or plan.top_label:
         cell = _cell(score, plan)
@@ -223,12 +227,6 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         sums[0].scatter_add_(0, waste, (cause >= 0).to(torch.int64))
     if plan.classwise:
         _add_classes(sums, probs, block.target, pair, cause < 0, plan)
-
-
-def _add_unchecked(sums: Tensor, score: Tensor, hit: Tensor, plan: Plan) -> None:
-    """Add rows without checks; NaN and scores above 1 fall behind the cells, where `tallies` finds them."""
-    pair = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
-    _scatter(sums, pair, hit, score, ones_on(sums.device, len(pair)))
 
 
 # Cached, because small batches are limited by the launch time on the CPU.
@@ -314,13 +312,6 @@ def _causes(probs: Tensor, score: Tensor, target: Tensor, groups: Tensor | None,
     if plan.ignore_index is not None:
         cause.masked_fill_(target == plan.ignore_index, IGNORED)
     return cause
-
-
-def _note_first(first_fault: Tensor, cause: Tensor, start: int) -> None:
-    """Keep the index of the first invalid row."""
-    some, row = (cause > IGNORED).max(dim=0)
-    never = _code(cause.device, NEVER, torch.int64)
-    torch.minimum(first_fault, torch.where(some, row + start, never), out=first_fault)
 
 
 @lru_cache(maxsize=32)

@@ -77,9 +77,11 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
     if kind == "installation":
         return "The files are those of the wheel", "RECORD of the wheel"
     metric = catalogue[topic] if topic in set(catalogue) else None
-    path = _public_path(topic, row)
+    called = re.search(rf"\bcal\.((?:\w+\.)*{topic})\(", row.call)
+    path = called[1] if called else topic  # such as decision.aurc
     if metric is None:
-        return f"cal.{path}: {_first_line(attrgetter(path)(cal))}", f"docstring of cal.{path}"
+        summary = (inspect.getdoc(attrgetter(path)(cal)) or "").split("\n")[0]
+        return f"cal.{path}: {summary}", f"docstring of cal.{path}"
     if kind == "test":
         methods = ", ".join(metric.tests)
         return (
@@ -90,16 +92,6 @@ def _said(kind: str, topic: str, row: Reference) -> tuple[str, str]:
         return f"cal.interval(metric='{topic}'): confidence interval", "docstring of cal.interval"
     doubt = "" if metric.certain else f" Definition: {metric.info.certainty}."
     return f"cal.{path}: {metric.summary}", f"docs/metrics/{topic}.md. {metric.reference}.{doubt}".replace("..", ".")
-
-
-def _public_path(topic: str, row: Reference) -> str:
-    """Where the call of a row finds its function, such as ``decision.aurc``."""
-    called = re.search(rf"\bcal\.((?:\w+\.)*{topic})\(", row.call)
-    return called[1] if called else topic
-
-
-def _first_line(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").split("\n")[0]
 
 
 def spans(ids: Sequence[str]) -> list[str]:

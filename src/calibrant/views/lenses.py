@@ -78,7 +78,12 @@ class Lens:
             if self.combine in ("max", "prevalence"):
                 problem = f"requires the combination 'mean' or 'sum'; got {self.combine!r}"
                 raise ArgumentError("class_weight", problem)
-            object.__setattr__(self, "class_weight", _class_weights(self.class_weight))
+            try:
+                weights = tuple(np.asarray(self.class_weight, dtype=np.float64).ravel().tolist())
+            except (TypeError, ValueError):
+                problem = f"must be one number per class; got {self.class_weight!r}"
+                raise ArgumentError("class_weight", problem, "for example [1, 1, 2]") from None
+            object.__setattr__(self, "class_weight", weights)
 
     def views(self, predictions: Predictions) -> list[AnyView]:
         """Return the views of the predictions through this lens.
@@ -97,15 +102,6 @@ class Lens:
 
     def __repr__(self) -> str:
         return f"Lens({self.name!r})"
-
-
-def _class_weights(values: Any) -> tuple[float, ...]:
-    """Return class weights as numbers; how many there must be is checked with the classes."""
-    try:
-        return tuple(np.asarray(values, dtype=np.float64).ravel().tolist())
-    except (TypeError, ValueError):
-        problem = f"must be one number per class; got {values!r}"
-        raise ArgumentError("class_weight", problem, "for example [1, 1, 2]") from None
 
 
 def text_of_lens(lens: Any) -> str | None:

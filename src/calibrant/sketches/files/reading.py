@@ -228,8 +228,15 @@ class Rows:
         shown = original_of(name) if len(self.paths) > 1 or self.shown == "" else self.shown
         if "not utf-8" in str(error) or _is_utf16(name):
             return not_utf8(shown)
-        problem = f"cannot be read as {self.kind}: {_reason(error)}"
-        return FileError(shown, problem, "write the file again, or leave it out")
+        reason = first_line(error)
+        line = re.search(r"CSV Error on Line: (\d+)", str(error))
+        if line is not None:
+            reasons = (
+                r"^(Expected Number of Columns: .*|Maximum line size .*|.*unterminated quote.*|Invalid unicode .*)$"
+            )
+            stated = re.search(reasons, str(error), re.MULTILINE)
+            reason = f"line {int(line[1]):,}" + (f": {stated[1].rstrip('.')}" if stated else "")
+        return FileError(shown, f"cannot be read as {self.kind}: {reason}", "write the file again, or leave it out")
 
     def _is_broken(self, path: str) -> bool:
         """Whether a file cannot be read."""
@@ -440,16 +447,6 @@ def _sniff(connection: Any, kind: str, path: str, *options: str) -> tuple[str, l
     except duckdb.Error:
         return None
     return quote, [column["name"] for column in columns]
-
-
-def _reason(error: Exception) -> str:
-    """The message of an error of the reader; of a text file, with the line and what is wrong with it."""
-    line = re.search(r"CSV Error on Line: (\d+)", str(error))
-    if line is None:
-        return first_line(error)
-    reasons = r"^(Expected Number of Columns: .*|Maximum line size .*|.*unterminated quote.*|Invalid unicode .*)$"
-    reason = re.search(reasons, str(error), re.MULTILINE)
-    return f"line {int(line[1]):,}" + (f": {reason[1].rstrip('.')}" if reason else "")
 
 
 def _are_exact(numbers: Any) -> bool:

@@ -263,7 +263,14 @@ def gather_rows(
     form = (input.shape[:1] + input.shape[2:], reduction, name, input.dtype)
     problems = _read(wrong, factor, counted)
     if problems is None:
-        logits, counted = _unread(logits, wrong.reshape(-1), factor, counted)
+        # Values cannot be read, so nothing can be raised: invalid input makes the loss NaN.
+        wrong = wrong.reshape(-1)
+        if factor is not None:
+            wrong = wrong | ~_fine(factor).all()
+        if counted is not None:
+            counted = counted | wrong
+            logits = torch.where(counted[:, None], logits, 0.0)
+        logits = torch.where(wrong[:, None], math.nan, logits)
         return Rows(logits, labels, shares, factor, None, counted, *form)
     if problems & WRONG_TARGET:
         raise share_error(target, wrong) if soft else label_error(target, wrong, classes, ignore_index)
@@ -283,18 +290,6 @@ def _classes_of(target: Tensor, classes: int, ignored: int, factor: Tensor | Non
     wrong = counted & ((labels < 0) | (labels >= classes))
     labels = torch.where(counted & ~wrong, labels, 0)
     return labels, wrong, counted if factor is None else counted & (factor[labels] > 0)
-
-
-def _unread(
-    logits: Tensor, wrong: Tensor, factor: Tensor | None, counted: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Logits and mask of the rows used where values cannot be read, so nothing can be raised: invalid input makes the loss NaN."""
-    if factor is not None:
-        wrong = wrong | ~_fine(factor).all()
-    if counted is not None:
-        counted = counted | wrong
-        logits = torch.where(counted[:, None], logits, 0.0)
-    return torch.where(wrong[:, None], math.nan, logits), counted
 
 
 def _fine(factor: Tensor) -> Tensor:

@@ -327,7 +327,13 @@ def kde_ece_loss(
     power = check_number(norm, "norm", low=1)
     searched = isinstance(bandwidth, str) and bandwidth == "likelihood"
     fixed = None if searched else check_number(bandwidth, "bandwidth", above=True)
-    probs, score, outcome = _forecasts(rows, lens)
+    if lens == "canonical":
+        probs, score, outcome = rows.probs, rows.probs, rows.targets
+    elif lens in ("auto", "binary", "top_label"):
+        seen, hit = rows.seen(lens)
+        probs, score, outcome = torch.stack([1 - seen, seen], 1), seen[:, None], hit[:, None]
+    else:
+        raise LensError("lens", f"must be 'canonical', 'top_label', 'binary' or 'auto'; got {lens!r}")
     if len(probs) < 2:
         distance = (probs * 0).sum(1)
     else:
@@ -335,16 +341,6 @@ def kde_ece_loss(
         means = kernel_means(dirichlet_logs(probs, width, rows.counted), outcome, rows.share)
         distance = ((means - score).abs() ** power).sum(1) * (rows.number > 1)
     return rows.average(distance)
-
-
-def _forecasts(rows: Rows, lens: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The vectors between which kernels are evaluated, the scores, and their outcomes."""
-    if lens == "canonical":
-        return rows.probs, rows.probs, rows.targets
-    if lens not in ("auto", "binary", "top_label"):
-        raise LensError("lens", f"must be 'canonical', 'top_label', 'binary' or 'auto'; got {lens!r}")
-    score, outcome = rows.seen(lens)
-    return torch.stack([1 - score, score], 1), score[:, None], outcome[:, None]
 
 
 class KDEECELoss(LossModule):

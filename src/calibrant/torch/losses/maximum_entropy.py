@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -84,7 +84,10 @@ def max_ent_loss(
 def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[float, ...]:
     if class_share is None:
         return (1 / classes,) * classes
-    share = _as_numbers(class_share)
+    try:
+        share = tuple(float(value) for value in class_share)
+    except (TypeError, ValueError):
+        share = ()
     if len(share) != classes or not all(value > 0 for value in share) or not abs(sum(share) - 1) <= 1e-4:
         raise ArgumentError(
             "class_share",
@@ -92,13 +95,6 @@ def _check_share(class_share: Sequence[float] | None, classes: int) -> tuple[flo
             "drop class_share for equal proportions",
         )
     return share
-
-
-def _as_numbers(values: Any) -> tuple[float, ...]:
-    try:
-        return tuple(float(value) for value in values)
-    except (TypeError, ValueError):
-        return ()
 
 
 def _distances(rows: Rows, share: tuple[float, ...], constraint: str) -> Tensor:

@@ -69,22 +69,15 @@ def label_smoothing_loss(rows: Rows, *, smoothing: float = 0.1, spread: Literal[
         raise ArgumentError(
             "smoothing", f"must leave the true class a probability of at least {1 / classes:.3g}; got {smoothing!r}"
         )
-    return rows.reduce(_smoothed(rows, *_kept_and_given(rows, amount, others)))
-
-
-def _kept_and_given(rows: Rows, smoothing: float, others: bool) -> tuple[Tensor, Tensor]:
-    """(M,) each: the factor of the target, and the probability added to every class that is not masked; none where only
-    one is left.
-    """
-    classes = rows.logits.shape[1]
     count = classes - rows.shut.sum(1, dtype=rows.logits.dtype)
-    amount = smoothing * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
-    amount = torch.where(count > 1, amount, 0.0).clamp(max=1)
+    moved = amount * (count / (count - 1).clamp(min=1) if others else torch.ones_like(count))
+    moved = torch.where(count > 1, moved, 0.0).clamp(max=1)
     # Where no class is masked, computed as in torch, for results equal to the last bit.
-    whole = smoothing * (classes / (classes - 1) if others else 1)
+    whole = amount * (classes / (classes - 1) if others else 1)
     open_to_all = count == classes
-    kept = torch.where(open_to_all, 1 - whole, 1 - amount)
-    return kept, torch.where(open_to_all, whole / classes, amount / count.clamp(min=1))
+    kept = torch.where(open_to_all, 1 - whole, 1 - moved)
+    given = torch.where(open_to_all, whole / classes, moved / count.clamp(min=1))
+    return rows.reduce(_smoothed(rows, kept, given))
 
 
 def _smoothed(rows: Rows, kept: Tensor, given: Tensor) -> Tensor:
