@@ -87,7 +87,6 @@ def test_options_reach_the_report(run: Run, old: Path) -> None:
         level=0.8,
         n_resamples=60,
         rng=5,
-        accuracy=0.7,
     )
     read = json.loads(printed)
     assert read["metrics"] == theirs.to_dict()["metrics"]

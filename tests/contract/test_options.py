@@ -263,7 +263,7 @@ UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("
     ids=repr,
 )
 def test_a_value_out_of_range_is_named(case: Case) -> None:
-    for wrong in (-1, math.nan, *WRONG.get((case.metric.id, case.option), ())):
+    for wrong in (-1, math.nan, object(), *WRONG.get((case.metric.id, case.option), ())):
         with raises(cal.CalibrantError, case.option):
             case.metric(DATA, **case.beside | {case.option: wrong})
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..input.convert import is_number
+from ..util.checks import check_rng
 
 
 def seed_of(rng: Any) -> int:
@@ -21,9 +20,7 @@ def seed_of(rng: Any) -> int:
         return entropy
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
-    if is_number(rng) and int(rng) == rng and rng >= 0:
-        return int(rng)
-    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
+    return int(check_rng(rng))
 
 
 class _Known(ISeedSequence):

@@ -20,9 +20,8 @@ from ..errors import (
     UndefinedMetricError,
     WeightsNotSupportedError,
 )
-from ..input.convert import is_number
 from ..input.predictions import Predictions
-from ..util.checks import check_fraction, check_whole, least_resamples
+from ..util.checks import check_fraction, check_rng, check_whole, least_resamples
 from ..util.progress import track
 from ..util.results import Record, number, pvalue_clause
 from ..views.keywords import documents_keywords
@@ -512,14 +511,10 @@ def _cells_of_scores(sample: Sample, view: View, bins: Bins | None, binning: Bin
 
 def _generator(rng: Any, sample: Sample) -> np.random.Generator:
     """Return a generator that depends on a seed and on the outcomes: else rows of equal rank would be in the same fold for all samples of a size."""
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
-        raise ArgumentError("rng", problem) from None
-    if not is_number(rng):
-        return generator
-    return np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
+    rng = check_rng(rng)
+    if not isinstance(rng, int):
+        return np.random.default_rng(rng)
+    return np.random.default_rng([rng, zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
 
 
 def _content_order(sample: Sample) -> Cells:

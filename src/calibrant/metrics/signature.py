@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..binning.parse import binning_rule, block_rule
 from ..binning.partition import partition_rule
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
+from ..util.checks import check_rng
 
 if TYPE_CHECKING:
     from .registry import Metric
@@ -67,6 +69,13 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
     choices = _choices(formula, word)
     if choices and value not in choices:
         raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    kind = str(formula.__annotations__.get(word))
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    is_left_out = value is None and kind.endswith(" | None")
+    if kind.removesuffix(" | None") in ("int", "float") and not (is_number or is_left_out):
+        raise ArgumentError(word, f"must be a number; got {value!r}")
+    if word == "rng":
+        return check_rng(value)
     return check_norm(value) if word == "norm" else value
 
 

@@ -85,3 +85,13 @@ def weight_per_class(class_weight: Any, count: int) -> NDArray[np.float64]:
         problem = f"must be {count} non-negative numbers, not all zero; got {class_weight!r}"
         raise ArgumentError("class_weight", problem, "give one weight per class")
     return weight
+
+
+def check_rng(rng: Any) -> Any:
+    """Return a seed as an integer, None or a random generator, or raise."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return rng
+    is_number = isinstance(rng, (int, float, np.integer, np.floating)) and not isinstance(rng, bool)
+    if is_number and rng >= 0 and float(rng).is_integer():
+        return int(rng)
+    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...binning.partition import bin_of_ranks
 from ...binning.rules import BinningRule
 from ...errors import ArgumentError, GroupError, ShapeError
+from ...input.convert import numbers
 from ...util.checks import check_whole
 from ...views.view import View
 from ..registry import metric
@@ -26,6 +27,11 @@ def cell_error(view: View, cell: Cells) -> float:
 
 def _crossed(first: Cells, second: Cells) -> Cells:
     return first * (int(second.max()) + 1) + second
+
+
+def _floats(values: Any, argument: str) -> Floats:
+    """Return numbers of an option, or raise."""
+    return numbers(np.atleast_1d(np.asarray(values)), argument).astype(np.float64)
 
 
 def _of_rows(view: View, values: Any) -> NDArray[Any]:
@@ -68,7 +74,7 @@ def pce(
     if getattr(rule, "bins", 0) is not None:  # bins=None stands for groups alone
         score_cell, _ = rule.cells(view)
         cells = [_crossed(cell, score_cell) for cell in cells]
-    weight = np.ones(len(cells)) if partition_weight is None else np.asarray(partition_weight, dtype=np.float64)
+    weight = np.ones(len(cells)) if partition_weight is None else _floats(partition_weight, "partition_weight")
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
         raise ArgumentError(
             "partition_weight", f"must be {len(cells)} non-negative numbers, not all zero, one per partition"
@@ -135,7 +141,7 @@ def piece(
     if proximity is None:
         near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
     else:
-        near = _of_rows(view, np.asarray(proximity, dtype=np.float64))
+        near = _of_rows(view, _floats(proximity, "proximity"))
         if near.shape != (view.n,) or not np.isfinite(near).all():
             raise ShapeError("proximity", f"must be {view.n} finite numbers, one per row; got shape {near.shape}")
     score_cell, _ = rule.cells(view)
