@@ -213,6 +213,7 @@ def calibrators(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dic
 
 def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The metrics of cumulative differences, whose definitions are in tests/oracles/test_cumulative.py."""
+    from tests.oracles import test_checked_values as checked
     from tests.oracles import test_cumulative as oracles
 
     found: dict[str, list[dict[str, Any]]] = {}
@@ -244,11 +245,11 @@ def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         for call, value in values.items():
             row = {"call": call, "data": label, "value": float(value)}
             found.setdefault(call[4 : call.index("(")], []).append(row)
-    y, p = oracles.D
-    data["ranks"] = {"y": y, "p": p}
-    for name, _, words, value in oracles.CHECKED:
-        if name.startswith("ks_") and value:
-            row = {"call": f"cal.{name}(y, p, r={words['r']})", "data": "ranks", "value": value}
+    y, p = checked.D
+    data["ranks"] = {"y": y, "p": p.tolist()}
+    for name, _, words, value in checked.VALUES:
+        if name.startswith("ks_") and float(value):
+            row = {"call": f"cal.{name}(y, p, r={words['r']})", "data": "ranks", "value": float(value)}
             found.setdefault(name, []).append(row)
     return found
 

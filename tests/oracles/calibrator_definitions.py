@@ -31,6 +31,16 @@ def vectors(probs):
     return [[Fraction(q) for q in p] if isinstance(p, list) else [1 - Fraction(p), Fraction(p)] for p in probs]
 
 
+def off_boundary(probs):
+    """Probabilities of 0 and 1 replaced by half of the smallest distance of the others from 0 or 1, for logarithms."""
+    rows = vectors(probs)
+    distances = [min(q, 1 - q) for row in rows for q in row]
+    if min(distances) >= CLIP:
+        return rows
+    half = min(distance for distance in distances if distance >= CLIP) / 2
+    return [[min(max(q, half), 1 - half) for q in row] for row in rows]
+
+
 def one_vs_rest(labels, probs, rates_of):
     """`rates_of` gives the rates of one binary problem, of (score, outcome, 1); several classes are divided by their sum."""
     rows = vectors(probs)
@@ -103,7 +113,7 @@ def GroupCalibration(labels, probs, groups, **rest):
     found = [None] * len(labels)
     for group in set(groups):
         rows = [i for i, g in enumerate(groups) if g == group]
-        part = one_vs_rest([labels[i] for i in rows], [probs[i] for i in rows], platt_rates)
+        part = one_vs_rest([labels[i] for i in rows], off_boundary([probs[i] for i in rows]), platt_rates)
         for i, row in zip(rows, part, strict=True):
             found[i] = row
     return found
@@ -181,7 +191,7 @@ def PlattScalingWithFeatures(labels, probs, features, **rest):
             found = regression(columns, [mpf(y) for _, y, _ in question], [0, 0, *[1] * len(design[0])])
             return [sigmoid(mp.fdot(found, x)) for x in columns]
 
-    return one_vs_rest(labels, probs, rates)
+    return one_vs_rest(labels, off_boundary(probs), rates)
 
 
 # ---- bins ------------------------------------------------------------------------------------------------------------
@@ -223,7 +233,7 @@ def ScalingBinning(labels, probs, **rest):
                 found[i] = mean
         return found
 
-    return one_vs_rest(labels, probs, rates)
+    return one_vs_rest(labels, off_boundary(probs), rates)
 
 
 def BayesianBinning(labels, probs, **rest):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from mpmath import mp, mpf
@@ -20,10 +20,17 @@ from .test_definitions import EVERY, definition_of
 Value = Callable[[Sequence[int], Sequence[float]], float]
 # Values that differ by less are ties: in doubles, labellings of equal value differ by rounding.
 SAME = 1e-9
+# Kernels whose width is the median distance of two rows, in bootstrap samples that of the data.
+OF_MEDIAN_WIDTH = ("skce_b", "skce_uq", "skce_ul", "ucme", "ckce")
 
 
-def value_of(name: str) -> Value:
-    """The definition of a metric with its defaults, as a function of labels and scores."""
+def median_distance(scores: Sequence[float]) -> float:
+    """The median of the differences between the scores of two rows."""
+    return float(np.median([abs(a - b) for a, b in combinations(scores, 2)]))
+
+
+def value_of(name: str, **options: float) -> Value:
+    """The definition of a metric with these options, else its defaults, as a function of labels and scores."""
 
     def path(function: Callable[[list[tuple[Fraction, Fraction, Fraction]]], float]) -> Value:
         def value(labels: Sequence[int], scores: Sequence[float]) -> float:
@@ -42,7 +49,9 @@ def value_of(name: str) -> Value:
     if name in along:
         return along[name]
     definition = definition_of(name)
-    return lambda labels, scores: float(definition(list(labels), list(scores), counts=None, sample_weight=None))
+    return lambda labels, scores: float(
+        definition(list(labels), list(scores), counts=None, sample_weight=None, **options)
+    )
 
 
 def has_definition(name: str) -> bool:
@@ -87,7 +96,8 @@ def percentile_ends(name: str, labels: Sequence[int], scores: Sequence[float]) -
 
     Sample b is drawn by the generator of numpy whose seed is 0 with the spawn key b, as the package does; no two programs could agree otherwise.
     """
-    value, n = value_of(name), len(labels)
+    options = {"bandwidth": median_distance(scores)} if name in OF_MEDIAN_WIDTH else {}
+    value, n = value_of(name, **options), len(labels)
     found = []
     for b in range(21):
         rows = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(b,))).integers(n, size=n).tolist()

@@ -72,7 +72,7 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
     kind = str(formula.__annotations__.get(word))
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     is_left_out = value is None and kind.endswith(" | None")
-    if kind.removesuffix(" | None") in ("int", "float") and not (is_number or is_left_out):
+    if word != "bins" and kind.removesuffix(" | None") in ("int", "float") and not (is_number or is_left_out):
         raise ArgumentError(word, f"must be a number; got {value!r}")
     if word == "rng":
         return check_rng(value)
