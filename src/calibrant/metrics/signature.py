@@ -69,14 +69,14 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
     choices = _choices(formula, word)
     if choices and value not in choices:
         raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    if word == "norm":
+        return check_norm(value)
     kind = str(formula.__annotations__.get(word))
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     is_left_out = value is None and kind.endswith(" | None")
     if word != "bins" and kind.removesuffix(" | None") in ("int", "float") and not (is_number or is_left_out):
         raise ArgumentError(word, f"must be a number; got {value!r}")
-    if word == "rng":
-        return check_rng(value)
-    return check_norm(value) if word == "norm" else value
+    return check_rng(value) if word == "rng" else value
 
 
 def check_norm(norm: Any) -> float:
