@@ -25,9 +25,10 @@ COMMANDS = {
     "apply": ("apply", "calibrator.json", "book.xlsx", *COLUMNS, "--out", "out.csv"),
 }
 CALIBRANT = (sys.executable, "-m", "calibrant")
-# Stops at the first event of the interpreter that has this name and these characters, so that no signal depends on the speed of a machine.
+# Stops at the first event of the interpreter that has this name and these characters, and then waits there for the signal, which the system may give
+# to another thread first: so no outcome depends on the speed of a machine.
 STOPPED = """
-import os, signal, sys
+import os, signal, sys, time
 event, text = sys.argv[1:3]
 sys.argv[1:3] = []
 def hook(name, arguments):
@@ -35,6 +36,8 @@ def hook(name, arguments):
     if text is not None and name == event and text in str(arguments[0]):
         text = None
         os.kill(os.getpid(), signal.SIGSTOP)
+        while signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            time.sleep(0.01)
 sys.addaudithook(hook)
 from calibrant.cli.main import main
 main()
