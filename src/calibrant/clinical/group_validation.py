@@ -42,7 +42,7 @@ from ..views.selections import parse_selection
 from ..views.view import View
 from .mixed_models import RandomIntercept
 from .performance import one_event
-from .summary_intervals import c_limits, hanley_variance
+from .summary_intervals import PRIOR_EVENTS, c_limits, hanley_variance
 
 Floats = NDArray[np.float64]
 
@@ -56,6 +56,8 @@ NAMED = 8
 MONTHS = {"year": 12, "quarter": 3, "month": 1}
 # A year and a month without a hyphen.
 COMPACT_MONTH = r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])"
+# Rounds of pooling C at the pooled value, and a difference of C that ends them.
+MOST_ROUNDS, SAME_C = 50, 1e-10
 WHAT, KINDS = "validation by group", ("binary", "confidence")
 
 
@@ -732,6 +734,8 @@ class _Validation(NamedTuple):
                 base = pooled.get(id)
                 if base is not None:
                     pooled[id] = self._one_stage(id, view, centre, base)
+            if pooled.get("c") is not None:
+                pooled["c"] = self._pooled_c(view, centre, [part.name for part in parts])
         measures = {id: measure for id, (measure, _) in self.estimators.items()}
         unit, level = "" if periods is None else periods.unit, self.pooling["level"]
         return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures, notes)
@@ -795,6 +799,34 @@ class _Validation(NamedTuple):
             notes=(),
         )
 
+    def _pooled_c(self, view: View, centre: NDArray[np.intp], names: Sequence[Any]) -> PooledEstimate:
+        """Pool C with the variances that groups have at the pooled value.
+
+        The C of a group is unbiased for any number of events, but its variance by its own rows is smallest where C happens to be large, and
+        so are weights that depend on it, and the logarithm of its odds. Here estimates are linear about the pooled value, and variances
+        those of Hanley and McNeil there, multiplied by the mean ratio of those of DeLong to them, by the number of rows of the rarer outcome.
+        """
+        events, rows = (np.bincount(centre, view.weights * values) for values in (view.outcome, np.ones(view.n)))
+        used = np.flatnonzero((events > 0) & (events < rows))
+        found = [auroc_with_error(_rows_of(view, centre == code)) for code in used]
+        value, own = np.array(found).T
+        events, others = events[used], rows[used] - events[used]
+        rarer, known = np.minimum(events, others), np.isfinite(own)
+        mean = float(np.average(value, weights=events * others))
+        for _ in range(MOST_ROUNDS):
+            variance = hanley_variance(mean, events, others)
+            ratios = np.append(own[known] ** 2 / variance[known], 1.0)
+            ratio = float(np.average(ratios, weights=np.append(rarer[known], PRIOR_EVENTS)))
+            unit = mean * (1 - mean)
+            estimates, errors = math.log(mean / (1 - mean)) + (value - mean) / unit, np.sqrt(ratio * variance) / unit
+            pooled = pool_estimates(
+                estimates, errors, names=[names[code] for code in used], transform="expit", **self._second_stage
+            )
+            if abs(pooled.estimate - mean) < SAME_C:
+                break
+            mean = pooled.estimate
+        return replace(pooled, method="one_stage")
+
     def _pooled(self, id: str, parts: list[ValidatedGroup], periods: Periods | None) -> PooledEstimate | None:
         """Pool one measure, and enter the weight of each group in its estimate; None for fewer than two groups."""
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
@@ -857,6 +889,12 @@ class _Validation(NamedTuple):
                     low, high = LIMITS[id](view, self.pooling["level"])
                 estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
         return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
+
+
+def _rows_of(view: View, rows: NDArray[np.bool_]) -> View:
+    """Some rows of a view."""
+    weight = None if view.weight is None else view.weight[rows]
+    return View(view.score[rows], view.raw_outcome[rows], weight, view.weight_kind)
 
 
 def _oe(p: Predictions, view: View) -> tuple[float, float]:
