@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 Generator = np.random.Generator
 T = TypeVar("T")
 Plan = tuple[Metric, dict[str, Any]]
-Draws = Literal["outcomes", "scores", "rows"]
-"""What is resampled: outcomes given the scores, scores and outcomes, or rows."""
+Draws = Literal["outcomes", "scores", "rows", "population"]
+"""What is resampled: outcomes given the scores, scores and outcomes, or rows; or the probabilities of the outcomes as soft labels, which are not resampled."""
 
 # Number of cells for binned metrics, for other metrics, and the maximum.
 BIN_CELLS, FINE_CELLS, MOST_CELLS = 300, 1920, 9600
@@ -263,6 +263,8 @@ class CellSampler:
         if draws == "rows":
             counts = rng.multinomial(self.total, self.shares)
             return counts[: self.count] + counts[self.count :], counts[self.count :]
+        if draws == "population":
+            return self.rows, self.rows * self.chance
         rows = self.rows if draws == "outcomes" else rng.multinomial(self.total, self.rows / self.total)
         return rows, draw_events(self.chance, rng, rows)
 

@@ -77,7 +77,7 @@ def skce_draws(
     kernel = choose_kernel(cloud, *(keywords[option] for option in OPTIONS))
     if keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1:
         return _values_on_a_line(crowd, kernel, sampler, draws, count, seed)
-    if draws == "outcomes":
+    if draws != "rows":
         return None
     parts = number_of_parts(cloud, kernel, keywords["exact"])
     if parts == 1:
@@ -109,8 +109,10 @@ def _values_on_a_line(
             if draws == "rows":
                 counts = drawn(number)[crowd.order]
                 weight, own_weight = counts * crowd.weight, counts * crowd.own_weight
-            else:
+            elif draws == "outcomes":
                 residual = labels(number)[crowd.order] - position
+            else:
+                residual = sampler.chance[crowd.order] - position
             square = float(weight.sum()) ** 2
             different = square - float(own_weight.sum())
             pairs[number] = different if different > 1e-12 * square else math.nan

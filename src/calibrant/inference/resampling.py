@@ -118,6 +118,8 @@ class RowSampler:
     def sums(self, rng: Generator, draws: Draws) -> tuple[Array, Array]:
         """Weight of each row in a resample, and of its events."""
         view = self.view
+        if draws == "population":
+            return view.weights, view.weights * self.chance
         if self.counts:
             rows = view.weights.astype(np.int64) if draws == "outcomes" else rng.multinomial(self.total, self.share)
             if draws == "rows":

@@ -95,8 +95,16 @@ class Task:
             yield np.array(many(later, min(step, self.count - start)))
 
     def label_counts(self, place: Places, size: int) -> Iterator[NDArray[Any]]:
-        """The number of rows whose simulated label has each of `size` places, for some sets of labels at a time; labels of row i have places `place[i]`."""
+        """The number of rows whose simulated label has each of `size` places, for some sets of labels at a time.
+
+        The label k of row i has the place `place[i, k]`. In the population all labels count with their probabilities.
+        """
         n, k = place.shape
+        if self.draws == "population":
+            chance = np.asarray(self.sampler.chance, np.float64)
+            chance = chance if chance.ndim == 2 else np.column_stack([1 - chance, chance])
+            yield np.bincount(place.ravel(), chance.ravel(), size)[None]
+            return
         if k > 2:
             everyone = np.arange(n)
             yield from self.batches(lambda b: np.bincount(place[everyone, self.labels(b)], minlength=size), max(n, size))
@@ -130,6 +138,12 @@ def resampled_values(plans: list[Plan], sampler: Sampler, draws: Draws, count: i
     return np.column_stack([next(one_by_one) if column is None else column for column in columns])
 
 
+def population_value(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
+    """The value of a metric for the probabilities of the labels; NaN where it has none."""
+    at_once = draws_at_once(metric, options, sampler, "population", 1, 0) if metric.soft else None
+    return sampler.population_value(metric, options) if at_once is None else float(at_once[0])
+
+
 def draws_at_once(
     metric: Metric,
     options: dict[str, Any],
@@ -152,7 +166,7 @@ def draws_at_once(
     if metric.id == skce_uq.id:
         return skce_draws(metric, options, sampler, draws, count, seed)
     task = Task(metric, options, keywords, sampler, draws, count, seed)
-    simulates = draws == "outcomes"
+    simulates = draws != "rows"
     if simulates and sampler.predictions.kind not in ("binary", "multiclass"):
         return None
     if metric.takes == "Block" and metric.finish is None:
@@ -169,7 +183,7 @@ def _vector_draws(task: Task) -> Floats | None:
     view = views[0]
     if len(views) > 1 or not isinstance(view, VectorView):
         return None
-    if task.draws == "outcomes" and (view.lens != "canonical" or view.weight is not None):
+    if task.draws != "rows" and (view.lens != "canonical" or view.weight is not None):
         return None
     form = task.metric.form(view, task.keywords)
     if isinstance(form, Binned):
@@ -247,7 +261,7 @@ def _classwise_draws(task: Task) -> Floats | None:
         return [task.value(values[start : start + p.k], views) for start in range(0, len(values), p.k)]
 
     values: list[float] = []
-    if task.draws == "outcomes":
+    if task.draws != "rows":
         sums = [part.sum(axis=0) for part in (rows, score_sums)]
         for events in task.label_counts(cells, size):
             weight, total = (np.broadcast_to(part, events.shape) for part in sums)
@@ -277,7 +291,7 @@ class Cells(NamedTuple):
 
 def _binned_draws(task: Task, form: Binned) -> Floats | None:
     """Values of a function of sums over bins; None for bins that depend on the resample."""
-    view, by_score, simulates = form.view, form.cell is None, task.draws == "outcomes"
+    view, by_score, simulates = form.view, form.cell is None, task.draws != "rows"
     if not form.is_fixed and (by_score or not simulates):
         return None
     if by_score and (view.weight is not None or view.is_soft):
