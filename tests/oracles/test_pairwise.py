@@ -11,7 +11,14 @@ import pytest
 import calibrant as cal
 from calibrant.metrics.kernel import smooth
 from calibrant.metrics.kernel.lipschitz import largest_lipschitz_sum
-from calibrant.metrics.kernel.spectral import CURVE_NODES, FEWER_CURVE_NODES, absolute_integrals, cosine_terms, nodes_for, rough_integrals
+from calibrant.metrics.kernel.spectral import (
+    CURVE_NODES,
+    FEWER_CURVE_NODES,
+    absolute_integrals,
+    cosine_terms,
+    nodes_for,
+    rough_integrals,
+)
 from calibrant.util import kernels
 
 

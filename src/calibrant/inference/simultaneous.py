@@ -107,7 +107,9 @@ class Task:
             return
         if k > 2:
             everyone = np.arange(n)
-            yield from self.batches(lambda b: np.bincount(place[everyone, self.labels(b)], minlength=size), max(n, size))
+            yield from self.batches(
+                lambda b: np.bincount(place[everyone, self.labels(b)], minlength=size), max(n, size)
+            )
             return
         from scipy.sparse import csr_array
 

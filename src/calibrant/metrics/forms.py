@@ -146,6 +146,8 @@ class Path(NamedTuple):
     """Value of the metric."""
     values: Callable[[Floats, Floats], Floats]
     """Values from scores in increasing order and any number of lines of masses."""
+    fill: Callable[[Sequence[View]], None] | None = None
+    """Function that computes together, for several views with counts, what the value then reads from their tables."""
 
 
 def paths_of(score: Floats, mass: Floats) -> Floats:

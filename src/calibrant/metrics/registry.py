@@ -34,7 +34,7 @@ from ..views.keywords import DATA_KEYWORDS, refuse_column_names, unknown_keyword
 from ..views.lenses import Combine, Lens, combination, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .forms import FORMS, Fitted, Form
+from .forms import FORMS, Fitted, Form, Path
 from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
@@ -485,7 +485,7 @@ class Metric:
         if "rule" in options:
             fill_tables(views, options["rule"])
         form = self.form(views[0], options) if self.takes == "View" else None
-        if isinstance(form, Fitted):
+        if isinstance(form, (Path, Fitted)) and form.fill is not None:
             form.fill(views)
 
     def form(self, view: AnyView | None, options: Mapping[str, Any]) -> Form | None:

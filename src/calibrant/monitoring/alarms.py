@@ -196,9 +196,9 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
                 best[stream, kind] = min(zip(drift.adjusted, drift.results, strict=True), key=lambda pair: pair[0])
     adjusted = adjust(np.array([p for p, _ in best.values()]), "holm").tolist() if best else []
     alarms = []
-    for ((stream, kind), (own, r)), p in zip(best.items(), adjusted, strict=True):
+    for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True):
         if p <= alpha:
-            chance = pvalue_clause(p, p if math.isclose(own, r.least_pvalue) else 0.0)
+            chance = pvalue_clause(p, p if r.is_bound else 0.0)
             text = f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect}"
             alarms.append((stream, kind, p, f"{text} ({chance}, adjusted for all tests of the window)"))
     return alarms

@@ -105,6 +105,11 @@ class DriftResult(Record):
     least_pvalue: float = field(default=0.0, repr=False, compare=False)
 
     @property
+    def is_bound(self) -> bool:
+        """Whether the p-value is the smallest that the permutations can have, and its adjusted value as well."""
+        return math.isclose(self.pvalue, self.least_pvalue)
+
+    @property
     def rejected(self) -> bool:
         """Whether the p-value is at most `alpha`."""
         return self.pvalue <= self.alpha
@@ -150,9 +155,9 @@ class DriftReport(Result):
         return min(self.adjusted)
 
     @property
-    def least_pvalue(self) -> float:
-        """The smallest p-value that the permutations can have, adjusted or not."""
-        return self.results[0].least_pvalue
+    def is_bound(self) -> bool:
+        """Whether the smallest adjusted p-value is the smallest that the permutations can have."""
+        return self.results[self.adjusted.index(self.pvalue)].is_bound
 
     @property
     def rejected(self) -> bool:
@@ -188,7 +193,7 @@ class DriftReport(Result):
                 NAMES[r.statistic],
                 number(r.value),
                 pvalue_text(r.pvalue, r.least_pvalue),
-                pvalue_text(p, r.least_pvalue),
+                pvalue_text(p, p if r.is_bound else 0.0),
                 number(r.threshold),
                 r.effect,
             ]
@@ -252,7 +257,9 @@ def score_drift(
     own, values = values_of(coarse, statistics), values_of(cells, statistics).tolist()
     results = [
         replace(
-            _result(cells, name, values[i], (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method)),
+            _result(
+                cells, name, values[i], (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method)
+            ),
             least_pvalue=null.least_pvalue,
         )
         for i, name in enumerate(statistics)

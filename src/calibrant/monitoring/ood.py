@@ -177,7 +177,7 @@ class OodFindings(Record):
         """Name, change and p-value as text."""
         if self.drift is None:
             return f"{self.name}: {self.change}."
-        chance = pvalue_clause(self.drift.pvalue, self.drift.least_pvalue)
+        chance = pvalue_clause(self.drift.pvalue, self.drift.pvalue if self.drift.is_bound else 0.0)
         return f"{self.name}: {self.change} (adjusted {chance})."
 
     def _fields(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Lines of masses at the same positions, such as the residuals of resampled labels
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -76,7 +77,7 @@ def cosine_terms(position: Floats, mass: Floats, width: float, six: bool = False
     left = part.astype(np.intp)
     np.minimum(left, nodes - 1, out=left)
     part -= left
-    share = _shares_of_few if len(position) < ENOUGH_MASSES else _shares_of_many
+    share = _share_line if len(mass) == 1 else _share_lines
     grid = share(left, part, mass, points, nodes + 1 + 2 * beyond)
     inner = grid[:, beyond : grid.shape[1] - beyond]
     inner[:, 1 : beyond + 1] += grid[:, :beyond][:, ::-1]
@@ -89,7 +90,7 @@ def cosine_terms(position: Floats, mass: Floats, width: float, six: bool = False
     return terms
 
 
-def _shares_of_few(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
+def _share_lines(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
     """Share masses between nodes by one product for all lines."""
     from scipy.sparse import csr_array
 
@@ -100,16 +101,15 @@ def _shares_of_few(left: Indices, part: Floats, mass: Floats, points: int, nodes
     return np.ascontiguousarray((members.T @ mass.T).T)
 
 
-def _shares_of_many(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
-    """Share masses between nodes line by line, from the sums of the powers of their distances to the node before."""
-    grid = np.zeros((len(mass), nodes))
-    for line, power in zip(grid, mass.copy(), strict=True):
-        moments = []
-        for _ in range(points):
-            moments.append(np.bincount(left, power, nodes - points + 1))
-            power *= part
-        for place, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
-            line[place : place + len(received)] += received
+def _share_line(left: Indices, part: Floats, mass: Floats, points: int, nodes: int) -> Floats:
+    """Share the masses of one line between nodes, from the sums of the powers of their distances to the node before."""
+    moments, power = [], mass[0].copy()
+    for _ in range(points):
+        moments.append(np.bincount(left, power, nodes - points + 1))
+        power *= part
+    grid = np.zeros((1, nodes))
+    for place, received in enumerate(_lagrange_factors(points) @ np.array(moments[::-1])):
+        grid[0, place : place + len(received)] += received
     return grid
 
 
@@ -255,31 +255,34 @@ def smoothed_errors(position: Floats, mass: Floats, width: float) -> Floats:
 
 
 class _Masses:
-    """Lines of masses at the same positions, with their cosine series for some bandwidths."""
+    """Lines of masses, with their cosine series for some bandwidths; the lines of a data set have the same positions."""
 
-    def __init__(self, position: Floats, mass: Floats, scale: float) -> None:
-        new = np.append(True, position[1:] != position[:-1])
-        if not new.all():  # such as the two outcomes of a cell of a sketch
-            position, mass = position[new], np.add.reduceat(mass, np.flatnonzero(new), axis=1)
-        self.position, self.mass, self.scale = position, mass, scale
-        self.widths = next(steps for most, steps in STEPS if len(position) < most)
+    def __init__(self, data: Sequence[tuple[Floats, Floats]], scale: float) -> None:
+        self.scale = scale
+        self.data = [_join_neighbours(position, mass) for position, mass in data]
+        self.lines = [(number, line) for number, (_, mass) in enumerate(self.data) for line in range(len(mass))]
+        self.widths = [next(steps for most, steps in STEPS if len(position) < most) for position, _ in self.data]
         self.series: dict[tuple[float, int], Floats] = {}
 
     def terms(self, width: float, lines: list[int]) -> Floats:
         """Return the series of some lines for kernels down to `width`."""
-        missing = [line for line in lines if (width, line) not in self.series]
-        if missing:
-            series = cosine_terms(self.position, self.mass[missing], width, six=width == WIDE)
-            self.series |= {(width, line): terms for line, terms in zip(missing, series, strict=True)}
+        missing: dict[int, list[int]] = {}
+        for line in lines:
+            if (width, line) not in self.series:
+                missing.setdefault(self.lines[line][0], []).append(line)
+        for number, some in missing.items():
+            position, mass = self.data[number]
+            series = cosine_terms(position, mass[[self.lines[line][1] for line in some]], width, six=width == WIDE)
+            self.series |= {(width, line): terms for line, terms in zip(some, series, strict=True)}
         return np.array([self.series[width, line] for line in lines])
 
     def errors(self, lines: Indices, s: Floats, accuracy: Indices) -> tuple[Floats, Floats]:
         """Compute the integral of some lines, each at its s, and its elasticity: the relative change over that of s."""
         width = np.maximum(s * self.scale, NARROWEST)
         alike: dict[tuple[bool, int, float], list[int]] = {}
-        for place, (own, level) in enumerate(zip(width.tolist(), accuracy.tolist(), strict=True)):
+        for place, (line, own, level) in enumerate(zip(lines.tolist(), width.tolist(), accuracy.tolist(), strict=True)):
             # A coarse series first, a finer one only if the fixed point is small.
-            fits = next(filter(own.__ge__, self.widths))
+            fits = next(filter(own.__ge__, self.widths[self.lines[line][0]]))
             nodes = nodes_for(own, FEWER_CURVE_NODES if level < 2 or own < NARROW else CURVE_NODES)
             alike.setdefault((level == 0, nodes, fits), []).append(place)
         value, change = np.empty((2, len(lines)))
@@ -296,28 +299,36 @@ class _Masses:
         Smoothing reduces the error from that of single scores to that of all rows together; if these agree, it is constant. Any smoothed error
         lies between them, so that one that differs clearly from that of all rows saves a sort.
         """
-        together = np.abs(self.mass.sum(axis=1))
+        together = np.concatenate([np.abs(mass.sum(axis=1)) for _, mass in self.data])
         found = np.full(len(first), np.nan)
-        candidates = np.flatnonzero((together < 100 * NARROWEST) & (first <= 1.01 * together + 1e-9))
-        if len(candidates):
-            order = np.argsort(self.position, kind="stable")
-            starts = np.flatnonzero(np.append(True, np.diff(self.position[order]) > 0))
-            apart = np.abs(np.add.reduceat(self.mass[np.ix_(candidates, order)], starts, axis=1)).sum(axis=1)
-            found[candidates] = np.where(apart - together[candidates] <= 1e-14, apart, np.nan)
+        for line in np.flatnonzero((together < 100 * NARROWEST) & (first <= 1.01 * together + 1e-9)).tolist():
+            number, own = self.lines[line]
+            position, mass = self.data[number]
+            _, score = np.unique(position, return_inverse=True)
+            apart = float(np.abs(np.bincount(score.ravel(), mass[own])).sum())
+            found[line] = apart if apart - together[line] <= 1e-14 else np.nan
         return found
 
 
-def self_consistent_widths(position: Floats, mass: Floats, scale: float = 1.0) -> Floats:
-    """Find the fixed point s at which masses smoothed with bandwidth ``s * scale`` have the absolute integral s, for each line of masses.
+def _join_neighbours(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
+    """Merge consecutive masses at the same position, such as the two outcomes of a cell of a sketch."""
+    new = np.append(True, position[1:] != position[:-1])
+    return (position, mass) if new.all() else (position[new], np.add.reduceat(mass, np.flatnonzero(new), axis=1))
+
+
+def self_consistent_widths(data: Sequence[tuple[Floats, Floats]], scale: float = 1.0) -> Floats:
+    """Find the fixed point s at which masses smoothed with bandwidth ``s * scale`` have the absolute integral s.
+
+    Each data set consists of positions and any number of lines of masses at these; there is one s for each line.
 
     The integral is non-increasing in s, so that s is unique. If s is below the smallest bandwidth, the integral there is returned. Newton's method is used in
     logarithms, in which such errors are nearly linear, from rough values of the integral to accurate ones. Where the integral is below its
     argument, the two meet between them: each value bounds the answer.
     """
-    masses, least = _Masses(position, mass, scale), NARROWEST / scale
-    left = np.arange(len(mass))
-    x, low, high = np.full(len(mass), FIRST_TRIED), np.full(len(mass), least), np.ones(len(mass))
-    accuracy = np.zeros(len(mass), np.intp)
+    masses, least = _Masses(data, scale), NARROWEST / scale
+    left = np.arange(len(masses.lines))
+    x, low, high = np.full(len(left), FIRST_TRIED), np.full(len(left), least), np.ones(len(left))
+    accuracy = np.zeros(len(left), np.intp)
     value, elasticity = masses.errors(left, x, accuracy)
     answers = masses.constants(value)
     is_open = np.isnan(answers)
