@@ -99,13 +99,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "Rare events",
             "Logit axes magnify both ends; on linear axes these points would all lie in the lower left corner. The event has become rarer since the "
             "model was trained, so all log odds are too high by a constant: the line is parallel to the diagonal.",
-            'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
+            'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit")',
         ),
         Entry(
             "labels",
             "Single outcomes",
             "Every row is a faint dot, events at the top and non-events at the bottom; the area of the markers shows the number of rows per bin.",
-            'few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
+            "few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True)",
         ),
     ],
     "Uncertainty of the diagram": [
@@ -196,7 +196,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "entropy_models",
             "Entropy of several models",
             "Recalibration that lowers the confidence raises the entropy.",
-            'ax = cal.figures.entropy_diagram(y, models, unit="bits").plot()',
+            "ax = cal.figures.entropy_diagram(y, models).plot()",
         ),
     ],
     "Without bins": [
@@ -209,18 +209,6 @@ SECTIONS: dict[str, list[Entry]] = {
         ),
     ],
     "Whole distributions": [
-        Entry(
-            "simplex",
-            "Three classes in a triangle",
-            "Each arrow leads from mean predicted probabilities to observed frequencies. They point to the middle: the model is overconfident in every class. Fainter arrows have fewer rows.",
-            "ax = cal.figures.simplex_diagram(three.y_true, three.y_prob, bins=6, least=60).plot()",
-        ),
-        Entry(
-            "simplex_points",
-            "Three of ten classes",
-            "Single rows, colored by their label, among the digits 3, 8 and 9. Rows near a corner of another color are confident and wrong.",
-            'ax = cal.figures.simplex_diagram(y, p, corners=[3, 8, 9], kind="points").plot()',
-        ),
         Entry(
             "variation",
             "Predicted and observed variation",
@@ -247,9 +235,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Groups of classes",
             "Probabilities summed by groups of classes, on two levels: errors inside a group cancel. Below, the error of each group.",
             'digits_by_shape = {"round": {"closed": [0, 6, 8], "open": [3, 5, 9]}, "straight": {"thin": [1, 7], "angled": [2, 4]}}\n'
-            "axes = cal.figures.group_error_diagram(\n"
-            '    y, models, hierarchy=digits_by_shape, names=["kind", "shape"], level=2\n'
-            ").plot()",
+            "axes = cal.figures.group_error_diagram(y, models, hierarchy=digits_by_shape, level=2).plot()",
         ),
         Entry(
             "group_confidence",

@@ -175,7 +175,7 @@ def test_settings_with_the_same_cells_count_once() -> None:
         assert len(set(shown.metric_value[:-1])) == 1
         assert shown.region is None
         assert math.isnan(shown.plateau)
-        assert shown.to_dict()["stable"] == [False] * 6
+        assert shown._columns()["stable"] == [False] * 6
 
 
 def test_what_calibrated_labels_would_give() -> None:
@@ -291,7 +291,7 @@ def test_the_picture_shows_the_data() -> None:
     assert_readable(axes)
     assert_readable(shown.plot())
     assert len(shown.to_frame()) == len(shown.values)
-    assert shown.to_dict()["stable"].count(True) == len(shown.stable)
+    assert shown._columns()["stable"].count(True) == len(shown.stable)
     assert "stable from" in repr(shown)
     assert "<table>" in shown._repr_html_()
 

@@ -16,7 +16,7 @@ from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of, thinned_table
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of
 from .canvas import PAPER_WIDTH, ink, muted, new_ax
 from .models import (
     SEEN,
@@ -42,20 +42,21 @@ RARE = 0.05
 
 @dataclass(frozen=True)
 class BenefitCurve:
-    """Decision curve of one model or of treating all, with pointwise intervals (NaN without)."""
+    """Decision curve of one model or of treating all, with pointwise intervals (NaN without).
+
+    ``standardised`` is the net benefit divided by the prevalence, its maximum; ``avoided_per_100`` are the net interventions avoided per
+    100 rows, compared with treating all; ``rule`` is the number of thresholds at which each row is treated.
+    """
 
     name: str
     net_benefit: Floats
     low: Floats
     high: Floats
     standardised: Floats
-    """Net benefit divided by the prevalence, its maximum."""
     avoided_per_100: Floats
-    """Net interventions avoided per 100 rows, compared with treating all."""
     avoided_low: Floats
     avoided_high: Floats
     rule: Rule = field(repr=False, compare=False)
-    """Number of thresholds at which each row is treated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +83,8 @@ class DecisionCurve(Diagram):
         Outcomes and weights of the rows.
     """
 
+    _hidden = ("rows",)
+
     threshold: Floats
     curves: tuple[BenefitCurve, ...]
     treat_all: BenefitCurve
@@ -90,8 +93,6 @@ class DecisionCurve(Diagram):
     lens: str
     level: float | None
     rows: BenefitRows = field(repr=False, compare=False)
-
-    _stated = ("prevalence", "n", "lens", "level")
 
     def __getitem__(self, name: str) -> BenefitCurve:
         return self.treat_all if name == TREAT_ALL else model_named(self.curves, name)
@@ -129,10 +130,6 @@ class DecisionCurve(Diagram):
         return f"Decision curve ({facts}); treating none has net benefit 0"
 
     _numeric = range(1, 100)
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        return thinned_table({name: values for name, values in columns.items() if name != "standardised"}, "model")
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:

@@ -13,14 +13,14 @@ from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, parameters_of
 from ..views.resolve import Source, resolve, views_of
-from .base import FIGURE_PARAMETERS, Diagram, axis_names, width_of
+from .base import Diagram, axis_names, width_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow
 from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
 from .labels import fit, plain
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
-from .styling import plots, style_of_each
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,20 +48,10 @@ class ReliabilityPanels(Diagram):
     def __getitem__(self, name: str) -> ReliabilityDiagram:
         return self.diagrams[name]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the diagrams as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Result of `ReliabilityDiagram.to_dict` by name.
-        """
-        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()} | self._dropped_values()
-
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, diagram in self.diagrams.items():
-            bins = diagram.to_dict()["bins"]
+            bins = {**diagram.table.to_dict(), **diagram._listed("low", "high")}
             columns.setdefault("name", []).extend([name] * len(diagram.table))
             for heading, values in bins.items():
                 columns.setdefault(heading, []).extend(values)
@@ -111,13 +101,12 @@ class ReliabilityPanels(Diagram):
         across = panels_across(len(self))
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        styles = style_of_each(style, list(self.diagrams))
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
         most_lines = 0
         for place, (ax, name, diagram) in enumerate(zip(axes, self.diagrams, self.diagrams.values(), strict=True)):
-            draw_reliability(diagram, ax, options, styles[place], self.diagrams.values())
+            draw_reliability(diagram, ax, options, style, self.diagrams.values())
             bounds = [] if small or diagram.how is None else [bound_label(diagram)]
-            lines = [styles[place].get("label", plain(name)), *legend_lines(diagram), *bounds]
+            lines = [plain(name), *legend_lines(diagram), *bounds]
             title = "\n".join(fit(line, 0.8 * width_of(ax)) for line in lines)
             most_lines = max(most_lines, title.count("\n"))
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
@@ -137,7 +126,7 @@ def panels_across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
+@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=parameters_of(reliability_diagram))
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
     """Compute reliability diagrams of several models on the same rows.
 
@@ -180,7 +169,7 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
 @documents_keywords(
     taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
     source=reliability_diagram,
-    table=FIGURE_PARAMETERS,
+    table=parameters_of(reliability_diagram),
 )
 def classwise_panels(
     y_true: Any,
@@ -235,7 +224,7 @@ def classwise_panels(
 @documents_keywords(
     taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
     source=reliability_diagram,
-    table=FIGURE_PARAMETERS,
+    table=parameters_of(reliability_diagram),
 )
 def ordinal_panels(
     y_true: Any,

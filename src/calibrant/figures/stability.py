@@ -27,7 +27,7 @@ from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import DASHED, FIGURE_PARAMETERS, Diagram, finish, rows_or_view
+from .base import DASHED, Diagram, finish, rows_or_view
 from .canvas import PAPER_WIDTH, muted
 from .models import Source, find_metric, in_octaves, legend_above, panels
 from .styling import Series, plots, series_of
@@ -155,13 +155,6 @@ class StabilityDiagram(Diagram):
             "stable": inside,
         }
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [
-            [_setting(value), *map(number, rest), "yes" if held else ""]
-            for value, *rest, held in zip(*self._columns().values(), strict=True)
-        ]
-        return [self.over, self.metric, *COLUMNS[1:], "stable"], rows
-
     def _title(self) -> str:
         where = "no stable region"
         if self.region is not None:
@@ -255,7 +248,7 @@ def _setting(value: Any) -> str:
     return number(value, 3) if is_number(value) and not isinstance(value, int) else str(value)
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def stability_diagram(
     y_true: Any,
     y_prob: Any = None,

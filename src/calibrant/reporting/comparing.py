@@ -46,22 +46,22 @@ MOST_WORK, LEAST_ROWS = 2e9, 2_000
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: a model, a period, or the scores before or after recalibration."""
+    """One side of the comparison: a model, a period, or the scores before or after recalibration.
+
+    ``lens`` is that of the mean score and the rate, ``pvalue`` the p-value of the test of the report, ``adjusted`` the same adjusted for the
+    number of sides, ``found`` whether miscalibration is then statistically significant, and ``detectable`` the minimum detectable effect: the
+    difference of mean score and rate that the test detects with a power of 0.8.
+    """
 
     name: str
     rows: int
     mean_score: float | None
     rate: float | None
     lens: str
-    """Lens of both."""
     pvalue: float | None
-    """P-value of the test of the report."""
     adjusted: float | None
-    """P-value adjusted for the number of sides."""
     found: bool | None
-    """Whether miscalibration is statistically significant after the adjustment."""
     detectable: float | None
-    """Minimum detectable effect: the difference of both that the test detects with a power of 0.8."""
 
     @property
     def gap(self) -> float | None:

@@ -291,7 +291,7 @@ def _trend(sides: Overlay, reports: Sequence[Report]) -> Spec:
             ]
             own = {"place": side.place, "name": shown(side.name), "tip": tip}
             values += [{**own, "value": mean, "what": name} for name, mean in means.items()]
-    return trend_spec(values, names)
+    return trend_spec(values)
 
 
 def clinical_charts(report: Report) -> dict[str, Spec]:

@@ -34,10 +34,9 @@ SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 
 class Column(NamedTuple):
-    """A column of a table: which fields of a row it shows, its heading and its format."""
+    """A column of a table: the fields of a row that it shows, separated by spaces, its heading, and the format of their values."""
 
     key: str
-    """Names of the fields, separated by spaces; `format` receives their values."""
     heading: str
     format: Callable[..., str] = str
     is_numeric: bool = True
@@ -45,15 +44,13 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, which are records or mappings, and the columns that show them."""
+    """Rows, which are records or mappings, the columns that show them, and how the table is read; rows whose field `marked` is true are emphasized."""
 
     name: str
     columns: Sequence[Column]
     rows: Sequence[Any]
     text: str = ""
-    """How the table is read."""
     marked: str = ""
-    """Field of a row that is true where the row is emphasized on the page."""
 
     @property
     def headings(self) -> list[str]:
