@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +26,15 @@ class Entry(NamedTuple):
 START = """\
 # Gallery
 
-Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object with the data;
-print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The default size is
-one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of matplotlib](show.md#edit-a-figure) change its look.
+Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object
+with the data; print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The
+default size is one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of
+matplotlib](show.md#edit-a-figure) change its look.
 
-The figures share these data. `y` and `p` are labels and probabilities of 899 handwritten digits, predicted by overconfident boosted
-trees; `q` are the probabilities after [temperature scaling](improve.md) on held-out data. The other data are simulated, with known
-miscalibration: `yes` has two classes, `rare` is a rare event, `three` has three classes.
+The figures share these data. `y` and `p` are labels and probabilities of 899 handwritten digits, predicted by
+overconfident boosted trees; `q` are the probabilities after [temperature scaling](improve.md) on held-out data. The
+other data are simulated, with known miscalibration: `yes` has two classes, `rare` is a rare event, `three` has three
+classes.
 """
 
 SETUP = """\
@@ -384,7 +387,7 @@ def page() -> str:
     for heading, entries in SECTIONS.items():
         lines += [f"## {heading}", ""]
         for entry in entries:
-            lines += [f"### {entry.title}", "", entry.look, "", "```python", entry.code, "```", ""]
+            lines += [f"### {entry.title}", "", textwrap.fill(entry.look, 120, break_on_hyphens=False), "", "```python", entry.code, "```", ""]
             lines += [f"![{entry.title}](gallery/{entry.name}.png)", ""]
     return "\n".join(lines)
 
