@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tables import BEGIN, END, TIMES_HEAD, environment_lines, feature_lines, readme_table, rows_of, times_line
+from tables import BEGIN, END, TIMES_HEAD, environment_lines, feature_lines, readme_table, rows_of, times_line, wrapped
 
 GROWTH, FEATURES = "growth", "features"
-WIDTH = 120
 ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2% higher"
 COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, the aggregation of rows in calibrant is faster"
 AROUND = (
@@ -279,14 +277,6 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
             lines.append(f"| {name} | {seconds:.3f} | {seconds / numpy:.2f} |")
         lines.append("")
     path.write_text("\n".join(map(wrapped, lines)))
-
-
-def wrapped(line: str) -> str:
-    """A line of text, broken at 120 letters."""
-    if len(line) <= WIDTH or line.startswith(("|", "#")):
-        return line
-    hanging = "  " if line.startswith("- ") else ""
-    return textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 
 
 def write_readme(results: dict[str, Any], path: Path) -> None:
