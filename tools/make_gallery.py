@@ -353,17 +353,16 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "stability_bins",
             "Number of bins",
-            "With few bins errors cancel, with many bins sampling noise counts as error. The shaded region is the longest in which the value "
-            "stays within 4% of its midrange. Below, the number of rows per bin.",
+            "With few bins errors cancel, with many bins sampling noise counts as error. In the shaded region one "
+            "value lies in the intervals of all settings. Below, the standard deviation over resamples.",
             "axes = cal.figures.stability_diagram(\n"
-            '    yes.y_true, yes.y_prob, metric="ece", over="bins", tolerance=0.04, n_resamples=60, rng=0\n'
+            '    yes.y_true, yes.y_prob, metric="ece", over="bins", n_resamples=60, rng=0\n'
             ").plot()",
         ),
         Entry(
             "stability_gamma",
             "Size of the cells",
-            "The same for the cells of a tree over whole distributions, finer to the right. By default the shaded region is where one "
-            "value lies in the intervals of all settings. The dashed line is the error of calibrated predictions, and the ring the "
+            "The same for the cells of a tree over whole distributions, finer to the right. The dashed line is the error of calibrated predictions, and the ring the "
             "suggested size.",
             "axes = cal.figures.stability_diagram(\n"
             '    three.y_true, three.y_prob, metric="gece", over="gamma", n_resamples=20, rng=0\n'
@@ -387,7 +386,16 @@ def page() -> str:
     for heading, entries in SECTIONS.items():
         lines += [f"## {heading}", ""]
         for entry in entries:
-            lines += [f"### {entry.title}", "", textwrap.fill(entry.look, 120, break_on_hyphens=False), "", "```python", entry.code, "```", ""]
+            lines += [
+                f"### {entry.title}",
+                "",
+                textwrap.fill(entry.look, 120, break_on_hyphens=False),
+                "",
+                "```python",
+                entry.code,
+                "```",
+                "",
+            ]
             lines += [f"![{entry.title}](gallery/{entry.name}.png)", ""]
     return "\n".join(lines)
 

@@ -72,7 +72,7 @@ def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
     values = models.metrics[0].values
     assert min(values, key=lambda name: values[name]) == "plain"
     assert models.sentence == (
-        f"plain has the lowest brier, {number(values['plain'])}; the differences from sharp and flat are statistically significant."
+        f"plain has the lowest brier, {number(values['plain'])} (difference from sharp significant, from flat significant)."
     )
 
 

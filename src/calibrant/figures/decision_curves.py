@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..decision.costs import BenefitRows, Rule, check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..input.convert import is_frame
 from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
@@ -198,8 +197,7 @@ def decision_curve(
     Parameters
     ----------
     y_true
-    y_prob : array-like of shape (N,) or (N, K), mapping or frame, optional
-        Predicted risks; for several models a mapping from names to risks, or a data frame with one column per model.
+    y_prob
     thresholds : float or array-like, optional
         Threshold probabilities between 0 and 1; by default 0.01, 0.02, ..., 0.99, and with fewer than 5% events also
         0.001, ..., 0.009.
@@ -259,7 +257,6 @@ def decision_curve(
     """
     if level is not None:
         check_fraction(level, "level")
-    y_prob = _columns_as_models(y_prob)
     sources = read_models(y_true, y_prob, sample_weight, pos_label)
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
@@ -291,17 +288,3 @@ def decision_curve(
     curves = tuple(curve(name, rows.rule(each.score)) for name, each in views.items())
     size = round(view.total) if view.weight_kind == "counts" else view.n
     return DecisionCurve(t, curves, curve(TREAT_ALL, len(t)), prevalence, size, view.lens, level, rows)
-
-
-def _columns_as_models(y_prob: Any) -> Any:
-    """A frame of several risks as a mapping from its columns; one whose rows sum to 1 over the classes stays as it is."""
-    if not is_frame(y_prob):
-        return y_prob
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(y_prob)
-    names = frame.columns
-    values = np.column_stack([frame[name].to_numpy() for name in names])
-    if len(names) > 1 and np.allclose(values.sum(axis=1), 1, atol=1e-6):
-        return y_prob
-    return {str(name): values[:, i] for i, name in enumerate(names)}

@@ -13,7 +13,6 @@ from typing import Any
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
 
-ACCURACY, COVERAGE = "accuracy of the answers", "coverage"
 # The height of the bars is a number of rows or, for several sides, a share of the rows of each.
 ROWS, SHARE = "rows", "share of rows"
 # Width of an image.
