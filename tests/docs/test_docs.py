@@ -50,6 +50,7 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cal.inference, "power", functools.partial(cal.inference.power, repeats=20))
     monkeypatch.chdir(tmp_path)
     code = re.sub(r"n_resamples=\d{3,}", "n_resamples=200", "\n".join(blocks(page, "python")))
+    code = re.sub(r"(internal_validation\([^)]*)n_resamples=\d+", r"\1n_resamples=20", code)
     # Of a summary only the distances of the curve are resampled.
     code = re.sub(r"(clinical\.summary\(.*)n_resamples=\d+", r"\1n_resamples=0", code)
     code = re.sub(r"repeats=\d{3,}", "repeats=20", code)
