@@ -234,7 +234,9 @@ def test_constant_risk() -> None:
     assert found["intercept"].value == pytest.approx(math.log(0.25 / 0.75) - math.log(0.4 / 0.6))
 
 
-@pytest.mark.parametrize("n", [2, pytest.param(5, marks=pytest.mark.deep), 12, pytest.param(19, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "n", [2, pytest.param(5, marks=pytest.mark.deep), 12, pytest.param(19, marks=pytest.mark.deep)]
+)
 def test_few_rows(n: int) -> None:
     y, p = _data(n, seed=1)
     y[:2] = 0, 1
