@@ -599,7 +599,6 @@ class TestSmallBins:
         assert table.rows.tolist() == np.bincount(cell, minlength=count).tolist()
         assert table.excess.sum() == pytest.approx(rule.table(data).excess.sum(), abs=1e-12)
         assert set(table.left) <= set(rule.table(data).left)
-        assert cal.ece(data, binning=merging) == cal.ece(data, binning=rule, min_rows=9)
 
     def test_a_searched_number_of_bins_is_merged(self) -> None:
         rng = np.random.default_rng(4)
@@ -613,11 +612,3 @@ class TestSmallBins:
     def test_the_minimum_is_a_positive_integer(self, least: Any) -> None:
         with pytest.raises(ArgumentError, match="min_rows"):
             EqualMass(5, min_rows=least)
-
-    def test_cells_of_vectors_are_not_merged(self) -> None:
-        y, p = [0, 1, 2] * 20, np.full((60, 3), 1 / 3)
-        for binning in ("auto", "simplex_grid", cal.KDTree()):
-            with raises(ArgumentError, "min_rows"):
-                cal.gece(y, p, binning=binning, min_rows=5)
-        with pytest.raises(ArgumentError, match="min_rows"):
-            cal.tce([0, 1] * 20, [0.3] * 40, min_rows=5)

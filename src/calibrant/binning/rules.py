@@ -17,9 +17,8 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.checks import check_whole
+from ..util.checks import check_whole, is_number
 from ..views.view import Prefix, View
 from .exact_sums import (
     MAX_FAST_BINS,

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, WeightError
 from ..inference.means import two_sided_quantile
-from ..input.convert import column, is_number, missing_values, numbers
+from ..input.convert import column, missing_values, numbers
 from ..input.grouping import combined_groups
 from ..input.weights import read_weights
+from ..util.checks import is_number
 from ..util.results import Result, number, several
 
 Array = NDArray[Any]

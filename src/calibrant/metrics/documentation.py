@@ -31,7 +31,6 @@ OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges, between which all scores must lie; or a rule that chooses the "
     "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates). ``'levels'`` is one bin per distinct score, for scores with few values.",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, ``'quantile'`` (at interpolated quantiles, as in scikit-learn), a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
-    "min_rows": "Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class.",
 }

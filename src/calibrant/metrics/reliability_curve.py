@@ -101,7 +101,6 @@ def calibration_curve(
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
-    where: Any = None,
     level: float | None = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -122,7 +121,6 @@ def calibration_curve(
     lens : str or Lens, default "auto"
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
-    where
     level : float or None, default 0.95
         Confidence level of the intervals; None for no intervals.
     sample_weight
@@ -154,7 +152,7 @@ def calibration_curve(
     """
     if level is not None:
         check_fraction(level, "level")
-    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+    source = resolve(y_true, y_prob, sample_weight, pos_label)
     views = views_of(source, lens, flattened=level is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
-from ..input.convert import is_number
 from ..input.predictions import Predictions
+from ..util.checks import is_number
 from .lenses import class_, parse_lens
 from .view import View
 
