@@ -158,6 +158,6 @@ def test_bad_references_are_named(error: type[Exception], message: str, data: An
 
 def test_a_view_takes_nothing_beside_it() -> None:
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    for more in ({"where": [True, False]}, {"counts": [1, 1]}, {"reference": 0.5}):
+    for more in ({"counts": [1, 1]}, {"reference": 0.5}):
         with pytest.raises(cal.errors.InputTypeError):
             call(cal.metrics.skill_score, view, **more)

@@ -35,7 +35,7 @@ from ..views.lenses import Combine, Lens, combination, has_one_event, shared_nam
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .forms import FORMS, Fitted, Form, Path
-from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
+from .hints import inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
@@ -671,8 +671,6 @@ class Metric:
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
             warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
-        if "rule" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
-            hint_at_edges(view, options["rule"])
         for need in self.needs:
             if isinstance(view, View) and view.events > 1:
                 raise LensError(

@@ -18,7 +18,6 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
-from .hints import hint_at_edges
 
 Floats = NDArray[np.float64]
 
@@ -158,9 +157,7 @@ def calibration_curve(
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
-    rule = binning_rule(bins, binning)
-    hint_at_edges(view, rule)
-    table = bin_table(view, rule)
+    table = bin_table(view, binning_rule(bins, binning))
     if level is None:
         low = high = np.full(len(table), np.nan)
     else:
