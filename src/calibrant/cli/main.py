@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from traceback import format_exc
@@ -39,6 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)
+        # Rows are divided among our own processes and threads; further ones of the linear algebra only wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] if arguments is None else arguments
     running.begin(_options_of(words), words)
     message = ""
