@@ -195,23 +195,6 @@ def test_greenwood_without_censoring_is_binomial() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
 
 
-def test_given_weights_are_used_and_fixed() -> None:
-    risk, time, event = data()
-    weight = cal.clinical.horizon_outcomes(time, event, horizon=4).weight
-    unused = np.where(weight > 0, weight, np.nan)  # weights of censored rows are not read
-    own = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
-    given = cal.clinical.survival_summary(
-        risk, time=time, event=event, horizon=4, censoring_weight=unused, n_resamples=0
-    )
-    for name in MEASURES:
-        assert given[name] == pytest.approx(own[name], rel=1e-12)
-    assert "fixed" in repr(given)
-    other = cal.clinical.survival_summary(
-        risk, time=time, event=event, horizon=4, censoring_weight=3 * unused, n_resamples=0
-    )
-    assert other["brier"] == pytest.approx(own["brier"], rel=1e-12)
-
-
 def test_several_horizons_are_those_one_by_one() -> None:
     risk, time, event = data()
     both = np.column_stack([0.6 * risk, risk])
@@ -264,7 +247,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
     ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "expected 1 column for 1 horizon, got 2"),
     ({"sample_weight": -np.ones(80)}, WeightError, "sample_weight"),
-    ({"censoring_weight": -np.ones(80)}, WeightError, "censoring_weight"),
     ({"link": "probit"}, ArgumentError, "link"),
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),

@@ -23,7 +23,6 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
-    WeightError,
     warn_caller,
 )
 from ..evaluation.discrimination import placement_values
@@ -192,22 +191,18 @@ class SurvivalSummary(Result):
 
 
 class SurvivalInput(NamedTuple):
-    """Checked input: for each horizon one column of risks and, if given, of censoring weights, and the strata of censoring."""
+    """Checked input: for each horizon one column of risks, and the strata of censoring."""
 
     risk: Floats
     follow_ups: tuple[FollowUp, ...]
     horizons: tuple[float, ...]
-    given: Floats | None
     censoring: str
     """How the censoring weights are obtained."""
 
     def known(self, place: int, rows: NDArray[np.int64] | None = None) -> Known:
         """Outcomes and weights at one horizon, of all rows or of a resample."""
-        weights = None if self.given is None else self.given[:, place]
         follow_up = self.follow_ups[place]
-        if rows is not None:
-            follow_up, weights = follow_up.take(rows), None if weights is None else weights[rows]
-        return known_outcomes(follow_up, self.horizons[place], weights)
+        return known_outcomes(follow_up if rows is None else follow_up.take(rows), self.horizons[place])
 
 
 def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple[FollowUp, str]:
@@ -245,7 +240,6 @@ def survival_summary(
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    censoring_weight: Any = None,
     link: Link = "logit",
     level: float = 0.95,
     n_resamples: int = 200,
@@ -274,9 +268,6 @@ def survival_summary(
         rows, or groups of predicted risk where censoring depends on it; a constant, such as ``0 * time``, for one in any case.
     sample_weight : array-like of shape (N,), optional
         Importance weight of each row; only ratios matter.
-    censoring_weight : array-like of shape (N,) or (N, H), optional
-        Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
-        fixed; those of rows censored before the horizon are not used.
     link : {"logit", "cloglog"}, default "logit"
         Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
     level
@@ -327,7 +318,7 @@ def survival_summary(
 
     Standard errors of the infinitesimal jackknife, and the sandwich, include the uncertainty of estimated weights.
 
-    Censoring may depend on the predicted risk, for example because patients who feel well are lost to follow-up. Unless `groups` or `censoring_weight` is
+    Censoring may depend on the predicted risk, for example because patients who feel well are lost to follow-up. Unless `groups` are
     given, rows are divided into five groups of risk (fewer where a group would have fewer than ten censored rows on average, or none observed until the horizon), whose
     censoring is compared by a log-rank test. Where it differs at the level 0.05, the probabilities of censoring are estimated within these groups; ``censoring``
     states the result.
@@ -375,7 +366,7 @@ def survival_summary(
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
-    data = read_survival(y_prob, follow_up, horizon, censoring_weight, stratify=groups is None)
+    data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
     seed = seed_of(rng)
     parts = []
     notes: list[str] = []
@@ -396,10 +387,8 @@ def survival_summary(
     return SurvivalSummary(tuple(parts), float(level), link, data.censoring, tuple(notes))
 
 
-def read_survival(
-    y_prob: Any, follow_up: FollowUp, horizon: Any, censoring_weight: Any = None, *, stratify: bool = True
-) -> SurvivalInput:
-    """Check risks, horizons and weights; censoring is estimated within groups of risk where it depends on it, if these may `stratify`."""
+def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: bool = True) -> SurvivalInput:
+    """Check risks and horizons; if `stratify`, censoring is estimated within groups of risk where it depends on it."""
     horizons = tuple(map(check_horizon, listed(horizon)))
     if not horizons or len(set(horizons)) < len(horizons):
         raise ArgumentError("horizon", "must be one time, or several different ones")
@@ -415,28 +404,14 @@ def read_survival(
         raise ProbabilityError("y_prob", f"risks must lie in [0, 1]; got {value:g}", remedy, row=row)
     if len(follow_up.time) != len(risk):
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
-    given = None if censoring_weight is None else _columns(censoring_weight, "censoring_weight", len(horizons))
-    if given is not None:
-        if len(given) != len(risk):
-            raise ShapeError("censoring_weight", f"expected one weight for each of {len(risk)} rows, got {len(given)}")
-        for place, end in enumerate(horizons):
-            used = (follow_up.time >= end) | (follow_up.event != 0)
-            wrong = used & ~(np.isfinite(given[:, place]) & (given[:, place] >= 0))
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise WeightError(
-                    "censoring_weight", f"weights must be finite and non-negative; got {given[row, place]}", row=row
-                )
-        given = np.where(np.isfinite(given), given, 0.0)
-    if given is not None or not stratify:
+    if not stratify:
         within = f" within {len(follow_up.strata)} groups" if follow_up.strata else ""
-        text = f"Kaplan-Meier{within}" if given is None else "weights given, treated as fixed"
-        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, given, text)
+        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, f"Kaplan-Meier{within}")
     stratified = [stratify_by_risk(follow_up, *each) for each in zip(risk.T, horizons, strict=True)]
     texts = [text for _, text in stratified]
     if len(set(texts)) > 1:
         texts = [f"at {horizon:g} {text}" for horizon, text in zip(horizons, texts, strict=True)]
-    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, None, "; ".join(dict.fromkeys(texts)))
+    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, "; ".join(dict.fromkeys(texts)))
 
 
 def _columns(values: Any, argument: str, horizons: int) -> Floats:
@@ -493,7 +468,7 @@ def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list
     mean = float(own @ risk) / float(own.sum())
     observed = observed_risk(found, level)
     follow_up = found.follow_up
-    plain = bool(found.strata) and not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
+    plain = not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
     how = "Greenwood" if plain else "jackknife"
     measures = [
         _measured("observed_risk", observed, f"cloglog, {how}"),

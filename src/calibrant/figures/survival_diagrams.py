@@ -170,7 +170,6 @@ def survival_diagram(
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    censoring_weight: Any = None,
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -193,8 +192,6 @@ def survival_diagram(
     cause
     groups
     sample_weight
-    censoring_weight : array-like of shape (N,), optional
-        Inverse probability of censoring weights from a model of your own, used for the smooth curve and treated as fixed.
     level : float, default 0.95
         Confidence level of the band and of the intervals.
     n_resamples : int, default 200
@@ -254,7 +251,7 @@ def survival_diagram(
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
     follow_up = read_follow_up(time, event, cause, groups, sample_weight)
-    data = read_survival(y_prob, follow_up, horizon, censoring_weight, stratify=groups is None)
+    data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
     known, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(known, risk)
     used = risk[known.weight > 0]

@@ -940,10 +940,6 @@ def _as_vector(view: AnyView) -> VectorView:
     return view.as_vector() if isinstance(view, View) else view
 
 
-# Largest number of values of a field that a message lists.
-MOST_VALUES = 12
-
-
 class Catalogue(Mapping[str, Metric]):
     """Mapping of all metrics by identifier; lookup also accepts names and aliases of the literature.
 
@@ -1048,8 +1044,6 @@ class Catalogue(Mapping[str, Metric]):
         ------
         UnknownArgumentError
             If a criterion is neither a property nor a field of the entries.
-        ArgumentError
-            If a property is given another value than True or False, or a field a value that no entry has.
 
         Examples
         --------
@@ -1059,12 +1053,10 @@ class Catalogue(Mapping[str, Metric]):
         >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
         ['calibration_in_the_large']
         """
-        entry_fields = list(next(iter(self._metrics.values())).to_dict()) if self._metrics else []
-        known = [*PROPERTIES, *entry_fields]
+        known = [*PROPERTIES, *next(iter(self._metrics.values())).to_dict()]
         for name in criteria:
             if name not in known:
                 raise unknown_keyword("find", name, criteria[name], known)
-            self._check_criterion(name, criteria[name], name in entry_fields)
 
         def fits(metric: Metric) -> bool:
             entry = metric.to_dict()
@@ -1082,17 +1074,6 @@ class Catalogue(Mapping[str, Metric]):
 
         called = {m.id for m in named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m)]
-
-    def _check_criterion(self, name: str, wanted: Any, is_field: bool) -> None:
-        """Raise for a value that no entry has: it would find nothing without a word."""
-        known: list[Any] = [True, False] if name in PROPERTIES else []
-        for metric in self._metrics.values() if is_field else ():
-            value = metric.to_dict()[name]
-            several = isinstance(value, tuple) and name != "range"
-            known += [each for each in ((*value, True, False) if several else (value,)) if each not in known]
-        if wanted not in known:
-            listed = f"; the values are {', '.join(map(repr, known))}" if len(known) <= MOST_VALUES else ""
-            raise ArgumentError(name, f"no metric has the value {wanted!r}{listed}")
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.
