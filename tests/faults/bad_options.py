@@ -597,13 +597,6 @@ SELECTIONS = [
     ),
     option(
         "low",
-        "every row is kept",
-        lambda: cal.ece(Y, P, where=cal.select.output(low=0.1, of="top")),
-        "0.1 selects every row, since the larger of two probabilities is at least 0.5",
-        "use of=1 for the probability of the positive class",
-    ),
-    option(
-        "low",
         "bound is text",
         lambda: cal.select.output("high"),
         "low and high must satisfy 0 <= low <= high <= 1",

@@ -230,19 +230,8 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
     takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
     if takes_number or bins is None or is_default(bins):
         return
-    name = type(rule).__name__
-    own = (
-        "its own edges"
-        if isinstance(rule, (Edges, BinTable))
-        else "cells of its own"
-        if not hasattr(rule, "bins")
-        else "its own number"
-    )
-    if isinstance(bins, str):  # often the default of a metric that searches for the number
-        remedy = "drop the number" if own == "its own number" else "give a number of bins"
-    else:
-        remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
-    raise ArgumentError("bins", f"{bins!r} conflicts with a binning that has {own} ({name})", remedy)
+    problem = f"{bins!r} conflicts with a binning that has bins of its own ({type(rule).__name__})"
+    raise ArgumentError("bins", problem, "drop one of them, or pass bins=None")
 
 
 def several_bins(bins: Any) -> list[int] | None:
