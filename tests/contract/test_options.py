@@ -143,6 +143,16 @@ CASES = [
 FIRST = {(case.metric.id, case.option): case for case in reversed(CASES)}
 
 
+def first_of_each(cases: list[Case]) -> list[Any]:
+    """The second values of an option are left to the long form."""
+    return [
+        pytest.param(
+            case, id=repr(case), marks=[] if FIRST[case.metric.id, case.option] is case else [pytest.mark.deep]
+        )
+        for case in cases
+    ]
+
+
 # Options of one value per row, those with the name of a keyword of `interval` or `assess`, and one that some resamples do not define.
 NOT_RESAMPLED = {*OPTIONS_OF_ROWS, "rng", "alpha", "debiased"}
 
@@ -168,7 +178,7 @@ def same(found: float, wanted: float) -> bool:
     return found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@pytest.mark.parametrize("case", first_of_each(CASES))
 def test_a_value_obeys_an_option(case: Case) -> None:
     """The value is a number, the same for counts and for repeated rows, and for a sketch and its rows."""
     metric, keywords = case.metric, case.keywords
@@ -181,16 +191,8 @@ def test_a_value_obeys_an_option(case: Case) -> None:
         assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            case, id=repr(case), marks=[] if FIRST[case.metric.id, case.option] is case else [pytest.mark.deep]
-        )
-        for case in CASES
-        if case.option not in NOT_RESAMPLED
-    ],
-)
+@pytest.mark.sampled
+@pytest.mark.parametrize("case", first_of_each([case for case in CASES if case.option not in NOT_RESAMPLED]))
 def test_intervals_and_tests_obey_an_option(case: Case, deep: bool) -> None:
     """By the default interval for one option of each quick metric; others, in the short form, by percentiles of replicates."""
     metric, keywords = case.metric, case.keywords

@@ -58,12 +58,12 @@ def test_intervals_are_reproducible_and_ordered(metric: str, method: str) -> Non
 
 
 def test_cells_and_rows_resample_alike() -> None:
-    y, p = predictions(5000)
+    y, p = predictions(3000)
     cells, rows = (
-        cal.interval(y, p, metric="ece", method="percentile", rng=1, n_resamples=1000, exact=exact)
+        cal.interval(y, p, metric="ece", method="percentile", rng=1, n_resamples=400, exact=exact)
         for exact in (False, True)
     )
-    assert (cells.low, cells.high) == pytest.approx((rows.low, rows.high), abs=0.003)
+    assert (cells.low, cells.high) == pytest.approx((rows.low, rows.high), abs=0.004)
 
 
 def test_whole_groups_are_drawn_together() -> None:
@@ -337,7 +337,7 @@ def test_every_interval_contains_its_estimate(metric: str, kind: str) -> None:
 
 def test_class_wise_errors_contain_their_estimate_too() -> None:
     rng = np.random.default_rng(8)
-    for k in (4, 100):
+    for k in (4, 30):
         probs = rng.dirichlet(np.full(k, 0.3), 301)
         label = np.array([rng.choice(k, p=row) for row in probs])
         for found in cal.evaluate(label, probs, metrics=["ece", "cwce"], level=0.8, n_resamples=50).results:

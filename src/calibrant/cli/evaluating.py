@@ -10,7 +10,6 @@ from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
-from ..util.results import markdown_table
 from ..views.selections import parse_selection
 from .conditions import (
     Gates,
@@ -24,7 +23,6 @@ from .conditions import (
     needs_test,
     places_of,
 )
-from .gate_results import markdown_list
 from .rows import is_sketch
 from .screen import print_lines, print_table
 from .selecting import Draws, MetricOptions, selection_of
@@ -87,14 +85,8 @@ def run(
     )
     content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
 
-    def details() -> list[str]:
-        lines = markdown_list(*result._title().splitlines(), *result._dropped_lines())
-        for headings, rows in [result.table(), *((headings, rows) for _, headings, rows in result.group_tables())]:
-            lines += ["", *markdown_table(headings, rows)]
-        return lines
-
     shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
-    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown, details)
+    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
 
 
 def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
@@ -146,9 +138,8 @@ def run_clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in summary.notes])
 
-    details = [*markdown_list(summary._title(), *summary._dropped_lines()), "", *markdown_table(headings, rows)]
     shown = {"file": file, **summary.to_dict()} if as_json else show_summary
-    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", shown, details)
+    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", shown)
 
 
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:

@@ -233,7 +233,6 @@ def survival(file: str, **options: Any) -> None:
 @options.draw_options(999)
 @options.json_option
 @click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if calibration is rejected.")
-@options.gate_outputs
 @options.debug_option
 def assess(file: str, **options: Any) -> None:
     """Test whether the predictions in FILE are calibrated.

@@ -149,7 +149,7 @@ class ClinicalSummary(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> found["c"].value, found["C (ROC)"].method
     (0.75, 'score')
     """
@@ -305,7 +305,7 @@ def summary(
     --------
     >>> import calibrant as cal
     >>> data = cal.inference.make_miscalibrated(1000, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=0)
     >>> slope = found["slope"]
     >>> print(f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
