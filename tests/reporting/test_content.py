@@ -192,7 +192,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         else:
             continue
         seen.add(entry.kind)
-        curve = cal.calibration_curve(LABELS, PROBS, bins=1, where=rows)
+        curve = cal.calibration_curve(LABELS[rows], PROBS[rows], bins=1)
         assert entry.rows == rows.sum()
         assert entry.mean_score == pytest.approx(curve.mean_score[0], rel=1e-12)
         assert entry.rate == pytest.approx(curve.rate[0], rel=1e-12)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
-from ..input.convert import is_number
-from ..util.checks import check_fraction, check_number
+from ..util.checks import check_fraction, check_number, is_number
 from ..util.results import Result, number
 from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 

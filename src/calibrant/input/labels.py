@@ -16,8 +16,8 @@ from ..errors import (
     SwappedArgumentsError,
 )
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.checks import suggest
-from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
+from ..util.checks import is_number, suggest
+from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, missing_values, numbers
 from .frames import classes_of_columns, two_classes
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 
