@@ -43,9 +43,7 @@ def wrapped(page: str) -> str:
             continue
         start = re.match(r" *(- |\d+\. )?", line)
         hanging = " " * (start.end() if start else 0)
-        lines += textwrap.wrap(
-            line, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
-        )
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 

@@ -295,7 +295,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         (
             {"over": "gamma"},
             ArgumentError,
-            "over: ece has no option 'gamma'; choose one of bins, binning, min_rows, norm, fraction",
+            "over: ece has no option 'gamma'; choose one of bins, binning, norm, fraction",
         ),
         ({"over": "binning"}, ArgumentError, "values: are required to vary binning; give the settings to evaluate"),
         ({"values": []}, ArgumentError, r"values: must be one or more settings of bins; got \[\]"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import warnings
 from functools import partial
@@ -373,7 +372,7 @@ def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
             "bins: edges cannot be combined with the binning 'equal_width'",
         ),
         ({"binning": "uniform"}, "binning: must be .* or a rule; got 'uniform'; use 'equal_width'"),
-        ({"bins": 7, "binning": cal.EqualWidth(3)}, "bins: 7 conflicts with a binning that has its own number"),
+        ({"bins": 7, "binning": cal.EqualWidth(3)}, "bins: 7 conflicts with a binning"),
         ({"binning": 3}, "binning: must be .* or a rule; got 3"),
         ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
         ({"empty": "zero"}, "empty: must be 'midpoint', 'mean' or 'interpolate'; got 'zero'"),
@@ -489,7 +488,7 @@ def test_features_enter_a_penalized_regression(shrink_slope: bool, numeric_bins:
         again.predict_proba(p[:9], {n: v[:9] for n, v in moved.items()})[:, 1]
         == at(calibrator, p[:9], features={n: v[:9] for n, v in given.items()})[:, 1]
     ).all()
-    assert json.loads(json.dumps(calibrator.to_dict(), allow_nan=False))["fitted"]["feature_names_"][0] == "log_odds"
+    assert calibrator.feature_names_[0] == "log_odds"
 
 
 def test_features_correct_what_the_score_does_not_know() -> None:
@@ -561,14 +560,9 @@ LEVELS = {"histogram_levels"}
 
 @pytest.mark.parametrize("name", METHODS)
 def test_coefficients_and_edges_are_public(name: str) -> None:
-    """They predict what the calibrator predicts, and `to_dict` has them as plain values."""
+    """They predict what the calibrator predicts, and its repr shows them."""
     p, y = problem(200, 3, 2)
     calibrator = fitted(METHODS[name](), p, y)
-    shown = calibrator.to_dict()
-    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
-    assert set(shown["fitted"]) == {n for n in (*calibrator.fitted, *calibrator.derived) if n != "curves_"} | (
-        {"curves_"} if calibrator.fitted == ("curves_",) and not calibrator.derived else set()
-    )
     new = NEW[2:]
     got = at(calibrator, new)[:, 1]
     odds = np.log(new / (1 - new))
@@ -598,8 +592,6 @@ def test_coefficients_and_edges_are_public(name: str) -> None:
 
 
 def test_an_unfitted_calibrator_has_no_values() -> None:
-    with pytest.raises(cal.errors.NotFittedError, match=r"PlattScaling: is not fitted; call fit\(scores, y\) first"):
-        cal.PlattScaling().to_dict()
     assert not hasattr(cal.PlattScaling(), "coef_")
     assert repr(cal.PlattScaling()) == "PlattScaling()"
     several = fitted(cal.PlattScaling(), *classes(200, 4))

@@ -203,16 +203,12 @@ def test_the_words_of_other_packages_are_translated() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(60)
     y = (rng.random(60) < p).astype(int)
-    fitted = cal.PlattScaling().fit(p, y)
     named = cal.PlattScalingWithFeatures().fit(p, y, features={"age": rng.random(60)})
     numbered = cal.PlattScalingWithFeatures().fit(p, y, features=p[:, None] ** 2)
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
         (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
         (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
-        (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
-        (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
-        (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
         (
             lambda: cal.evaluate(y, p, calibrator=named),
             cal.errors.ArgumentError,
@@ -227,7 +223,6 @@ def test_the_words_of_other_packages_are_translated() -> None:
     for call, kind, text in cases:
         with pytest.raises(kind, match=text):
             call()
-    assert not hasattr(fitted, "transform")
     new = rng.random(60)
     found = cal.evaluate(cal.Predictions(y, new, features=new[:, None]), calibrator=numbered, metrics=["brier"])
     assert found["brier"] == cal.brier(y, numbered.predict_proba(new, features=new[:, None]))

@@ -28,7 +28,6 @@ from calibrant.errors import (  # noqa: E402
     InputTypeError,
     InSampleWarning,
     LabelError,
-    MissingDependencyError,
     NotFittedError,
     ShapeError,
     WeightError,
@@ -197,56 +196,48 @@ def test_forward_does_not_wait_for_the_device(kind: Any, module_of: Any) -> None
 def test_export(kind: Any, module_of: Any) -> None:
     logits, labels = tensors(*drawn(n=200), torch.float32)
     module = module_of(4).fit(logits, labels)
-    program = ct.export_program(module, logits[:5])
+    program = torch.export.export(module, (logits[:5],), dynamic_shapes=({0: ROWS},))
     for rows in (logits[:2], logits):
         assert torch.allclose(program.module()(rows), module(rows), atol=1e-6)
     whole = ct.CalibratedModule(nn.Linear(3, 4).to(DEVICE), module)
     x = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)).to(DEVICE)
-    assert torch.allclose(ct.export_program(whole, x).module()(x[:3]), whole(x[:3]), atol=1e-6)
-    assert whole.training
+    program = torch.export.export(whole, (x,), dynamic_shapes={"inputs": ({0: ROWS},)})
+    assert torch.allclose(program.module()(x[:3]), whole(x[:3]), atol=1e-6)
 
 
+def onnx_evaluator(module: Any, x: Any, shapes: Any) -> Any:
+    from onnx.reference import ReferenceEvaluator
+
+    program = torch.onnx.export(module.eval(), (x,), dynamo=True, dynamic_shapes=shapes, verbose=False)
+    return ReferenceEvaluator(program.model_proto)
+
+
+ROWS = torch.export.Dim("rows")
 ONNX = find_spec("onnx") is not None and find_spec("onnxscript") is not None
 
 
 @pytest.mark.skipif(not ONNX, reason="NO ONNX: pip install onnx onnxscript to test the export to ONNX")
 @pytest.mark.filterwarnings("ignore")  # what the exporter itself warns of
 @pairs
-def test_onnx(kind: Any, module_of: Any, tmp_path: Path) -> None:
-    from onnx.reference import ReferenceEvaluator
-
+def test_onnx(kind: Any, module_of: Any) -> None:
     logits, labels = tensors(*drawn(n=200), torch.float32)
     module = module_of(4).fit(logits, labels).cpu()
-    path = ct.export_onnx(module, tmp_path / "map.onnx", logits[:5].cpu())
-    run = ReferenceEvaluator(str(path))
+    run = onnx_evaluator(module, logits[:5].cpu(), ({0: ROWS},))
     found = run.run(None, {run.input_names[0]: logits[:9].cpu().numpy()})[0]
     assert found == pytest.approx(module(logits[:9].cpu()).detach().numpy(), abs=1e-4)
 
 
 @pytest.mark.skipif(not ONNX, reason="NO ONNX: pip install onnx onnxscript to test the export to ONNX")
 @pytest.mark.filterwarnings("ignore")
-def test_onnx_of_a_network_and_of_a_whole_model(tmp_path: Path) -> None:
-    from onnx.reference import ReferenceEvaluator
-
+def test_onnx_of_a_network_and_of_a_whole_model() -> None:
     logits, labels = (values.cpu() for values in tensors(*drawn(n=200), torch.float32))
     network = ct.OrderPreservingNetwork(4, hidden=(8,)).fit(logits, labels, epochs=2)
-    for module, x in ((network, logits[:9]), (ct.CalibratedModule(nn.Linear(3, 4), network), logits[:9, :3])):
-        run = ReferenceEvaluator(str(ct.export_onnx(module, tmp_path / "model.onnx", x[:5])))
+    whole = ct.CalibratedModule(nn.Linear(3, 4), network)
+    shapes = {"inputs": ({0: ROWS},)}
+    for module, x, axes in ((network, logits[:9], ({0: ROWS},)), (whole, logits[:9, :3], shapes)):
+        run = onnx_evaluator(module, x[:5], axes)
         found = run.run(None, {run.input_names[0]: x.numpy()})[0]
         assert found == pytest.approx(module(x).detach().numpy(), abs=1e-4)
-
-
-@pytest.mark.skipif(ONNX, reason="onnx is here, so its absence cannot be tested")
-def test_onnx_without_its_packages(tmp_path: Path) -> None:
-    with pytest.raises(MissingDependencyError, match="pip install onnx onnxscript"):
-        ct.export_onnx(ct.TemperatureModule(), tmp_path / "map.onnx", torch.zeros(2, 2))
-
-
-def test_export_says_what_is_missing() -> None:
-    with pytest.raises(InputTypeError, match="example: "):
-        ct.export_program(ct.TemperatureModule())
-    with pytest.raises(InputTypeError, match="module: must be a torch module"):
-        ct.export_program(cal.TemperatureScaling(), torch.zeros(2, 2))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -411,7 +402,11 @@ def test_a_network_starts_as_the_identity_and_is_no_worse_than_a_temperature() -
 def test_a_network_exports_and_keeps_its_state() -> None:
     logits, labels = tensors(*drawn(n=200), torch.float32)
     network = ct.OrderPreservingNetwork(4, hidden=(8,), invariant=False).fit(logits, labels, epochs=2)
-    assert torch.allclose(ct.export_program(network, logits[:4]).module()(logits), network(logits), atol=1e-5)
+    assert torch.allclose(
+        torch.export.export(network, (logits[:4],), dynamic_shapes=({0: ROWS},)).module()(logits),
+        network(logits),
+        atol=1e-5,
+    )
     other = ct.OrderPreservingNetwork(4, hidden=(8,), invariant=False).to(DEVICE)
     other.load_state_dict(network.state_dict())
     assert torch.equal(other(logits), network(logits))

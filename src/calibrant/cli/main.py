@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from traceback import format_exc
@@ -39,6 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
         for number in ENDING:
             if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
                 signal.signal(number, _end)
+        # Rows are divided among our own processes and threads; further ones of the linear algebra only wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] if arguments is None else arguments
     running.begin(_options_of(words), words)
     message = ""
@@ -172,7 +175,6 @@ def evaluate(file: str, **options: Any) -> None:
 @click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
 @options.select_option
 @options.level_option
-@options.outcome_option
 @options.draw_options(200)
 @options.json_option
 @options.gate_options(
@@ -231,7 +233,6 @@ def survival(file: str, **options: Any) -> None:
 @options.draw_options(999)
 @options.json_option
 @click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if calibration is rejected.")
-@options.gate_outputs
 @options.debug_option
 def assess(file: str, **options: Any) -> None:
     """Test whether the predictions in FILE are calibrated.

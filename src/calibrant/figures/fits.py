@@ -15,9 +15,9 @@ from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
 from ..inference.replicates import Bounds
-from ..input.convert import is_number
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
+from ..util.checks import is_number
 from ..util.results import Result
 from ..views.view import View
 from .uncertainty import BINOMIAL, Resampler, band_bounds, bounds_of, standard_errors

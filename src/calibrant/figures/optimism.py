@@ -109,7 +109,7 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
             "validation", f"must be the result of internal_validation; got {type(validation).__name__}"
         )
     if validation.curve is None:
-        raise ArgumentError("validation", "has no curve", "use curve='lowess'")
+        raise ArgumentError("validation", "has no curve", "it has one for two classes")
     curve = validation.curve
     event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
     return OptimismDiagram(curve.score, curve.apparent, curve.corrected, curve.mean_error, validation.method, event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +12,7 @@ from ..errors import ArgumentError, InputTypeError, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from ..views.keywords import documents_keywords, parameters_of
+from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
 from .base import Diagram, axis_names, width_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLASSES = 12
-PANEL_KEYWORDS = tuple(inspect.signature(reliability_diagram).parameters)[2:]
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +124,7 @@ def panels_across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=parameters_of(reliability_diagram))
+@documents_keywords()
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
     """Compute reliability diagrams of several models on the same rows.
 
@@ -137,6 +135,7 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     models : mapping of str to array-like, optional
         Probabilities of each model.
     **options
+        Keywords of `reliability_diagram`, such as `bins`, `lens` and `level`.
 
     Returns
     -------
@@ -166,11 +165,7 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     return ReliabilityPanels({name: reliability_diagram(*source, **options) for name, source in sources.items()})
 
 
-@documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
-    source=reliability_diagram,
-    table=parameters_of(reliability_diagram),
-)
+@documents_keywords()
 def classwise_panels(
     y_true: Any,
     y_prob: Any = None,
@@ -193,6 +188,7 @@ def classwise_panels(
     sample_weight
     pos_label
     **options
+        Keywords of `reliability_diagram`, such as `bins` and `level`.
 
     Returns
     -------
@@ -221,11 +217,7 @@ def classwise_panels(
     )
 
 
-@documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
-    source=reliability_diagram,
-    table=parameters_of(reliability_diagram),
-)
+@documents_keywords()
 def ordinal_panels(
     y_true: Any,
     y_prob: Any = None,
@@ -248,6 +240,7 @@ def ordinal_panels(
     sample_weight
     pos_label
     **options
+        Keywords of `reliability_diagram`, such as `bins` and `level`.
 
     Returns
     -------

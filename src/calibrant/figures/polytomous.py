@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..util.checks import check_choice
 from ..util.results import number
-from ..views.keywords import documents_keywords, parameters_of
+from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from .base import Diagram, square
 from .canvas import PAPER_WIDTH, grid_of_axes
@@ -103,11 +103,7 @@ class ClasswiseCurves(Diagram):
         return axes
 
 
-@documents_keywords(
-    taken=("smoother", "level", "uncertainty", "span", "degree", "knots", "n_resamples", "rng"),
-    source=flexible_calibration_curve,
-    table=parameters_of(flexible_calibration_curve),
-)
+@documents_keywords()
 def classwise_curves(
     y_true: Any,
     y_prob: Any = None,
@@ -131,6 +127,7 @@ def classwise_curves(
     sample_weight
     pos_label
     **options
+        Keywords of `flexible_calibration_curve`, such as `smoother` and `level`.
 
     Returns
     -------

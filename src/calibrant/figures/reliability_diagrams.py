@@ -15,7 +15,6 @@ from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
-from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
@@ -292,7 +291,6 @@ def reliability_diagram(
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
     rule = binning_rule(bins, binning)
-    hint_at_edges(view, rule)
     table = bin_table(view, rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}

@@ -18,10 +18,9 @@ from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import seed_of
 from ..inference.simultaneous import resampled_values
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction, check_whole, is_number
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name

@@ -25,7 +25,7 @@ from .content import CalibratorRow, CalibratorTable
 
 FOLDS = 5
 # The cost of fitting grows faster than the number of rows; more rows would not change the choice.
-MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 2_000_000, 5_000
+MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 500_000, 5_000
 MEASURE, TEST = "smece", "ecce_mad"
 SHARE = (
     "Error removed: 1 - smECE after / smECE before recalibration, on held-out data. The smECE of a perfectly calibrated model is above "

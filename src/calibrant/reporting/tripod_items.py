@@ -74,7 +74,7 @@ class Tripod(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> found = cal.reporting.tripod(summary, outcome="death within 30 days")
     >>> found["21"].filled
     'Evaluation: 100 patients, 50 events.'
@@ -193,7 +193,7 @@ def tripod(
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> print(cal.reporting.tripod(summary, outcome="death")["20a"].filled)
     100 patients: 50 with death, 50 without.
     """

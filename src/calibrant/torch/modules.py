@@ -625,7 +625,7 @@ class CalibratedModule(nn.Module):
 
     See Also
     --------
-    export_program : Export it without this library.
+    torch.export.export : Exports it, without this library.
 
     Examples
     --------

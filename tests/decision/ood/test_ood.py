@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -283,3 +284,15 @@ def test_a_rate_of_no_false_positive_has_an_upper_bound() -> None:
     assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 3)))
     low, high = cal.decision.ood.evaluate(far, near).fpr_interval
     assert (low, high) == (pytest.approx(0.025 ** (1 / 4)), 1)
+
+
+def test_tensors_are_read_as_arrays() -> None:
+    torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test tensors")
+    z = torch.tensor(np.random.default_rng(0).normal(size=(40, 3)), requires_grad=True)
+    for score in (ood.energy, ood.max_logit, partial(ood.msp, input="logit"), partial(ood.entropy, input="logit")):
+        assert np.array_equal(score(z), score(z.detach().numpy()))
+    members = torch.stack([z, z / 2])
+    assert np.array_equal(ood.variance(members, input="logit"), ood.variance(members.detach().numpy(), input="logit"))
+    for fitted in (ood.OodMahalanobis(), ood.OodKnn(k=3)):
+        scores = fitted.fit(z, torch.arange(40) % 2).score(z)
+        assert np.array_equal(scores, fitted.fit(z.detach().numpy(), np.arange(40) % 2).score(z.detach().numpy()))
