@@ -27,9 +27,9 @@ START = """\
 # Gallery
 
 Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object
-with the data; print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The
-default size is one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of
-matplotlib](show.md#edit-a-figure) change its look.
+with the data; print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a
+new figure. The default size is one column of a paper. `save("figure.pdf")` writes it to a file;
+[keywords of matplotlib](show.md#edit-a-figure) change its look.
 
 The figures share these data. `y` and `p` are labels and probabilities of 899 handwritten digits, predicted by
 overconfident boosted trees; `q` are the probabilities after [temperature scaling](improve.md) on held-out data. The
