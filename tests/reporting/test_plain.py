@@ -272,7 +272,7 @@ def test_places_without_a_test_are_counted_apart() -> None:
     weak = made.weaknesses
     tested = sum(entry.pvalue is not None for entry in weak.entries)
     assert weak.tested == tested < weak.looked_at
-    told = f"{weak.looked_at} subsets were examined; in {weak.found} of the {tested} that could be tested the gap"
+    told = f"Subsets examined: {weak.looked_at}, tested: {tested}, with a statistically significant gap: {weak.found} ("
     reason = f"{weak.looked_at - tested} of {weak.looked_at} subsets could not be tested: importance weights, and too few rows"
     for form in (made.to_markdown(), made.to_html()):
         assert told in form
