@@ -42,7 +42,7 @@ from .measuring import measure
 from .plain import render_markdown
 from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
-from .settings import ACCURACY, GUARANTEE, Settings
+from .settings import Settings
 from .summary import summarize
 from .tables import metric_table, places_found, report_tables, summary_table
 from .thresholding import find_threshold
@@ -322,7 +322,7 @@ def build(
         metrics=metrics,
         weaknesses=weaknesses,
         recalibration=calibrators,
-        threshold=find_threshold(p, ACCURACY, GUARANTEE, level),
+        threshold=find_threshold(p, settings.accuracy, settings.guarantee, level),
         provenance=trace(grouped_rows, settings.seed, parameters, notes, summary.sentence),
         outcome=outcome,
         metadata=settings.metadata,

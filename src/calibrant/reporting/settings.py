@@ -10,12 +10,10 @@ from ..errors import ArgumentError
 from ..evaluation.evidence import Inference
 from ..evaluation.header import check_outcome
 from ..evaluation.measure import choose_metrics
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..views.lenses import Lens
 
 PURPOSES = ("clinical",)
-# Accuracy of the accepted rows that the confidence threshold guarantees, and the probability of the guarantee.
-ACCURACY, GUARANTEE = 0.95, 0.9
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,8 @@ class Settings:
     n_resamples: int = 200
     seed: Any = 0
     recalibration: bool = True
+    accuracy: float = 0.95
+    guarantee: float = 0.9
     outcome: str | None = None
     metadata: Any = None
     purpose: str | None = None
@@ -42,6 +42,8 @@ class Settings:
         if self.title is not None and not isinstance(self.title, str):
             raise ArgumentError("title", f"must be text; got {type(self.title).__name__}")
         read = {
+            "accuracy": check_fraction(self.accuracy, "accuracy", 0.9),
+            "guarantee": check_fraction(self.guarantee, "guarantee"),
             "metrics": choose_metrics(self.metrics),
             "seed": inference.seed,
             "outcome": check_outcome(self.outcome),
@@ -57,14 +59,12 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """The settings that the provenance of a report states."""
-        names = ("level", "n_resamples", "recalibration")
+        names = ("level", "n_resamples", "recalibration", "accuracy", "guarantee")
         purpose = {} if self.purpose is None else {"purpose": self.purpose}
         return {
             "metrics": [metric.id for metric in self.metrics],
             "lens": self.lens.name if isinstance(self.lens, Lens) else self.lens,
             **{name: getattr(self, name) for name in names},
-            "accuracy": ACCURACY,
-            "guarantee": GUARANTEE,
             **purpose,
         }
 
