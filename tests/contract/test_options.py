@@ -14,6 +14,9 @@ import calibrant as cal
 from calibrant.inference.resampling import OPTIONS_OF_ROWS
 from calibrant.metrics import Metric
 from tests.calling import raises
+from tests.in_turn import in_turn
+
+from .problems import every_metric_in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 
@@ -253,7 +256,7 @@ WRONG: dict[tuple[str, str], tuple[Any, ...]] = {
 UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("piece", "proximity_bins")}
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "case",
     [
         case
@@ -262,7 +265,6 @@ UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("
         and case.option not in ("rng", "standardise")
         and (case.metric.id, case.option) not in UNCHECKED
     ],
-    ids=repr,
 )
 def test_a_value_out_of_range_is_named(case: Case) -> None:
     for wrong in (-1, math.nan, object(), *WRONG.get((case.metric.id, case.option), ())):
@@ -270,7 +272,7 @@ def test_a_value_out_of_range_is_named(case: Case) -> None:
             case.metric(DATA, **case.beside | {case.option: wrong})
 
 
-@pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
+@every_metric_in_turn
 def test_every_option_is_described(metric: Metric) -> None:
     text = metric.__doc__
     for option in metric.options:
