@@ -184,7 +184,7 @@ def same(found: float, wanted: float) -> bool:
     return found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("case", first_of_each(CASES))
+@in_turn("case", list(FIRST.values()))
 def test_a_value_obeys_an_option(case: Case) -> None:
     """The value is a number, the same for counts and for repeated rows, and for a sketch and its rows."""
     metric, keywords = case.metric, case.keywords
@@ -195,6 +195,12 @@ def test_a_value_obeys_an_option(case: Case) -> None:
         assert same(metric(COUNTED, **keywords), metric(REPEATED, **keywords))
     if counts and metric.sketch and metric.takes == "View" and keywords.get("edge") != "drop":
         assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
+
+
+@pytest.mark.deep
+@in_turn("case", [case for case in CASES if FIRST[case.metric.id, case.option] is not case])
+def test_a_second_value_obeys_an_option(case: Case) -> None:
+    test_a_value_obeys_an_option.__wrapped__(case)  # type: ignore[attr-defined]
 
 
 @pytest.mark.sampled
