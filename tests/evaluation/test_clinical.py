@@ -254,7 +254,7 @@ def test_labels_lenses_and_bad_input() -> None:
     found = call(cal.clinical.summary, named, p, pos_label="died", **FAST)
     assert found.outcome == "died"
     assert "of died" in repr(found)
-    assert found["slope"].value == call(cal.clinical.summary, y, p, outcome="death", **FAST)["slope"].value
+    assert found["slope"].value == call(cal.clinical.summary, y, p, **FAST)["slope"].value
     three = np.column_stack([p / 2, p / 2, 1 - p])
     with pytest.raises(LensError, match="one event"):
         call(cal.clinical.summary, y, three, **FAST)
