@@ -359,19 +359,13 @@ def test_labels_without_probability_are_told() -> None:
     p = np.where(wrong, 1 - y, y).astype(float)
     found = cal.recalibrate(y, p)
     assert cal.nll(y, p) == np.inf
-    assert (
-        found.candidates[0].note == "85 labels had predicted probability 0: the nll is infinite and computed with 1e-12"
-    )
-    assert "none: 85 labels had predicted probability 0" in found.note
+    assert "85 labels of smaller predicted probability" in found.candidates[0].note
+    assert "none: the nll is computed with 1e-12" in found.note
     assert "85" not in cal.recalibrate(y, p, loss="brier").note
     mild, event = np.full(800, 0.3), int(np.argmax(y))
-    for value, said in (
-        (0.0, "1 label had predicted probability 0:"),
-        (1e-15, "1 label had predicted probability below 1e-12; the nll"),
-    ):
+    for value in (0.0, 1e-15):
         mild[event] = value
-        note = cal.recalibrate(y, mild, method="platt").candidates[0].note
-        assert note.startswith(said)
+        assert "for 1 labels" in cal.recalibrate(y, mild, method="platt").candidates[0].note
     mild[event] = 1e-11
     assert cal.recalibrate(y, mild, method="platt").candidates[0].note == ""
 

@@ -268,11 +268,7 @@ def test_recalibrate_safely() -> None:
     assert isinstance(found.calibrator, SafeCalibration)
     assert found.calibrator.alpha == pytest.approx(0.02)
     assert found.calibrator.bound_ <= 1e-6
-    assert "mean confidence exceeds accuracy with probability at most 0.06; compared with " in found.note
-    loss = {candidate.method: candidate.loss for candidate in found.candidates}
-    cost = loss[found.method] - min(loss["temperature"], loss["platt"])
-    assert f"it raises the held-out loss by {cost:.3g}" in found.note
-    assert cost > 0
+    assert "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows" in found.note
     one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
     assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note
     weight = np.random.default_rng(0).uniform(0.5, 2, 1500)

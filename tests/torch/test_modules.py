@@ -33,6 +33,7 @@ from calibrant.errors import (  # noqa: E402
     WeightError,
 )
 from calibrant.torch.rows import DeviceData  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
 
@@ -61,8 +62,6 @@ PAIRS: list[tuple[str, Any, Any]] = [
         partial(cal.DirichletCalibration, off_diagonal=0.1, intercept=0.3),
         lambda k, **w: ct.DirichletModule(k, off_diagonal=0.1, intercept=0.3, **w),
     ),
-    ("beta", cal.BetaCalibration, lambda k, **w: ct.BetaModule(k, **w)),
-    ("ordered", cal.IntraOrderPreserving, lambda k, **w: ct.IntraOrderPreservingModule(k, **w)),
 ]
 pairs = pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
 
@@ -84,10 +83,7 @@ def test_a_map_becomes_a_module_and_comes_back(kind: Any, module_of: Any, k: int
     wide = ct.CalibratorModule.from_calibrator(calibrator, dtype=torch.float64, device=DEVICE)
     assert type(wide) is type(module_of(k))
     found, expected = probabilities(wide, tensors(fresh, labels)[0]), calibrator.predict_proba(asked)
-    # Of probabilities that are all but 1, arrays hold 1 - p to fewer digits than logits do.
-    exact = softmax[1].min(axis=1) > 1e-4 if isinstance(wide, ct.BetaModule) else np.ones(len(fresh), bool)
-    assert found[exact] == pytest.approx(expected[exact], abs=1e-12)
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert found == pytest.approx(expected, abs=1e-12)
     single = type(wide).from_calibrator(calibrator, device=DEVICE)
     assert probabilities(single, tensors(fresh, labels, torch.float32)[0]) == pytest.approx(expected, abs=1e-6)
     back = wide.to_calibrator()
@@ -280,20 +276,6 @@ def test_labels_that_the_logits_separate_do_not_run_away(sign: int, bound: float
     assert torch.isfinite(vector.weight).all()
 
 
-def test_beta_of_separated_labels_is_refused() -> None:
-    logits, _ = drawn(n=100, k=2)
-    with pytest.raises(cal.errors.UndefinedMetricError, match="separates the outcomes"):
-        ct.BetaModule(2).fit(*tensors(logits, logits.argmax(axis=1)))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="all outcomes are equal"):
-        ct.BetaModule(3).fit(*tensors(drawn(n=100, k=3)[0], np.arange(100) % 2))
-
-
-def test_beta_stays_exact_where_the_model_is_all_but_sure() -> None:
-    z = torch.tensor([[0.0, 20.0], [0.0, -20.0], [25.0, 0.0]], device=DEVICE)
-    module = ct.BetaModule(2).to(DEVICE)
-    assert module(z).detach().diff(dim=1)[:, 0].cpu().numpy() == pytest.approx([20, -20, -25], rel=1e-6)
-
-
 def test_the_penalty_is_chosen_in_the_same_folds() -> None:
     logits, labels = drawn(n=200, k=3)
     calibrator = cal.MatrixScaling(input="logit").fit(logits, labels)
@@ -412,30 +394,12 @@ def test_a_network_exports_and_keeps_its_state() -> None:
     assert torch.equal(other(logits), network(logits))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
-        ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
-        ({"rng": -1}, "rng: must be an integer of at least 0; got -1"),
-    ],
-)
-def test_a_network_refuses(words: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        ct.OrderPreservingNetwork(4, hidden=(4,)).fit(*tensors(*drawn(n=50)), **words)
-
-
-def test_one_piece_is_a_temperature_and_equal_rows_stay() -> None:
-    logits, labels = tensors(*drawn(n=2000))
-    one = ct.IntraOrderPreservingModule(4, pieces=1).double().fit(logits, labels)
-    plain = ct.TemperatureModule().double().fit(logits, labels)
-    assert one.predict_proba(logits).detach().cpu().numpy() == pytest.approx(probabilities(plain, logits), abs=2e-3)
-    flat = ct.IntraOrderPreservingModule(3).fit(torch.zeros(5, 3), torch.tensor([0, 1, 2, 0, 1]))
-    assert flat.predict_proba(torch.zeros(1, 3)).tolist()[0] == pytest.approx([1 / 3] * 3)
-    # Fewer points than pieces: as many are loaded as were saved.
-    other = ct.IntraOrderPreservingModule(3)
-    other.load_state_dict(flat.state_dict())
-    assert torch.equal(other.knots, flat.knots)
+def test_a_network_refuses() -> None:
+    network = ct.OrderPreservingNetwork(4, hidden=(4,))
+    with raises(ArgumentError, "rng"):
+        network.fit(*tensors(*drawn(n=50)), rng=-1)
+    with raises(ShapeError, "logits"):
+        network.fit(*tensors(*drawn(n=2)))
 
 
 # A model and its map.
@@ -577,10 +541,6 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
         ct.VectorModule.from_calibrator(cal.TemperatureScaling())
     with pytest.raises(ArgumentError, match="n_classes: "):
         ct.TemperatureModule().to_calibrator()
-    logits, labels = drawn(n=100)
-    pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
-    with pytest.raises(ArgumentError, match="one_vs_rest only"):
-        ct.CalibratorModule.from_calibrator(pooled)
 
 
 @pytest.mark.parametrize(("kind", "module_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS])
