@@ -11,7 +11,7 @@ from scipy import stats
 
 import calibrant as cal
 from calibrant.decision.thresholds import choose_threshold
-from tests.calling import call
+from tests.calling import call, raises
 
 S_CONFIDENCE = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
 S_ERROR = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1]
@@ -335,15 +335,9 @@ def test_results_speak() -> None:
 
 
 def test_bad_requests_are_named() -> None:
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got none; use accuracy=0\.95",
-    ):
+    with raises(cal.errors.ArgumentError, "accuracy"):
         call(choose_threshold, **S)
-    with pytest.raises(
-        cal.errors.ArgumentError,
-        match=r"accuracy: exactly one target is required: accuracy, coverage or cost; got accuracy and coverage; use accuracy=0\.95",
-    ):
+    with raises(cal.errors.ArgumentError, "accuracy"):
         call(choose_threshold, **S, accuracy=0.9, coverage=0.5)
     with pytest.raises(cal.errors.ArgumentError, match="guarantee"):
         call(choose_threshold, **S, accuracy=0.9, guarantee=95)
@@ -354,17 +348,11 @@ def test_bad_requests_are_named() -> None:
     with pytest.raises(cal.errors.ArgumentError, match="cost"):
         call(choose_threshold, **S, cost={"error": 1})
     for grid in (None, [0.5, 0.6]):
-        with pytest.raises(
-            cal.errors.ArgumentError,
-            match=r"grid: must be one threshold for the method 'fixed'; got (None|\[0\.5, 0\.6\]); for example 0\.9",
-        ):
+        with raises(cal.errors.ArgumentError, "grid"):
             call(choose_threshold, **S, method="fixed", grid=grid)
     with pytest.raises(cal.errors.InputError, match="grid"):
         call(choose_threshold, **S, method="fixed", grid=math.nan)
-    with pytest.raises(
-        cal.errors.WeightsNotSupportedError,
-        match="sample_weight: choose_threshold does not support real weights; drop sample_weight or pass counts for integers",
-    ):
+    with raises(cal.errors.WeightsNotSupportedError, "sample_weight"):
         call(choose_threshold, **S, accuracy=0.9, sample_weight=np.arange(1, 11))
 
 

@@ -22,6 +22,7 @@ from calibrant.errors import (  # noqa: E402
     InputTypeError,
     ShapeError,
 )
+from tests.calling import raises  # noqa: E402
 
 DEVICE = os.environ.get("CALIBRANT_TEST_DEVICE", "cpu")
 MAPS = [
@@ -219,7 +220,7 @@ def test_a_calibrated_model_takes_dense_outputs() -> None:
     model, x = nn.Conv2d(2, 3, 1).to(DEVICE), torch.randn(4, 2, 5, 6).to(DEVICE)
     labels = torch.randint(3, (4, 5, 6)).to(DEVICE)
     logits = model(x).detach()
-    with pytest.raises(ShapeError, match="logits: "):
+    with raises(ShapeError, "logits"):
         ct.TemperatureModule().fit(logits, labels)
     with pytest.raises(ShapeError, match=r"labels.flatten\(\)"):
         ct.OrderPreservingNetwork(3).fit(logits, labels)
@@ -250,5 +251,5 @@ def test_names_are_no_class_numbers(labels: Any) -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert ct.TemperatureModule(temperature=np.float32(2)).temperature == pytest.approx(2)
     assert ct.MatrixModule(3, off_diagonal=np.float32(0.5)).off_diagonal == 0.5
-    with pytest.raises(ArgumentError, match="temperature: "):
+    with raises(ArgumentError, "temperature"):
         ct.TemperatureModule(temperature=True)
