@@ -71,6 +71,7 @@ def test_clinical_validation(tmp_path: Path) -> None:
     assert "Overconfident" in text
 
 
+@pytest.mark.deep
 def test_ci_gate_lets_a_better_model_pass(tmp_path: Path) -> None:
     text = run(tmp_path, "ci_gate")
     assert text.rstrip().splitlines()[-1].startswith("PASS")

@@ -159,7 +159,6 @@ def test_no_password_is_printed(
         ("status", url),
         ("status", url, "--json", "--out", "status.json"),
         ("status", url, "--prometheus", "--out", "status.prom"),
-        ("status", url, "--fail-if", "gap > 2", "--junit", "gate.xml"),
         ("report", url, "--out", "page.html"),
         ("check", url),
         ("acknowledge", url),

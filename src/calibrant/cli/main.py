@@ -175,7 +175,6 @@ def evaluate(file: str, **options: Any) -> None:
 @click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
 @options.select_option
 @options.level_option
-@options.outcome_option
 @options.draw_options(200)
 @options.json_option
 @options.gate_options(
@@ -234,7 +233,6 @@ def survival(file: str, **options: Any) -> None:
 @options.draw_options(999)
 @options.json_option
 @click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if calibration is rejected.")
-@options.gate_outputs
 @options.debug_option
 def assess(file: str, **options: Any) -> None:
     """Test whether the predictions in FILE are calibrated.

@@ -395,21 +395,15 @@ stream_option = click.option(
 )
 
 
-gate_outputs = with_options(
-    written_option("--junit", help="Write the results of the gates as JUnit XML."),
-    written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
-)
-
-
 def gate_options(help: str, *, baseline: bool = True) -> Callable[[Command], Command]:
-    """``--fail-if``, the baseline, and the files with the results of gates."""
+    """``--fail-if`` and the baseline."""
     earlier = click.option(
         "--baseline",
         metavar="FILE",
         help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
     )
     condition = click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
-    return with_options(condition, *([earlier] if baseline else []), gate_outputs)
+    return with_options(condition, *([earlier] if baseline else []))
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -501,13 +495,6 @@ survival_options = with_options(
         default="logit",
         show_default=True,
         help="Scale of the calibration intercept and slope at the horizon.",
-    ),
-    click.option(
-        "--edge",
-        type=click.Choice(["clip", "drop"]),
-        default="clip",
-        show_default=True,
-        help="Whether risks of 0 and 1 are clipped or left out of intercept and slope.",
     ),
 )
 

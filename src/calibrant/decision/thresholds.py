@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
-from ..input.convert import is_number
-from ..util.checks import check_fraction, check_number
+from ..util.checks import check_fraction, check_number, is_number
 from ..util.results import Result, number
 from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 
@@ -432,7 +431,7 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
     rows = lost = np.zeros(1)
     statement = found.statement
     if found.threshold is None:
-        statement = _why_none(judged, found, target)
+        statement = _why_none(judged, found, target, method)
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
@@ -453,7 +452,7 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
     )
 
 
-def _why_none(judged: Judged, found: _Found, target: str) -> str:
+def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
     """Why no threshold was found, with the test that came nearest."""
     start = f"none: the search found no threshold for {target}"
     if not found.tests:
@@ -461,7 +460,8 @@ def _why_none(judged: Judged, found: _Found, target: str) -> str:
     nearest = found.tests[0] if "coverage" in target else min(found.tests, key=lambda test: test.value)
     lost = f"{nearest.errors:.6g} errors" if judged.counts_errors else f"a loss of {nearest.errors:.4g}"
     rows = f"{nearest.accepted:.6g} of {judged.total:.6g} rows accepted"
-    return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows})"
+    other = "; method='bonferroni' may find one" if method == "sequence" else ""
+    return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows}){other}"
 
 
 class Walk(NamedTuple):

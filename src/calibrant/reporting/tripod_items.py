@@ -41,15 +41,16 @@ def statement_items() -> tuple[Item, ...]:
 
 @dataclass(frozen=True)
 class TripodItem:
-    """One item: what these results say about it, and what the authors add."""
+    """One item: what these results say about it (empty where they say nothing), and what the authors add.
+
+    ``studies`` is ``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both.
+    """
 
     number: str
     section: str
     topic: str
     studies: str
-    """``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both."""
     filled: str
-    """Text from the results; empty where they say nothing about the item."""
     prompt: str
 
 
@@ -73,7 +74,7 @@ class Tripod(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> found = cal.reporting.tripod(summary, outcome="death within 30 days")
     >>> found["21"].filled
     'Evaluation: 100 patients, 50 events.'
@@ -192,7 +193,7 @@ def tripod(
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> print(cal.reporting.tripod(summary, outcome="death")["20a"].filled)
     100 patients: 50 with death, 50 without.
     """

@@ -15,7 +15,6 @@ from ...errors import FileError, MissingDependencyError
 from ...util.database import is_interrupt
 from ...util.files import check_unpacked
 from ...util.temporary import process_folder
-from .remote import address_of
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
@@ -44,9 +43,8 @@ def _convert(path: str) -> str:
 
 
 def original_of(path: str) -> str:
-    """The file or address that a copy was made from; other paths unchanged."""
-    path = next((key[0] for key, copy in _converted.items() if copy == path), path)
-    return address_of(path) or path
+    """The file that a copy was made from; other paths unchanged."""
+    return next((key[0] for key, copy in _converted.items() if copy == path), path)
 
 
 def _from_excel(path: str, target: Path) -> None:
