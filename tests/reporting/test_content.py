@@ -118,7 +118,7 @@ def test_other_tests_below_five_percent_are_counted_with_their_adjustment() -> N
     others = [row.pvalue for row in found.metrics.rows if row.id != "ecce_mad"]
     below = sum(value <= 0.05 for value in others)
     assert f"Of the {len(others)} other tests in the table of metrics, {below} ha" in found.verdict.sentence
-    assert "after adjustment for their number none." in found.verdict.sentence
+    assert "after adjustment for their number, none remains." in found.verdict.sentence
 
 
 def _small_report(rng: Any) -> Any:

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 SOFT = "pass soft=True if the labels are class proportions"
 POSITIVE_ALONE = "pass the column of the positive class alone, y_prob[:, 0] or y_prob[:, 1]"
-SWAP = "pass (y_true, y_prob): labels first, probabilities second"
+SWAP = "pass y_true before y_prob"
 PER_CLASS = "pass one 0/1 column per class"
 UNLABELLED = "drop the rows without a label"
 

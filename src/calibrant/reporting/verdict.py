@@ -274,7 +274,7 @@ def _however(places: int, metrics: Metrics) -> list[str]:
         held = [id for id, value in zip(pvalues, adjusted, strict=True) if value is not None and value <= ALPHA]
         sentences.append(
             f"Of the {len(pvalues)} other tests in the table of metrics, {below} {'has' if below == 1 else 'have'} p \u2264 {ALPHA:g}; "
-            f"after adjustment for their number {', '.join(held) or 'none'}."
+            f"after adjustment for their number, {', '.join(held) or 'none'} {'remain' if len(held) > 1 else 'remains'}."
         )
     return sentences
 
