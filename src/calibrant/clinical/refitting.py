@@ -226,4 +226,4 @@ def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[A
 
 def _are_rows(part: NDArray[Any], n: int) -> bool:
     """Whether these are indices of some of `n` rows."""
-    return part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 and 0 <= part.min() and part.max() < n
+    return part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 and part.min() >= 0 and part.max() < n
