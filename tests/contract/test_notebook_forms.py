@@ -113,7 +113,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "risk diagram": lambda: cal.figures.risk_coverage_diagram(Y, PAIR),
     "cumulative": lambda: cal.figures.cumulative_diagram(Y, P),
     "histogram": lambda: cal.figures.score_histogram(Y, P),
-    "simplex": lambda: cal.figures.simplex_diagram(KY, KP, corners=[0, 1, 2], kind="points"),
     "groups": lambda: cal.figures.group_error_diagram(KY, SEVERAL, hierarchy=TREE),
     "heat": lambda: cal.figures.group_confidence_diagram(KY, KP, hierarchy=TREE),
     "entropy": lambda: cal.figures.entropy_diagram(KY, SEVERAL),

@@ -14,6 +14,9 @@ import calibrant as cal
 from calibrant.inference.resampling import OPTIONS_OF_ROWS
 from calibrant.metrics import Metric
 from tests.calling import raises
+from tests.in_turn import in_turn
+
+from .problems import every_metric_in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 
@@ -178,7 +181,7 @@ def same(found: float, wanted: float) -> bool:
     return found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("case", first_of_each(CASES))
+@in_turn("case", list(FIRST.values()))
 def test_a_value_obeys_an_option(case: Case) -> None:
     """The value is a number, the same for counts and for repeated rows, and for a sketch and its rows."""
     metric, keywords = case.metric, case.keywords
@@ -189,6 +192,12 @@ def test_a_value_obeys_an_option(case: Case) -> None:
         assert same(metric(COUNTED, **keywords), metric(REPEATED, **keywords))
     if counts and metric.sketch and metric.takes == "View" and keywords.get("edge") != "drop":
         assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
+
+
+@pytest.mark.deep
+@in_turn("case", [case for case in CASES if FIRST[case.metric.id, case.option] is not case])
+def test_a_second_value_obeys_an_option(case: Case) -> None:
+    test_a_value_obeys_an_option.__wrapped__(case)  # type: ignore[attr-defined]
 
 
 @pytest.mark.sampled
@@ -250,7 +259,7 @@ WRONG: dict[tuple[str, str], tuple[Any, ...]] = {
 UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("piece", "proximity_bins")}
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "case",
     [
         case
@@ -259,7 +268,6 @@ UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("
         and case.option not in ("rng", "standardise")
         and (case.metric.id, case.option) not in UNCHECKED
     ],
-    ids=repr,
 )
 def test_a_value_out_of_range_is_named(case: Case) -> None:
     for wrong in (-1, math.nan, object(), *WRONG.get((case.metric.id, case.option), ())):
@@ -267,7 +275,7 @@ def test_a_value_out_of_range_is_named(case: Case) -> None:
             case.metric(DATA, **case.beside | {case.option: wrong})
 
 
-@pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
+@every_metric_in_turn
 def test_every_option_is_described(metric: Metric) -> None:
     text = metric.__doc__
     for option in metric.options:

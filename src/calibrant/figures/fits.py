@@ -32,14 +32,13 @@ LOCAL_ROWS = 2.0
 
 @dataclass(frozen=True)
 class FittedCurve(Result):
-    """A curve with pointwise intervals (NaN without intervals)."""
+    """A curve with pointwise intervals (NaN without), and the probability density of the scores (NaN for an isotonic curve)."""
 
     x: Floats
     y: Floats
     low: Floats
     high: Floats
     density: Floats
-    """Probability density of the scores; NaN for an isotonic curve."""
     bandwidth: float | None = None
 
 

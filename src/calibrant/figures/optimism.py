@@ -42,17 +42,12 @@ class OptimismDiagram(Diagram):
         The event.
     """
 
-    _stated = ("mean_error", "method", "event")
-
     score: Floats
     apparent: Floats
     corrected: Floats
     mean_error: float
     method: str
     event: str
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("score", "apparent", "corrected")
 
     def _title(self) -> str:
         return f"Calibration curve corrected for optimism ({self.method}); mean error {number(self.mean_error)}"

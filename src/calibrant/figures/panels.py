@@ -19,7 +19,7 @@ from .canvas import PAPER_WIDTH, grid_of_axes, grow
 from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
 from .labels import fit, plain
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
-from .styling import plots, style_of_each
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,20 +46,10 @@ class ReliabilityPanels(Diagram):
     def __getitem__(self, name: str) -> ReliabilityDiagram:
         return self.diagrams[name]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the diagrams as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Result of `ReliabilityDiagram.to_dict` by name.
-        """
-        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()} | self._dropped_values()
-
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, diagram in self.diagrams.items():
-            bins = diagram.to_dict()["bins"]
+            bins = {**diagram.table.to_dict(), **diagram._listed("low", "high")}
             columns.setdefault("name", []).extend([name] * len(diagram.table))
             for heading, values in bins.items():
                 columns.setdefault(heading, []).extend(values)
@@ -109,13 +99,12 @@ class ReliabilityPanels(Diagram):
         across = panels_across(len(self))
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        styles = style_of_each(style, list(self.diagrams))
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
         most_lines = 0
         for place, (ax, name, diagram) in enumerate(zip(axes, self.diagrams, self.diagrams.values(), strict=True)):
-            draw_reliability(diagram, ax, options, styles[place], self.diagrams.values())
+            draw_reliability(diagram, ax, options, style, self.diagrams.values())
             bounds = [] if small or diagram.how is None else [bound_label(diagram)]
-            lines = [styles[place].get("label", plain(name)), *legend_lines(diagram), *bounds]
+            lines = [plain(name), *legend_lines(diagram), *bounds]
             title = "\n".join(fit(line, 0.8 * width_of(ax)) for line in lines)
             most_lines = max(most_lines, title.count("\n"))
             # The title belongs to the strip; that of the axes would be moved above the strip too late.

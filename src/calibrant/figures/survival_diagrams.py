@@ -82,6 +82,8 @@ class SurvivalDiagram(Diagram):
     survival_diagram : The function that returns it.
     """
 
+    _hidden = ("risk",)
+
     horizon: float
     n: int
     n_events: int
@@ -95,20 +97,6 @@ class SurvivalDiagram(Diagram):
     high: Floats
     groups: tuple[RiskGroup, ...]
     risk: Floats
-
-    _stated = ("horizon", "n", "n_events", "n_event_free", "n_competing", "n_censored", "level")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts, the curve and the risk groups as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        stated = {name: getattr(self, name) for name in self._stated}
-        curve = {"curve": self._listed("x", "y", "low", "high"), "groups": self._columns()}
-        return stated | curve | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = {"rows": [group.rows for group in self.groups]}
