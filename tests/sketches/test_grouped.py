@@ -142,7 +142,9 @@ def test_headers_of_groups_are_those_of_their_rows() -> None:
             for field in dataclasses.fields(header):
                 expected, value = getattr(header, field.name), getattr(found[name].header, field.name)
                 if field.name != "confidence":
-                    assert value == (pytest.approx(expected, rel=1e-12) if isinstance(expected, float | tuple) else expected)
+                    assert value == (
+                        pytest.approx(expected, rel=1e-12) if isinstance(expected, float | tuple) else expected
+                    )
     assert found[0].header.auroc is found[0].header.average_precision is None
 
 

@@ -458,7 +458,6 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @options.counts_option
 @click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
 @options.classes_option
-@options.pos_label_option
 @click.option(
     "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
 )
