@@ -33,9 +33,7 @@ def write_sheet(path: Path, rows: list[str]) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_row_that_no_sheet_can_have(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool
-) -> None:
+def test_a_row_that_no_sheet_can_have(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool) -> None:
     """A few bytes state a row of any number, and the rows before it would be written as empty lines."""
     monkeypatch.setattr(converting, "MOST_ROWS", 1000)
     file = tmp_path / "rows.xlsx"

@@ -551,18 +551,16 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
     "parameter-free, safety, comparison, familiar or clinical.",
 )
-@options.property_options
 @options.json_option
 @options.debug_option
-def metrics(name: str | None, use_case: str | None, as_json: bool, **properties: bool | None) -> None:
+def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
     """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
 
-    NAME is an id, or a name of the literature such as "Kuiper statistic". Properties such as --test --no-bins select the metrics that
-    are listed.
+    NAME is an id, or a name of the literature such as "Kuiper statistic".
     """
     from . import listing
 
-    listing.run(name, use_case, as_json, {word: has for word, has in properties.items() if has is not None})
+    listing.run(name, use_case, as_json)
 
 
 @cli.command(short_help="Evaluate the predictions of a real model.")

@@ -514,24 +514,3 @@ meta_option = click.option(
     callback=read_pairs,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
 )
-
-
-# The properties of metrics in the words of the command line; the library defines them in metrics/properties.py.
-PROPERTIES = {
-    "proper": "Strictly proper scores.",
-    "test": "With a test of calibration of its own.",
-    "direction": "Shows over- or underconfidence.",
-    "bins": "Groups rows into bins.",
-    "full-vector": "Shows errors of the whole predicted distribution.",
-    "weights": "Supports weights.",
-    "sketch": "Can be computed from a sketch.",
-    "certain": "The definition is certainly that of the paper.",
-    "reproducible": "No random numbers, no dependence on the order of the rows.",
-    "representative": "One row has little influence.",
-    "interpretable": "On the scale of a probability.",
-    "parsimonious": "No parameter to choose.",
-    "efficient": "Grows no faster than N log N.",
-}
-property_options = with_options(
-    *(click.option(f"--{name}/--no-{name}", default=None, help=text) for name, text in PROPERTIES.items())
-)
