@@ -24,7 +24,7 @@ from .conditions import (
 )
 from .rows import is_sketch
 from .screen import print_lines, print_table
-from .selecting import Draws, MetricOptions, selection_of
+from .selecting import Draws, MetricOptions
 from .source import Source
 from .streaming import read_stream
 from .wording import in_options
@@ -75,7 +75,7 @@ def run(
         validate = validate_by_period if trend else validate_by_group
         edge = {name: value for name, value in asked.further.items() if name == "edge"}
         each_level = 0.95 if level is None else level
-        pooled = validate(data, where=asked.where, lens=asked.lens or "auto", level=each_level, **edge)
+        pooled = validate(data, lens=asked.lens or "auto", level=each_level, **edge)
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -94,9 +94,7 @@ def run(
 def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
     """Evaluate rows with their groups, or the sketches of a file."""
     if isinstance(data, Predictions):
-        return _describe_reasons(evaluate(data, where=asked.where, **keywords), None)
-    if asked.where is not None:
-        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
+        return _describe_reasons(evaluate(data, **keywords), None)
     if asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
     binning = asked.binning or ""
@@ -113,7 +111,6 @@ def run_clinical(
     file: str,
     *,
     lens: str | None,
-    selections: tuple[str, ...],
     level: float,
     outcome: str | None,
     as_json: bool,
@@ -131,7 +128,6 @@ def run_clinical(
         source.read(),
         level=level,
         lens=lens or "auto",
-        where=selection_of(selections),
         outcome=outcome,
         **draws.keywords(),
     )

@@ -173,7 +173,6 @@ def evaluate(file: str, **options: Any) -> None:
 @cli.command(short_help="Summarize a risk model as a validation study does.")
 @options.source_options(options.score_options)
 @click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
-@options.select_option
 @options.level_option
 @options.outcome_option
 @options.draw_options(200)

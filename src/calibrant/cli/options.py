@@ -322,14 +322,6 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     return value
 
 
-select_option = click.option(
-    "--select",
-    "selections",
-    metavar="ROWS",
-    multiple=True,
-    help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
-    "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
-)
 level_option = click.option(
     "--level",
     type=float,
@@ -368,7 +360,6 @@ metric_options = with_options(
         help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
-    select_option,
 )
 
 
