@@ -139,8 +139,8 @@ def test_one_error_among_the_surest_rows_does_not_end_it() -> None:
     once = call(choose_threshold, right, confidence, accuracy=0.95, grid=[0.99, 0.95, 0.9, 0.55], **LEVELS)
     assert once.threshold is None
     assert once.statement == (
-        "none: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.99 (3 errors in 60 rows); "
-        "method bonferroni or another grid may find one"
+        "none: the search found no threshold for an accuracy of at least 0.95; the tests stopped at 0.99 (3 errors in 60 rows); "
+        "method='bonferroni' may find one"
     )
 
 

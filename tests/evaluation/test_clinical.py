@@ -254,7 +254,7 @@ def test_labels_lenses_and_bad_input() -> None:
     found = call(cal.clinical.summary, named, p, pos_label="died", **FAST)
     assert found.outcome == "died"
     assert "of died" in repr(found)
-    assert found["slope"].value == call(cal.clinical.summary, y, p, outcome="death", **FAST)["slope"].value
+    assert found["slope"].value == call(cal.clinical.summary, y, p, **FAST)["slope"].value
     three = np.column_stack([p / 2, p / 2, 1 - p])
     with pytest.raises(LensError, match="one event"):
         call(cal.clinical.summary, y, three, **FAST)
@@ -370,7 +370,7 @@ def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
     )
     assert found.notes[0] in str(found)
     assert found.to_dict()["notes"] == list(found.notes)
-    assert "notes" not in cal.figures.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).to_dict()
+    assert cal.figures.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).notes == ()
 
 
 @pytest.mark.parametrize(

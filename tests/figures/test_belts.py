@@ -75,7 +75,7 @@ def test_wider_levels_contain_narrower_ones() -> None:
     assert belt.risk[0] == pytest.approx(P.min())
     assert belt.risk[-1] == pytest.approx(P.max())
     assert len(belt.to_frame()) == 3 * len(belt.risk)
-    assert belt.to_dict()["pvalue"] == belt.pvalue
+    assert belt.to_dict()["test"]["pvalue"] == belt.pvalue
 
 
 def test_ranges() -> None:

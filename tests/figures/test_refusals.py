@@ -26,7 +26,7 @@ TIME: dict[str, Any] = {"time": np.arange(1, 201), "event": Y, "horizon": 5, "n_
 POOLED = cal.inference.pool_estimates([1, 2], [1, 1])
 line, panels, classes = figures.reliability_diagram, figures.reliability_panels, figures.classwise_panels
 topk, groups, confidences = figures.topk_diagram, figures.group_error_diagram, figures.group_confidence_diagram
-risk, murphy, simplex = figures.risk_coverage_diagram, figures.murphy_diagram, figures.simplex_diagram
+risk, murphy = figures.risk_coverage_diagram, figures.murphy_diagram
 spans, entropy, flexible = figures.interval_error_diagram, figures.entropy_diagram, figures.flexible_calibration_curve
 decision, survival, forest = figures.decision_curve, figures.survival_diagram, figures.forest_diagram
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
@@ -95,7 +95,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
         "group_confidence_diagram",
     ),
     (risk, (K, Q), {"risk": "both"}, errors.ArgumentError, "risk"),
-    (risk, (K, Q), {"loss": {"other": K}}, errors.ArgumentError, "loss"),
     (risk, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
     (risk, (K, {}), {}, errors.ArgumentError, "y_prob"),
     (risk, (K, {1: Q, "1": Q}), {}, errors.ArgumentError, "y_prob"),
@@ -107,18 +106,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (murphy({"a": SKETCH, "b": SKETCH}).difference, ("a", "b"), {}, errors.InputTypeError, "y_true"),
     (murphy, (K, Q), {"lens": "canonical"}, errors.LensError, "lens"),
     (murphy, (cal.Predictions([0.5, 0.2], [0.4, 0.3], soft=True),), {}, errors.UndefinedMetricError, "murphy_diagram"),
-    (simplex, (K, Q), {"corners": [0, 1, 2], "kind": "dots"}, errors.ArgumentError, "kind"),
-    (simplex, (K, Q), {"corners": [0, 1, 2], "bins": 0}, errors.ArgumentError, "bins"),
-    (simplex, (K, Q), {"corners": [0, 1, 2], "least": -1}, errors.ArgumentError, "least"),
-    (simplex, (K, Q), {"corners": [0, 1, 2], "least": 1e6}, errors.UndefinedMetricError, "simplex_diagram"),
-    (simplex, (K, Q), {"corners": [0, 1]}, errors.ArgumentError, "corners"),
-    (simplex, (K, Q), {"corners": [0, 1, 1]}, errors.ArgumentError, "corners"),
-    (simplex, (K, Q), {"corners": [0, 1, 7]}, errors.ArgumentError, "corners"),
-    (simplex, (K, Q), {}, errors.ArgumentError, "corners"),
-    (simplex, (Y, P), {}, errors.ArgumentError, "y_prob"),
-    (simplex, (SKETCH,), {}, errors.InputTypeError, "y_true"),
-    (simplex, (SOFT,), {"corners": [0, 1, 2]}, errors.LensError, "corners"),
-    (simplex, ([0, 0], np.full((2, 5), 0.2)), {"corners": [1, 2, 3]}, errors.LensError, "corners"),
     (spans, (Y, P), {"intervals": [(0.5, 0.5)]}, errors.ArgumentError, "intervals"),
     (spans, (Y, P), {"intervals": [(0, 2)]}, errors.ArgumentError, "intervals"),
     (spans, (Y, P), {"intervals": "seven"}, errors.ArgumentError, "edges"),
@@ -127,7 +114,6 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], type[Exception], str]]
     (spans, (Y, P), {"metric": "nonsense"}, errors.UnknownMetricError, "metric"),
     (spans, (K, Q), {"lens": "classwise"}, errors.LensError, "lens"),
     (entropy, (K, Q), {"by": "label"}, errors.ArgumentError, "by"),
-    (entropy, (K, Q), {"unit": "bytes"}, errors.ArgumentError, "unit"),
     (entropy, (SOFT,), {"by": "class"}, errors.LensError, "by"),
     (flexible, (Y, P), {"smoother": "spline"}, errors.ArgumentError, "smoother"),
     (flexible, (Y, P), {"uncertainty": "wald"}, errors.ArgumentError, "uncertainty"),

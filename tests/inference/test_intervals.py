@@ -427,3 +427,13 @@ def test_bins_that_hardly_tell_scores_apart_are_said() -> None:
     assert "one bin" not in cal.interval(*predictions(1000), metric="l2ce_interval").note
     grades = rng.choice([0.1, 0.9], 300)
     assert "one bin" not in cal.interval((rng.random(300) < grades).astype(int), grades, metric="l2ce_interval").note
+
+
+def test_two_columns_have_the_intervals_of_one() -> None:
+    p = np.linspace(0.02, 0.97, 60)
+    y = (np.random.default_rng(3).random(60) < p**1.5).astype(int)
+    one, two = (
+        cal.evaluate(y, probs, metrics=["cwce", "gece", "skce_uq", "vce", "ece"], level=0.8, n_resamples=50).to_frame()
+        for probs in (p, np.column_stack([1 - p, p]))
+    )
+    np.testing.assert_allclose(one[["low", "high"]], two[["low", "high"]], rtol=1e-9)

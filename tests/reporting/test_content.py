@@ -118,7 +118,7 @@ def test_other_tests_below_five_percent_are_counted_with_their_adjustment() -> N
     others = [row.pvalue for row in found.metrics.rows if row.id != "ecce_mad"]
     below = sum(value <= 0.05 for value in others)
     assert f"Of the {len(others)} other tests in the table of metrics, {below} ha" in found.verdict.sentence
-    assert "after adjustment for their number none." in found.verdict.sentence
+    assert "after adjustment for their number, none remains." in found.verdict.sentence
 
 
 def _small_report(rng: Any) -> Any:
@@ -192,7 +192,7 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         else:
             continue
         seen.add(entry.kind)
-        curve = cal.calibration_curve(LABELS, PROBS, bins=1, where=rows)
+        curve = cal.calibration_curve(LABELS[rows], PROBS[rows], bins=1)
         assert entry.rows == rows.sum()
         assert entry.mean_score == pytest.approx(curve.mean_score[0], rel=1e-12)
         assert entry.rate == pytest.approx(curve.rate[0], rel=1e-12)

@@ -17,9 +17,8 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.checks import check_whole
+from ..util.checks import check_whole, is_number
 from ..views.view import Prefix, View
 from .exact_sums import (
     MAX_FAST_BINS,
@@ -293,15 +292,6 @@ class EqualWidth(Rule):
                 "binning",
                 "'1/K' requires probabilities of K classes and their confidence in the predicted one; here K is unknown, or other numbers are binned",
                 "give the number, for example 'equal_width:0.25' for four classes",
-            )
-        name, _, number = view.lens.partition(":")
-        if name in ("within_top", "rank") and number not in ("", "1"):
-            # The sum of the k largest of K probabilities is at least k/K, the second largest may be 0.
-            start = int(number) / view.classes if name == "within_top" else 0.0
-            raise LensError(
-                "binning",
-                f"'1/K' is the smallest confidence in the predicted class, but scores of the lens {view.lens!r} start at {start:.4g}",
-                f"""{(f"use 'equal_width:{start:.4g}'" if start else "use 'equal_width'")} or use lens='top_label'""",
             )
         low = 1 / view.classes
         if low >= high:

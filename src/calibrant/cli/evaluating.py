@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated, choose_metrics, evaluate
+from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
@@ -65,17 +65,14 @@ def run(
         raise ArgumentError(option, "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
-    if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
-        keywords["options"].pop("edge", None)  # that of the pooled estimates
     result = _evaluate(data, asked, keywords, file)
     pooled = None
     if pool and isinstance(data, Predictions):
         from ..clinical.group_validation import validate_by_group, validate_by_period
 
         validate = validate_by_period if trend else validate_by_group
-        edge = {name: value for name, value in asked.further.items() if name == "edge"}
         each_level = 0.95 if level is None else level
-        pooled = validate(data, lens=asked.lens or "auto", level=each_level, **edge)
+        pooled = validate(data, lens=asked.lens or "auto", level=each_level)
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -112,7 +109,6 @@ def run_clinical(
     *,
     lens: str | None,
     level: float,
-    outcome: str | None,
     as_json: bool,
     **options: Any,
 ) -> bool:
@@ -128,7 +124,6 @@ def run_clinical(
         source.read(),
         level=level,
         lens=lens or "auto",
-        outcome=outcome,
         **draws.keywords(),
     )
     checked = check(conditions, places_of(summary.to_dict()), gates.earlier())

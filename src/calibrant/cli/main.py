@@ -174,7 +174,6 @@ def evaluate(file: str, **options: Any) -> None:
 @options.source_options(options.score_options)
 @click.option("--lens", help="The event: the positive class of two by default, or class:NAME.")
 @options.level_option
-@options.outcome_option
 @options.draw_options(200)
 @options.json_option
 @options.gate_options(

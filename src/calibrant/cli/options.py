@@ -487,13 +487,6 @@ survival_options = with_options(
         show_default=True,
         help="Scale of the calibration intercept and slope at the horizon.",
     ),
-    click.option(
-        "--edge",
-        type=click.Choice(["clip", "drop"]),
-        default="clip",
-        show_default=True,
-        help="Whether risks of 0 and 1 are clipped or left out of intercept and slope.",
-    ),
 )
 
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.rules import few_levels
 from ..errors import ArgumentError, InputError
-from ..input.convert import is_number
-from ..util.checks import check_fraction, check_number
+from ..util.checks import check_fraction, check_number, is_number
 from ..util.results import Result, number
 from .rows import Judged, finite_column, judging, lower_bound, records, upper_bound
 
@@ -534,7 +533,7 @@ def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
         return f"none: {seen(found.tests[0])} does not guarantee {target}; the upper bound of its error rate is {found.bound:.4g}"
     if method == "sequence":
         stops = " and at ".join(seen(test) for test in found.tests if not test.passed)
-        return f"{start}; it stopped at {stops}; method bonferroni or another grid may find one"
+        return f"{start}; the tests stopped at {stops}; method='bonferroni' may find one"
     nearest = min(found.tests, key=lambda test: test.value)
     return f"{start}; the nearest was {seen(nearest)}"
 

@@ -109,8 +109,8 @@ def evaluate(
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
         that is expected by chance: that of the metric if the predictions were calibrated. A summary tests by `ecce_mad` in any case.
     n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval` have
-        more by default (999 and 1000): with ``n_resamples=999`` the simulated p-values here are those of `assess`.
+        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval`, which
+        resample one metric and not all of an overview, have 999 and 1000: with ``n_resamples=999`` the simulated p-values here are those of `assess`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional

@@ -46,20 +46,19 @@ COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 
 @dataclass(frozen=True)
 class IntervalErrors:
-    """Results of one model by interval; NaN for intervals without rows."""
+    """Results of one model by interval; NaN for intervals without rows.
+
+    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate, ``outside`` its distance from the
+    interval (0 inside), ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
+    """
 
     name: str
     rows: Floats
-    """Number of rows; importance weights are scaled to sum to it."""
     mean_score: Floats
     rate: Floats
-    """Observed rate."""
     outside: Floats
-    """Distance of the observed rate from the interval; 0 inside."""
     error: Floats
-    """Calibration error of the rows in the interval."""
     overall: float
-    """Calibration error of all rows."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -41,15 +41,16 @@ def statement_items() -> tuple[Item, ...]:
 
 @dataclass(frozen=True)
 class TripodItem:
-    """One item: what these results say about it, and what the authors add."""
+    """One item: what these results say about it (empty where they say nothing), and what the authors add.
+
+    ``studies`` is ``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both.
+    """
 
     number: str
     section: str
     topic: str
     studies: str
-    """``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both."""
     filled: str
-    """Text from the results; empty where they say nothing about the item."""
     prompt: str
 
 

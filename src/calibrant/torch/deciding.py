@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..decision.thresholds import ThresholdChoice
 from ..errors import ArgumentError
-from ..input.convert import is_number
 from ..recalibration.softmax_regression import softmax
+from ..util.checks import is_number
 from ..util.results import Result
 from .collecting import evaluating
 from .outputs import Output, arguments, chosen_output, row_counts
