@@ -252,7 +252,9 @@ def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
     made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], recalibration=False)
     text = made.to_markdown()
     assert made.threshold.threshold is None
-    assert "None: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.9 (100 errors" in text
+    assert (
+        "None: the search found no threshold for an accuracy of at least 0.95; the nearest was 0.9 (100 errors" in text
+    )
     for form in (text, made.to_html(), made.to_json()):
         assert "the search found no threshold" in form
         assert "No threshold can guarantee" not in form
