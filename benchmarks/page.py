@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tables import BEGIN, END, TIMES_HEAD, environment_lines, feature_lines, readme_table, rows_of, times_line
+from tables import BEGIN, END, TIMES_HEAD, environment_lines, feature_lines, readme_table, rows_of, times_line, wrapped
 
 GROWTH, FEATURES = "growth", "features"
 ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2% higher"
@@ -276,7 +276,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         for name, seconds in results["import_seconds"].items():
             lines.append(f"| {name} | {seconds:.3f} | {seconds / numpy:.2f} |")
         lines.append("")
-    path.write_text("\n".join(lines))
+    path.write_text("\n".join(map(wrapped, lines)))
 
 
 def write_readme(results: dict[str, Any], path: Path) -> None:

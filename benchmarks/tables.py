@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
+# Letters of a line of a page.
+WIDTH = 120
 BEGIN, END = "<!-- peers: written by benchmarks/page.py -->", "<!-- end of peers -->"
 SELF, PLAIN = "calibrant", "calibrant without numba"
 # Tasks of the README and the cases that measure them.
@@ -81,13 +84,23 @@ def _behind(row: dict[str, Any]) -> list[str]:
 TIMES_HEAD = ["| task | calibrant | without numba | fastest other | others |", "| --- | ---: | ---: | --- | --- |"]
 
 
+def wrapped(line: str) -> str:
+    """A line of text, broken at 120 letters."""
+    if len(line) <= WIDTH or line.startswith(("|", "#")):
+        return line
+    hanging = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+
+
 def readme_table(results: dict[str, Any]) -> str:
     """The times of the README, between the comments that mark them."""
     computer = results["machine"]
     lines = [
         BEGIN,
-        "Run times of calibrant, with all checks of the input; other figures are multiples of it. The packages run in the same process, and their values are "
-        f"compared first ({computer['cores']} cores of a {computer['cpu']}, {results['date']}; `make bench` repeats it):",
+        wrapped(
+            "Run times of calibrant, with all checks of the input; other figures are multiples of it. The packages run in the same process, and their values are "
+            f"compared first ({computer['cores']} cores of a {computer['cpu']}, {results['date']}; `make bench` repeats it):"
+        ),
         "",
         *TIMES_HEAD,
         *_short_times({case["id"]: case for case in results["cases"]}),

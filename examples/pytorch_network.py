@@ -72,7 +72,8 @@ def main() -> None:
             f"  confidence >= {choice.threshold:.2f}: coverage {point.coverage:.1%}, accuracy {1 - point.selective_risk:.1%}"
         )
 
-    program = ct.export_program(calibrated, images[:4])
+    shapes = {"inputs": ({0: torch.export.Dim("rows")},)}  # any number of images
+    program = torch.export.export(calibrated.eval(), (images[:4],), dynamic_shapes=shapes)
     torch.export.save(program, out / "digits.pt2")
     cal.save(temperature.to_calibrator(), out / "temperature.json", preprocessing="pixels / 16")
     again = torch.export.load(out / "digits.pt2").module()(images[:100])

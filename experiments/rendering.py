@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +13,9 @@ from typing import Any
 import jinja2
 
 ROOT = Path(__file__).parents[1]
+# Tables that are too long for a page, as files beside the pages.
+TABLES = ROOT / "docs" / "tables"
+WIDTH = 120
 Cell = str | float | int | None
 
 
@@ -22,7 +29,22 @@ def render(name: str, values: dict[str, Any]) -> str:
         keep_trailing_newline=True,
         undefined=jinja2.ChainableUndefined,
     )
-    return templates.get_template(f"{name}.md").render(values)
+    return wrapped(templates.get_template(f"{name}.md").render(values))
+
+
+def wrapped(page: str) -> str:
+    """A page whose lines of text are broken at 120 letters; tables, headings, pictures and code stay as they are."""
+    lines: list[str] = []
+    in_code = False
+    for line in page.split("\n"):
+        in_code ^= line.startswith("```")
+        if len(line) <= WIDTH or in_code or line.lstrip().startswith(("|", "#", "!")):
+            lines.append(line)
+            continue
+        start = re.match(r" *(- |\d+\. )?", line)
+        hanging = " " * (start.end() if start else 0)
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def number(value: Cell, digits: int = 4) -> str:
@@ -39,3 +61,12 @@ def markdown_table(columns: Sequence[str], lines: Sequence[Sequence[Cell]], numb
     ruler = ["---"] * (len(columns) - numbers) + ["---:"] * numbers
     rows = [columns, ruler, *([number(cell) for cell in line] for line in lines)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def csv_table(columns: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
+    """A table as CSV, without the marks of Markdown."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([number(cell).strip("`*") for cell in line] for line in lines)
+    return stream.getvalue()

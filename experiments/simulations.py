@@ -34,7 +34,8 @@ from calibrant.inference.simulation.simulate import (
 from calibrant.inference.simulation.warps import temperature
 from experiments import simulations_hard as difficult
 from experiments import simulations_plan as planned
-from experiments.simulations_page import page
+from experiments.rendering import TABLES
+from experiments.simulations_page import long_tables, page
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "simulations.json", HERE.parent / "docs" / "simulations.md"
@@ -342,7 +343,10 @@ def main() -> None:
     if not chosen.page:
         run_all(chosen.small, chosen.processes, chosen.minutes, chosen.out, chosen.resume)
     if chosen.out == RESULTS:
-        PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+        results = json.loads(RESULTS.read_text(encoding="utf-8"))
+        PAGE.write_text(page(results), encoding="utf-8")
+        for name, text in long_tables(results).items():
+            (TABLES / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from experiments import simulations_plan as plan
-from experiments.rendering import markdown_table, render
+from experiments.rendering import csv_table, markdown_table, render
 from experiments.simulations_hard import HARD_INTERVALS, HARD_ROWS, HARD_SCORES
 
 Row = dict[str, Any]
@@ -89,30 +89,22 @@ def shown(name: str) -> str:
     return "uniform" if name == "even" else name.replace(" drawn", " simulated")
 
 
-def size_tables(rows: list[Row]) -> str:
-    """One table for each number of classes and of rows."""
-    parts = []
-    for classes in sorted({row["classes"] for row in rows}):
-        for n in sorted({row["n"] for row in rows if row["classes"] == classes}):
-            here = [row for row in rows if row["classes"] == classes and row["n"] == n]
-            parts += [f"### {classes} classes, {n} rows", _size_table(here)]
-    return "\n\n".join(parts)
-
-
-def _size_table(rows: list[Row]) -> str:
+def size_lines(rows: list[Row]) -> list[list[str]]:
+    """The rejection rates of each test by number of classes, number of rows and scores."""
     lines = []
+    tests, distributions = list(plan.TESTS), list(plan.DISTRIBUTIONS)
     for row in sorted(
-        rows, key=lambda row: (list(plan.TESTS).index(row["test"]), list(plan.DISTRIBUTIONS).index(row["distribution"]))
+        rows,
+        key=lambda r: (r["classes"], r["n"], tests.index(r["test"]), distributions.index(r["distribution"])),
     ):
         rates = [rate(count, row["runs"]) for count in row["rejected"]]
-        runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
-        found = verdict(row, plan.TESTS[row["test"]])
-        lines.append([shown(row["test"]), shown(row["distribution"]), found, runs, str(row["draws"] or ""), *rates])
-    headings = ["test", "scores", "verdict", "runs", "resamples", *[f"{alpha:g}" for alpha in plan.ALPHAS]]
-    return markdown_table(headings, lines, 5)
+        name, found = shown(row["test"]), verdict(row, plan.TESTS[row["test"]])
+        counts = [str(row["runs"]), str(row["undefined"] or ""), str(row["draws"] or "")]
+        lines.append([str(row["classes"]), str(row["n"]), name, shown(row["distribution"]), found, *counts, *rates])
+    return lines
 
 
-def hard_table(rows: list[Row]) -> str:
+def hard_lines(rows: list[Row]) -> list[list[str]]:
     """The choice of `assess` in difficult settings, and its rejection rates."""
     lines = []
     order = [list(plan.TESTS), list(plan.SETTINGS)]
@@ -124,8 +116,7 @@ def hard_table(rows: list[Row]) -> str:
         shares = [f"{row['simulated'] / row['runs']:.0%}", *[rate(count, row["runs"]) for count in row["rejected"]]]
         name = row["test"].removesuffix(" auto")
         lines.append([name, str(row["classes"]), row["distribution"], found, str(row["n"]), runs, *shares])
-    headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *[f"{a:g}" for a in plan.ALPHAS]]
-    return markdown_table(headings, lines, 6)
+    return lines
 
 
 def verdict_counts(rows: list[Row]) -> dict[str, Any]:
@@ -202,7 +193,7 @@ def few_tables(rows: list[Row]) -> tuple[str, str]:
     return markdown_table(headings, lines, len(columns)), "; ".join(cells) + "."
 
 
-def hard_coverage_table(rows: list[Row]) -> str:
+def hard_coverage_lines(rows: list[Row]) -> list[list[str]]:
     """The same for difficult score distributions."""
     lines = [
         [*line[:2], distribution, *line[2:]]
@@ -211,7 +202,7 @@ def hard_coverage_table(rows: list[Row]) -> str:
     ]
     metrics, distributions = list(HARD_INTERVALS), list(HARD_SCORES)
     lines.sort(key=lambda line: (metrics.index(line[0].strip("`")), line[1], distributions.index(line[2]), line[3]))
-    return markdown_table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], lines, 7)
+    return lines
 
 
 COVERAGE_HEADINGS = ("verdict", "true value", "runs", "coverage", "above", "below", "width")
@@ -233,17 +224,38 @@ def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
     return lines
 
 
-def page(results: dict[str, Any]) -> str:
-    """The whole page."""
+def rows_by_kind(results: dict[str, Any]) -> tuple[dict[str, list[Row]], list[Row]]:
+    """The rows of each kind, and those of the size in difficult settings."""
     kinds = ("size", "few", "power", "coverage", "hard")
     rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
     hard = [row for row in rows["size"] if row["distribution"] in plan.SETTINGS]
     rows["size"] = [row for row in rows["size"] if row["distribution"] not in plan.SETTINGS]
+    return rows, hard
+
+
+def long_tables(results: dict[str, Any]) -> dict[str, str]:
+    """The tables that are files beside the page, by name."""
+    rows, hard = rows_by_kind(results)
+    rates = [f"rate at {alpha:g}" for alpha in plan.ALPHAS]
+    headings = ["classes", "rows", "test", "scores", "verdict", "runs", "undefined", "resamples", *rates]
+    hard_headings = ["test", "classes", "setting", "verdict", "rows", "runs", "simulated", *rates]
+    coverage_headings = ["metric", "method", "scores", "truth", *COVERAGE_HEADINGS]
+    return {
+        "size.csv": csv_table(headings, size_lines(rows["size"])),
+        "size-difficult.csv": csv_table(hard_headings, hard_lines(hard)),
+        "coverage-difficult.csv": csv_table(coverage_headings, hard_coverage_lines(rows["hard"])),
+    }
+
+
+def page(results: dict[str, Any]) -> str:
+    """The whole page."""
+    rows, hard = rows_by_kind(results)
     tested = [name for name in plan.TESTS if any(row["test"] == name for row in rows["size"])]
     notes = [
         [shown(name), method_of(name), VALIDITY[plan.TESTS[name].validity], plan.TESTS[name].documented]
         for name in tested
     ]
+    below = [line for line in hard_coverage_lines(rows["hard"]) if line[4] == "**undercovers**"]
     own, others = few_tables(rows["few"]) if rows["few"] else ("", "")
     values = {
         "complete": results["complete"],
@@ -254,9 +266,7 @@ def page(results: dict[str, Any]) -> str:
         ),
         "size": verdict_counts(rows["size"]),
         "tests": markdown_table(["test", "call", "null distribution", "limitation"], notes),
-        "size_tables": size_tables(rows["size"]),
         "hard": verdict_counts(hard) if hard else None,
-        "hard_table": hard_table(hard) if hard else "",
         "few_settings": plan.FEW,
         "few_draws": plan.FEW_DRAWS,
         "few_own": own,
@@ -265,7 +275,7 @@ def page(results: dict[str, Any]) -> str:
         "coverage": coverage_table(rows["coverage"]),
         "hard_rows": HARD_ROWS,
         "hard_scores": HARD_SCORES,
-        "hard_coverage": hard_coverage_table(rows["hard"]),
+        "hard_coverage": markdown_table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], below, 7),
     }
     return render("simulations", values)
 

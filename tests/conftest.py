@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
+from _pytest.mark import ParameterSet
 from hypothesis import settings
 
 from calibrant.errors import CalibrantError
@@ -33,6 +34,33 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     """Examples in docstrings are those of the package; the tests' own modules are not searched for them."""
     found = yield
     return [collector for collector in found if not isinstance(collector, DoctestModule)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Cases of the long form are not made for the short one, where they would be a third of all."""
+    if metafunc.config.getoption("--deep"):
+        return
+    is_deep = metafunc.definition.get_closest_marker("deep") is not None
+    marks = metafunc.definition.own_markers
+    marks[:] = [_short_form(mark, is_deep) if mark.name == "parametrize" else mark for mark in marks]
+
+
+def _short_form(mark: pytest.Mark, is_deep: bool) -> pytest.Mark:
+    """The parameters of a test without those marked `deep`; the first alone where the test itself is."""
+    names, values = mark.args[0], list(mark.args[1])
+    kept = [place for place, value in enumerate(values) if not _is_deep(value)]
+    if is_deep or not kept:
+        kept = [0] if values else []
+    options = dict(mark.kwargs)
+    if isinstance(options.get("ids"), Iterable):
+        ids = list(options["ids"])
+        options["ids"] = [ids[place] for place in kept]
+    return pytest.mark.parametrize(names, [values[place] for place in kept], *mark.args[2:], **options).mark
+
+
+def _is_deep(value: object) -> bool:
+    return isinstance(value, ParameterSet) and any(mark.name == "deep" for mark in value.marks)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +26,15 @@ class Entry(NamedTuple):
 START = """\
 # Gallery
 
-Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object with the data;
-print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a new figure. The default size is
-one column of a paper. `save("figure.pdf")` writes it to a file; [keywords of matplotlib](show.md#edit-a-figure) change its look.
+Every figure of calibrant, with the code that plots it. A function such as `cal.reliability_diagram` returns an object
+with the data; print it, export it with `to_dict()` or `to_frame()`, or plot it with `plot()`, into axes of yours or a
+new figure. The default size is one column of a paper. `save("figure.pdf")` writes it to a file;
+[keywords of matplotlib](show.md#edit-a-figure) change its look.
 
-The figures share these data. `y` and `p` are labels and probabilities of 899 handwritten digits, predicted by overconfident boosted
-trees; `q` are the probabilities after [temperature scaling](improve.md) on held-out data. The other data are simulated, with known
-miscalibration: `yes` has two classes, `rare` is a rare event, `three` has three classes.
+The figures share these data. `y` and `p` are labels and probabilities of 899 handwritten digits, predicted by
+overconfident boosted trees; `q` are the probabilities after [temperature scaling](improve.md) on held-out data. The
+other data are simulated, with known miscalibration: `yes` has two classes, `rare` is a rare event, `three` has three
+classes.
 """
 
 SETUP = """\
@@ -99,13 +102,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "Rare events",
             "Logit axes magnify both ends; on linear axes these points would all lie in the lower left corner. The event has become rarer since the "
             "model was trained, so all log odds are too high by a constant: the line is parallel to the diagonal.",
-            'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit", counts="area")',
+            'ax = cal.reliability_diagram(rare.y_true, rare.y_prob, bins=12, binning="equal_mass").plot(scale="logit")',
         ),
         Entry(
             "labels",
             "Single outcomes",
             "Every row is a faint dot, events at the top and non-events at the bottom; the area of the markers shows the number of rows per bin.",
-            'few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True, counts="area")',
+            "few = cal.inference.make_miscalibrated(400, warp=overconfident, rng=3)\nax = cal.reliability_diagram(few.y_true, few.y_prob, bins=8).plot(labels=True)",
         ),
     ],
     "Uncertainty of the diagram": [
@@ -196,7 +199,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "entropy_models",
             "Entropy of several models",
             "Recalibration that lowers the confidence raises the entropy.",
-            'ax = cal.figures.entropy_diagram(y, models, unit="bits").plot()',
+            "ax = cal.figures.entropy_diagram(y, models).plot()",
         ),
     ],
     "Without bins": [
@@ -209,18 +212,6 @@ SECTIONS: dict[str, list[Entry]] = {
         ),
     ],
     "Whole distributions": [
-        Entry(
-            "simplex",
-            "Three classes in a triangle",
-            "Each arrow leads from mean predicted probabilities to observed frequencies. They point to the middle: the model is overconfident in every class. Fainter arrows have fewer rows.",
-            "ax = cal.figures.simplex_diagram(three.y_true, three.y_prob, bins=6, least=60).plot()",
-        ),
-        Entry(
-            "simplex_points",
-            "Three of ten classes",
-            "Single rows, colored by their label, among the digits 3, 8 and 9. Rows near a corner of another color are confident and wrong.",
-            'ax = cal.figures.simplex_diagram(y, p, corners=[3, 8, 9], kind="points").plot()',
-        ),
         Entry(
             "variation",
             "Predicted and observed variation",
@@ -247,9 +238,7 @@ SECTIONS: dict[str, list[Entry]] = {
             "Groups of classes",
             "Probabilities summed by groups of classes, on two levels: errors inside a group cancel. Below, the error of each group.",
             'digits_by_shape = {"round": {"closed": [0, 6, 8], "open": [3, 5, 9]}, "straight": {"thin": [1, 7], "angled": [2, 4]}}\n'
-            "axes = cal.figures.group_error_diagram(\n"
-            '    y, models, hierarchy=digits_by_shape, names=["kind", "shape"], level=2\n'
-            ").plot()",
+            "axes = cal.figures.group_error_diagram(y, models, hierarchy=digits_by_shape, level=2).plot()",
         ),
         Entry(
             "group_confidence",
@@ -364,17 +353,16 @@ SECTIONS: dict[str, list[Entry]] = {
         Entry(
             "stability_bins",
             "Number of bins",
-            "With few bins errors cancel, with many bins sampling noise counts as error. The shaded region is the longest in which the value "
-            "stays within 4% of its midrange. Below, the number of rows per bin.",
+            "With few bins errors cancel, with many bins sampling noise counts as error. In the shaded region one "
+            "value lies in the intervals of all settings. Below, the standard deviation over resamples.",
             "axes = cal.figures.stability_diagram(\n"
-            '    yes.y_true, yes.y_prob, metric="ece", over="bins", tolerance=0.04, n_resamples=60, rng=0\n'
+            '    yes.y_true, yes.y_prob, metric="ece", over="bins", n_resamples=60, rng=0\n'
             ").plot()",
         ),
         Entry(
             "stability_gamma",
             "Size of the cells",
-            "The same for the cells of a tree over whole distributions, finer to the right. By default the shaded region is where one "
-            "value lies in the intervals of all settings. The dashed line is the error of calibrated predictions, and the ring the "
+            "The same for the cells of a tree over whole distributions, finer to the right. The dashed line is the error of calibrated predictions, and the ring the "
             "suggested size.",
             "axes = cal.figures.stability_diagram(\n"
             '    three.y_true, three.y_prob, metric="gece", over="gamma", n_resamples=20, rng=0\n'
@@ -398,7 +386,16 @@ def page() -> str:
     for heading, entries in SECTIONS.items():
         lines += [f"## {heading}", ""]
         for entry in entries:
-            lines += [f"### {entry.title}", "", entry.look, "", "```python", entry.code, "```", ""]
+            lines += [
+                f"### {entry.title}",
+                "",
+                textwrap.fill(entry.look, 120, break_on_hyphens=False),
+                "",
+                "```python",
+                entry.code,
+                "```",
+                "",
+            ]
             lines += [f"![{entry.title}](gallery/{entry.name}.png)", ""]
     return "\n".join(lines)
 

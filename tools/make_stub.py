@@ -1,7 +1,7 @@
-"""Write the signatures of the metrics for editors and type checkers.
+"""Write the signatures of the metrics for editors and type checkers, and list new metrics and calibrators among the public names.
 
 A metric is an object of one class, so that its keywords are known only when it has been declared; `metrics/callables.pyi`
-spells them out. `--check` only compares, and fails where the file is not what the catalogue says.
+spells them out. `--check` only compares, and fails where a file is not what catalogue and calibrators say.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from pathlib import Path
 
 import calibrant
 from calibrant.metrics.signature import build_signature
+from calibrant.recalibration.methods import METHODS
 
-TARGET = Path(calibrant.__file__).parent / "metrics" / "callables.pyi"
+ROOT = Path(calibrant.__file__).parent
+TARGET = ROOT / "metrics" / "callables.pyi"
+# Parts of other metrics, which are public in `calibrant.metrics` alone.
+PARTS = ("fott_", "piece")
 HEAD = '''"""Signatures of the metrics; written by tools/make_stub.py, not by hand."""
 
 from collections.abc import Callable, Sequence
@@ -59,6 +63,24 @@ def shown(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}: {annotation}{default}"
 
 
+def public_names() -> dict[Path, str]:
+    """The lists of public names, with every metric and every calibrator of a method."""
+    metrics = [f"from .callables import {id} as {id}" for id in calibrant.catalogue]
+    root = [f"from .metrics import {id} as {id}" for id in calibrant.catalogue if not id.startswith(PARTS)]
+    calibrators = []
+    for calibrator in {method.calibrator for method in METHODS.values()} - {METHODS["none"].calibrator}:
+        name, module = calibrator.__name__, calibrator.__module__.rpartition(".")[2]
+        calibrators.append(f"from .{module} import {name} as {name}")
+        root.append(f"from .recalibration import {name} as {name}")
+    added = {"metrics": metrics, "recalibration": calibrators, "": root}
+    texts = {}
+    for package, lines in added.items():
+        path = ROOT / package / "__init__.pyi"
+        head, names = path.read_text(encoding="utf-8").split("\n\n", 1)
+        texts[path] = formatted("\n".join([head, "", *lines, names]))
+    return texts
+
+
 def formatted(text: str) -> str:
     """Imports that no signature needs are dropped, the rest is in order."""
     for command in (["check", "--fix", "-q"], ["format"]):
@@ -77,11 +99,12 @@ def main() -> None:
     """Write the stub, or compare it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
-    text = stub()
-    if not parser.parse_args().check:
-        TARGET.write_text(text, encoding="utf-8")
-    elif not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text:
-        sys.exit(f"{TARGET.name} is not what the catalogue says: run `make stub`")
+    check = parser.parse_args().check
+    for path, text in {TARGET: stub(), **public_names()}.items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.relative_to(ROOT)} is not what catalogue and calibrators say: run `make stub`")
 
 
 if __name__ == "__main__":

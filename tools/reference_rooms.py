@@ -101,7 +101,7 @@ ROOMS = {
             ),
             Section(
                 "Without bins, and over whole rows",
-                ("figures.differences", "figures.models", "figures.variations", "figures.entropy", "figures.simplex"),
+                ("figures.differences", "figures.models", "figures.variations", "figures.entropy"),
             ),
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
@@ -196,7 +196,6 @@ ROOMS = {
         "torch.md",
         (
             Section("Models, metrics and modules", ("torch.*",)),
-            Section("Metrics as functions of tensors", ("torch.functional.*",)),
             Section("Lightning", ("torch.lightning.*",)),
             Section("Losses", ("torch.losses.*",)),
         ),
@@ -209,7 +208,6 @@ SPOKEN = {
     "sklearn.*": "calibrant.sklearn.",
     "spark.*": "calibrant.spark.",
     "torch.*": "ct.",
-    "torch.functional.*": "ct.functional.",
     "torch.lightning.*": "ct.lightning.",
     "trackers.*": "calibrant.trackers.",
     "validation.*": "cal.validation.",

@@ -100,7 +100,7 @@ def measure(labels: Any, probs: Floats, seed: int, *, chance: bool = False) -> d
 def errors(apart: cal.Predictions) -> dict[str, Any]:
     """Errors of the k likeliest classes, of all classes and of groups, with cells of a k-d tree."""
     tree: dict[str, Any] = {"binning": cal.KDTree(gamma=GAMMA)}
-    shown = group_error_diagram(apart, hierarchy=GROUPS, names=("group",), level=1, rows="label", **tree)
+    shown = group_error_diagram(apart, hierarchy=GROUPS, level=1, rows="label", **tree)
     top = topk_diagram(apart, k=TOP[:-1], metric="gece", **tree)["model"].error.tolist()
     return {
         "top_k": [*top, cal.gece(apart, lens="canonical", **tree)],

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.environments import ENVIRONMENTS, PEERS, ready
 from experiments.migration.calls import CALLS
 from experiments.migration.compare import elsewhere, r_rows
-from experiments.migration.table import PAGE, cell, load, store, written
+from experiments.migration.table import EVERYTHING, PAGE, cell, everything, load, store, written
 
 DRAWS = (0, 11, 12, 13)
 """Of each data set; the long form of the tests has others."""
@@ -54,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
         stored["rows"] |= {row["key"]: row["found"] for row in r_rows()}
         tidy(stored)
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), stored), encoding="utf-8")
+    EVERYTHING.write_text(everything(stored), encoding="utf-8")
     return 0
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.migration.calls import CALLS, FIGURES, OUTSIDE, Call
 from experiments.migration.compare import worst
+from experiments.rendering import TABLES, csv_table
 
 Row = dict[str, Any]
 STORED = Path(__file__).parent / "results.json"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "migration.md"
+EVERYTHING = TABLES / "migration.csv"
 SAME = 1e-6
 """Values within this distance are reported as the same."""
 NEAR = 1e-4
@@ -146,14 +149,15 @@ def differences(peer: str, stored: dict[str, Any]) -> str:
 
 
 def everything(stored: dict[str, Any]) -> str:
-    """Return a table for each package of all functions, each with the closest call of calibrant."""
-    made: dict[str, list[str]] = {peer: [] for peer in _PLACE}
+    """Return all functions of all packages as CSV, each with the closest call of calibrant."""
+    made: dict[str, list[list[str]]] = {peer: [] for peer in _PLACE}
     for line in lines(stored):
-        made[line.peer].append(f"| `{line.theirs}` | `{line.closest.ours}` | {cell(line.found)} |")
+        made[line.peer].append([line.peer, line.theirs, line.closest.ours, cell(line.found)])
     for one in FIGURES:
-        made[one.peer].append(f"| `{one.theirs}` | `{one.ours}` | no number |")
-    head = "| function | calibrant | largest difference |\n| --- | --- | --- |\n"
-    return "\n\n".join(f"### All of {peer}\n\n{head}" + "\n".join(rows) for peer, rows in made.items())
+        made[one.peer].append([one.peer, one.theirs, one.ours, "no number"])
+    return csv_table(
+        ["package", "function", "calibrant", "largest difference"], [row for rows in made.values() for row in rows]
+    )
 
 
 def index(stored: dict[str, Any]) -> str:
@@ -164,9 +168,8 @@ def index(stored: dict[str, Any]) -> str:
         same = sum(agrees(line.found) and any(map(is_same, line.found)) for line in own)
         figures = sum(one.peer == peer for one in FIGURES)
         section = "r" if peer.startswith("R ") else anchor(peer)
-        links = f"[what differs](#{section}) | [all functions](#all-of-{anchor(peer)})"
-        written.append(f"| {peer} | {len(own)} | {same} | {figures} | {links} |")
-    head = "| package | calls compared | the same to 1e-6 | figures and reports | differences | table |\n| --- | --- | --- | --- | --- | --- |\n"
+        written.append(f"| {peer} | {len(own)} | {same} | {figures} | [what differs](#{section}) |")
+    head = "| package | calls compared | the same to 1e-6 | figures and reports | differences |\n| --- | --- | --- | --- | --- |\n"
     return head + "\n".join(written)
 
 
@@ -191,9 +194,8 @@ def tables(stored: dict[str, Any]) -> dict[str, str]:
     peers = dict.fromkeys(call.peer for call in CALLS)
     return {
         "index": index(stored),
-        "versions": f"Run with {versions}.",
+        "versions": textwrap.fill(f"Run with {versions}.", 120, break_on_hyphens=False),
         **{f"{peer}: differences": differences(peer, stored) for peer in peers},
-        "everything": everything(stored),
         "outside": outside(),
     }
 

@@ -22,7 +22,6 @@ __all__ = [
     "CalibrantError",
     "CalibrantWarning",
     "ColumnError",
-    "EdgeRoundingWarning",
     "FileError",
     "GroupError",
     "HardPredictionsWarning",
@@ -321,10 +320,6 @@ class ReversedClassesWarning(InputWarning):
 
 class BoundaryScoresWarning(InputWarning):
     """Scores of 0 or 1 have infinite log-odds and are clipped, which can dominate a fit."""
-
-
-class EdgeRoundingWarning(InputWarning):
-    """Many single-precision scores lie on a bin edge up to rounding."""
 
 
 class InSampleWarning(CalibrantWarning):

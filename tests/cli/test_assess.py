@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -91,16 +90,16 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
     assert err == "gate failed: ecce_mad rejected at 0.05\n"
     assert run("assess", binary, "--prob", "q", "--fail-if-rejected")[0] == 0
     code, _, err = run("assess", binary, "--metrics", "ece,ecce_r", "--fail-if-rejected")
-    assert (code, err) == (1, "gate failed: ece, ecce_r rejected at 0.05\n")
+    assert (code, err) == (1, "gate failed: ece rejected at 0.05\ngate failed: ecce_r rejected at 0.05\n")
 
 
 def test_tests_as_gates_are_written_for_continuous_integration(
     binary: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The results of --fail-if-rejected and --fail-if-worse are in JUnit XML, Markdown and annotations as those of --fail-if are."""
-    xml, text = tmp_path / "gates.xml", tmp_path / "gates.md"
+    """The results of --fail-if-rejected and --fail-if-worse are in JSON, annotations and the summary of the job as those of --fail-if are."""
+    text = tmp_path / "step.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    written = ("--junit", str(xml), "--summary", str(text))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(text))
     one, several = ("assess", binary, "--fail-if-rejected"), ("--metrics", "ece,ecce_r", "--resamples", "99")
     worse = ("compare", binary, "--metric", "smece", "--resamples", "99", "--fail-if-worse", "--models")
     cases: list[tuple[tuple[Any, ...], int, int, str]] = [
@@ -117,11 +116,13 @@ def test_tests_as_gates_are_written_for_continuous_integration(
         ),
     ]
     for command, tests, failures, name in cases:
-        code, _, err = run(*command, *written)
+        text.write_text("")
+        code, out, err = run(*command, "--json")
         assert code == bool(failures), command
-        suite = ElementTree.fromstring(xml.read_bytes())
-        assert (suite.get("tests"), suite.get("failures")) == (str(tests), str(failures))
-        assert name in [case.get("name") for case in suite.iter("testcase")]
+        gates = json.loads(out)["gates"]
+        states = [gate["state"] for gate in gates]
+        assert (len(states), states.count("failed")) == (tests, failures)
+        assert name in [f"{gate['gate']} {gate['place']}".removesuffix(" all rows") for gate in gates]
         assert ("**failed**" in text.read_text()) == ("::error" in err) == bool(failures)
 
 
@@ -283,7 +284,7 @@ def test_compare_fails_only_when_asked_and_worse(binary: Path, run: Run) -> None
     asked = ("--metric", "smece", "--resamples", "99", "--fail-if-worse")
     assert run("compare", binary, "--models", "q,p", *asked[:4])[0] == 0
     code, _, err = run("compare", binary, "--models", "q,p", *asked)
-    assert (code, err) == (1, "gate failed: p significantly worse than q by smece at level 95%\n")
+    assert (code, err) == (1, "gate failed: significantly worse than q by smece at level 95% (model p)\n")
     assert run("compare", binary, "--models", "p,q", *asked)[0] == 0
     code, _, err = run("compare", binary, "--models", "q,p", "--metric", "esce", "--fail-if-worse")
     assert code == 2

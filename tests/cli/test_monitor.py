@@ -531,24 +531,6 @@ def test_a_store_without_columns_is_as_before(run: Run, files: Path, store: Path
         cal.Monitor.create(files / "x.db", reference=(YES, SCORE), every=10, columns={"when": "x"})
 
 
-def test_gates_on_the_newest_tested_window(run: Run, files: Path, store: Path) -> None:
-    code, _, err = run("status", store, "--fail-if", "gap > 1")
-    assert code == 2
-    assert "gap > 1 cannot be evaluated: none of the last 0 windows was tested" in err
-    run("update", store, files / "labelled.parquet", "--time", "made", "--id", "row", "--fail-on-alarm", "never")
-    newest = [window for window in Monitor.open(store).status().windows if window.state == "tested"][-1]
-    words = ["--fail-if", "gap.high > -2", "--fail-if", "n < 1", "--junit", files / "gates.xml"]
-    code, _, err = run("status", store, "--fail-on-alarm", "never", *words)
-    assert code == 1
-    assert (
-        f"gate failed: gap.high > -2 holds (window {newest.window}): the value is {newest.calibration.gap_high:.6g}"
-        in err
-    )
-    assert 'failures="1"' in (files / "gates.xml").read_text()
-    assert "unknown measure 'brier'" in run("status", store, "--fail-if", "brier > 1")[2]
-    assert "smece has no field 'low'" in run("status", store, "--fail-if", "smece.low > 1")[2]
-
-
 def test_labels_that_are_not_known_yet(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R writes NA, beside which a column of numbers is text; messages name the label and its line."""
     monkeypatch.chdir(tmp_path)

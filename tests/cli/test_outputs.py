@@ -51,13 +51,9 @@ CASES = [
         "run --validation rows.csv --test rows.csv --out rows.csv",
         "rows.csv: cannot be written (rows.csv is not a folder)",
     ),
-    ("evaluate rows.csv --junit none/j.xml", "its folder does not exist"),
-    ("evaluate rows.csv --summary rows.csv", "--summary: would overwrite the input rows.csv"),
-    ("evaluate rows.csv --summary s.md --junit s.md", "names the file of"),
     ("monitor report m.db --out t.md", "--out: must end in .html, .htm"),
     ("demo --out d.pdf", "--out"),
     ("fit rows.csv --out -", "--out: cannot be standard output (-); name a file"),
-    ("evaluate rows.csv --fail-if ece>1 --junit -", "--junit: cannot be standard output (-)"),
 ]
 
 
@@ -109,14 +105,12 @@ def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, mo
         ("fit", "page.html", "a document"),
         ("fit", "data.csv", "a table"),
         ("fit", "m.db", "a binary file"),
-        ("evaluate --fail-if ece>1", "c.json", "a calibrator"),
     ]
     for command, target, present in refused:
         name, *more = command.split()
-        option = "--junit" if name == "evaluate" else "--out"
-        code, _, error = run(name, "rows.csv", *options, *more, option, target)
+        code, _, error = run(name, "rows.csv", *options, *more, "--out", target)
         kind = "a calibrator" if name == "fit" else "a document"
-        expected = f"error: {option}: {target} is {present} and would be replaced by {kind}; name another file\n"
+        expected = f"error: --out: {target} is {present} and would be replaced by {kind}; name another file\n"
         assert (code, error) == (2, expected), (command, target)
     code, _, error = run("apply", "c.json", "rows.csv", *options, "--out", "page.html")
     assert code == 2
@@ -127,10 +121,9 @@ def test_a_file_is_replaced_only_by_one_of_its_kind(run: Run, tmp_path: Path, mo
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     Path("empty").touch()
     for command, target in (
-        ("fit", "c.json"), ("scan", "s.sketch"), ("evaluate", "notes.md"), ("evaluate", "empty"), ("fit", "new.json"),
+        ("fit", "c.json"), ("scan", "s.sketch"), ("report", "notes.md"), ("report --as html", "empty"), ("fit", "new.json"),
     ):  # fmt: skip
-        option = ("--fail-if", "ece>1", "--summary") if command == "evaluate" else ("--out",)
         for _ in range(2):
-            assert run(command, "rows.csv", *options, *option, target)[0] == 0, (command, target)
+            assert run(*command.split(), "rows.csv", *options, "--out", target)[0] == 0, (command, target)
     for _ in range(2):
         assert run("apply", "new.json", "rows.csv", *options, "--out", "data.csv")[0] == 0

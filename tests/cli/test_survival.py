@@ -160,17 +160,9 @@ def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     assert "--by: missing value in column 'site' on line 3" in err
 
 
-def test_risks_of_0_can_be_left_out_of_the_slope(file: Path, run: Run) -> None:
+def test_risks_of_0_are_noted(file: Path, run: Run) -> None:
     pd.read_csv(file).assign(coarse=np.where(RISK > 0.3, RISK, 0)).to_csv(file, index=False)
     code, out, err = run("survival", file, *COLUMNS, "--prob", "coarse", "--resamples", "0")
     assert code == 0
-    assert "--edge drop" in out
+    assert "are 0 or 1" in out
     assert "intercept and slope: " in err
-    code, out, _ = run("survival", file, *COLUMNS, "--prob", "coarse", "--resamples", "0", "--edge", "drop", "--json")
-    with pytest.warns(cal.errors.BoundaryScoresWarning):
-        expected = cal.clinical.survival_summary(
-            np.where(RISK > 0.3, RISK, 0), time=TIME, event=EVENT, horizon=365, n_resamples=0, edge="drop"
-        )
-    found = json.loads(out)
-    assert found["horizons"][0]["measures"]["calibration_slope"]["value"] == expected["calibration_slope"]
-    assert "left out" in found["notes"][0]

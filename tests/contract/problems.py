@@ -14,7 +14,7 @@ import calibrant
 from calibrant.errors import LensError, UndefinedMetricError
 from calibrant.metrics import Metric
 from tests.calling import call
-from tests.in_turn import in_turn
+from tests.in_turn import in_turn, spread
 
 Array = NDArray[Any]
 
@@ -100,10 +100,8 @@ TIED = 1  # the place of the problem with ties
 
 
 def metrics_that(fits: Callable[[Metric], bool]) -> Any:
-    """A test for each metric whose entry declares that the property applies to it."""
-    return pytest.mark.parametrize(
-        "metric", list(filter(fits, calibrant.catalogue.values())), ids=lambda metric: metric.id
-    )
+    """A test of the metrics whose entries declare that the property applies to them."""
+    return spread("metric", list(filter(fits, calibrant.catalogue.values())), lambda metric: metric.id)
 
 
 every_metric = metrics_that(lambda _: True)

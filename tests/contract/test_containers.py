@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import calibrant as cal
 from calibrant.metrics import Metric
 from tests.calling import call
 
@@ -116,50 +117,53 @@ def forms_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[s
 
 
 @every_shape_name
+def test_containers_and_dtypes_are_read_alike(shape: str, forms_of: Callable[[str], dict[str, Pair]]) -> None:
+    problem = coarse_problem(shape)
+    for form, (y, p) in forms_of(shape).items():
+        found = cal.Predictions(y, p)
+        assert found.labels.tolist() == problem.y.tolist(), form
+        assert found.probs.astype(np.float64).tolist() == problem.p.tolist(), form
+        assert found.probs.dtype in (np.float32, np.float64), form
+
+
+# What is left of a container once it is read.
+SEEN = ("float32", "fortran order", "fortran order in float32", "every second row")
+
+
+@every_shape_name
 @every_metric
-def test_containers_and_dtypes_are_read_alike(
+def test_precision_and_layout_change_no_value(
     metric: Metric, shape: str, forms_of: Callable[[str], dict[str, Pair]]
 ) -> None:
     problem = coarse_problem(shape)
     wanted = clean_value(metric, problem)
-    for form, (y, p) in forms_of(shape).items():
-        assert_same(call(metric, y, p, **problem.words(metric)), wanted, f"{shape} as {form}", 1e-15)
-
-
-@cache
-def frames_of(shape: str) -> tuple[list[Any], list[str]]:
-    problem = coarse_problem(shape)
-    p = problem.p if problem.p.ndim == 2 else problem.p[:, None]
-    names = [f"p_{j}" for j in range(p.shape[1])]
-    columns = dict(zip(names, p.T, strict=True))
-    columns |= {"y": problem.y, "weight": np.arange(problem.n) % 4, "region": problem.groups}
-    columns |= {"x_0": problem.features[:, 0], "x_1": problem.features[:, 1]}
-    return [pd.DataFrame(columns), pl.DataFrame(columns), pl.LazyFrame(columns), pa.table(columns)], names
+    for form in SEEN:
+        y, p = forms_of(shape)[form]
+        assert_same(call(metric, y.astype(np.uint8), p, **problem.words(metric)), wanted, f"{shape} as {form}", 1e-15)
 
 
 @pytest.mark.parametrize("shape", ["binary", "three"])
-@every_metric
-def test_frames_are_read_by_column_name(metric: Metric, shape: str) -> None:
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_frames_are_read_by_column_name(kind: Callable[[dict[str, Any]], Any], shape: str) -> None:
     problem = coarse_problem(shape)
-    wanted = clean_value(metric, problem)
-    weight = np.arange(problem.n) % 4
-    words = problem.words(metric)
-    words |= {"groups": "region"} if "groups" in words else {}
-    words |= {"features": ["x_0", "x_1"]} if "features" in words else {}
-    frames, names = frames_of(shape)
+    p = problem.p if problem.p.ndim == 2 else problem.p[:, None]
+    names = [f"p_{j}" for j in range(p.shape[1])]
+    weight = 1 + np.arange(problem.n) % 4
+    beside = {"y": problem.y, "weight": weight, "region": problem.groups}
+    features = {"x_0": problem.features[:, 0], "x_1": problem.features[:, 1]}
+    frame = kind(dict(zip(names, p.T, strict=True)) | beside | features)
     # One name is one column, so that it stands for scores of one dimension; a list or a pattern may name several.
-    by_name = names[0] if shape == "binary" else names
-    for frame in frames:
-        found = call(metric, frame, label="y", prob=by_name, **words)
-        assert_same(found, wanted, f"{shape} from a {type(frame).__module__} frame", 1e-15)
-    for frame in frames[:2]:
-        if shape != "binary":
-            assert_same(call(metric, frame, label="y", prob="p_*", **words), wanted, "columns by pattern", 1e-15)
-        for word, supported in (("counts", metric.counts), ("sample_weight", metric.importance)):
-            if supported:
-                with_array = call(metric, problem.y, problem.p, **problem.words(metric), **{word: weight})
-                with_name = call(metric, frame, label="y", prob=by_name, **words, **{word: "weight"})
-                assert_same(with_name, with_array, f"{word} by column name", 1e-15)
+    for by_name in (names[0],) if shape == "binary" else (names, "p_*"):
+        for word in ("counts", "sample_weight"):
+            found = cal.Predictions(
+                frame, label="y", prob=by_name, groups="region", features=list(features), **{word: "weight"}
+            )
+            assert found.labels.tolist() == problem.y.tolist()
+            assert found.probs.tolist() == problem.p.tolist()
+            assert [found.group_names[code] for code in found.groups] == list(problem.groups)
+            assert np.asarray(found.features).tolist() == problem.features.tolist()
+            assert found.weight.tolist() == weight.tolist()
+            assert found.weight_kind == {"counts": "counts", "sample_weight": "importance"}[word]
 
 
 @every_shape_name

@@ -18,7 +18,6 @@ from .problems import (
     COLUMNS,
     Problem,
     enumerated,
-    every_metric,
     every_metric_in_turn,
     leaning_forecasts,
     metrics_that,
@@ -39,7 +38,7 @@ def sample(metric: Metric, seed: int = 3, n: int = 300) -> Predictions:
     return Predictions(data.y_true, data.y_prob, **{word: words[word] for word in metric.needs if word in words})
 
 
-@every_metric
+@every_metric_in_turn
 def test_the_tests_of_a_metric_are_those_that_assess_takes(metric: Metric) -> None:
     assert metric.to_dict()["tests"] == metric.tests == tuple(OWN_TESTS.get(metric.id, ()))
     rows = sample(metric)

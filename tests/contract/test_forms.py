@@ -22,6 +22,7 @@ from .problems import (
     clean_value,
     defined_value,
     every_metric,
+    every_metric_in_turn,
     every_shape,
     metrics_that,
     problem_of,
@@ -54,7 +55,7 @@ def test_predictions_stand_for_arrays(metric: Metric, problems: list[Problem]) -
         call(metric, predictions, problem.p, **drawn)
 
 
-@every_metric
+@every_metric_in_turn
 def test_metrics_share_predictions_without_disturbing_each_other(metric: Metric) -> None:
     problem = PROBLEMS["three"][0]
     wanted = clean_value(metric, problem)
@@ -193,7 +194,7 @@ def test_multilabel_is_every_column_on_its_own(metric: Metric) -> None:
     assert_same(value(metric, one_column, multilabel=True), single[0], "multilabel with a single column")
 
 
-@every_metric
+@every_metric_in_turn
 def test_confidence_is_the_top_label(metric: Metric) -> None:
     problem = PROBLEMS["three"][TIED]
     predicted = problem.p.argmax(axis=1)

@@ -14,6 +14,9 @@ import calibrant as cal
 from calibrant.inference.resampling import OPTIONS_OF_ROWS
 from calibrant.metrics import Metric
 from tests.calling import raises
+from tests.in_turn import in_turn
+
+from .problems import every_metric_in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
 
@@ -42,7 +45,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "anchors": (3, 4),
     "bandwidth": (0.1, 0.3),
     "base": (2, 10),
-    "binning": ("equal_mass", cal.EqualWidth(closed="left")),
+    "binning": ("equal_mass", cal.EqualWidth(closed="left", min_rows=5)),
     "bins": (4, (0, 0.3, 0.7, 1)),
     "class_weight": ([1, 2], [2, 1]),
     "degree": (1,),
@@ -57,7 +60,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "locations": (3, 5),
     "matrix": (np.eye(2), 2 * np.eye(2)),
     "min_count": (2, 5),
-    "min_rows": (5, 20),
     "neighbours": (3, 6),
     "norm": (3, math.inf),
     "partition_weight": ([1], [2]),
@@ -98,14 +100,12 @@ OWN_VALUES: dict[tuple[str, str], tuple[Any, ...]] = {
 WHOLE_VECTORS = ("gece", "gece_db", "multiclass_ce")
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     **{(id, "bins"): {"binning": "simplex_grid"} for id in WHOLE_VECTORS},
-    **{(id, "min_rows"): {"binning": "equal_width", "bins": 9, "lens": "top_label"} for id in WHOLE_VECTORS},
     **{(id, "class_weight"): {"distance": "l2"} for id in WHOLE_VECTORS},
     **{(id, "norm"): {"distance": "lp"} for id in WHOLE_VECTORS},
     **{(id, "matrix"): {"distance": "mahalanobis"} for id in WHOLE_VECTORS},
     **{(id, "indefinite"): {"distance": "mahalanobis", "matrix": np.eye(2)} for id in WHOLE_VECTORS},
     **{(id, "interval"): {"distance": "interval", "lens": "top_label"} for id in WHOLE_VECTORS},
     **{("multiclass_ce", option): {"binning": "auto"} for option in ("gamma", "min_size")},
-    ("tce", "min_rows"): {"binning": "equal_width"},
     **{(id, "binning"): {"bins": 5} for id in ("drmsce_bcs", "ece_sweep")},
     ("bkde", "debiased"): {"norm": 2},
     ("calibration_in_the_large", "edge"): {"form": "logit"},
@@ -146,6 +146,16 @@ CASES = [
 FIRST = {(case.metric.id, case.option): case for case in reversed(CASES)}
 
 
+def first_of_each(cases: list[Case]) -> list[Any]:
+    """The second values of an option are left to the long form."""
+    return [
+        pytest.param(
+            case, id=repr(case), marks=[] if FIRST[case.metric.id, case.option] is case else [pytest.mark.deep]
+        )
+        for case in cases
+    ]
+
+
 # Options of one value per row, those with the name of a keyword of `interval` or `assess`, and one that some resamples do not define.
 NOT_RESAMPLED = {*OPTIONS_OF_ROWS, "rng", "alpha", "debiased"}
 
@@ -171,7 +181,7 @@ def same(found: float, wanted: float) -> bool:
     return found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@in_turn("case", list(FIRST.values()))
 def test_a_value_obeys_an_option(case: Case) -> None:
     """The value is a number, the same for counts and for repeated rows, and for a sketch and its rows."""
     metric, keywords = case.metric, case.keywords
@@ -184,16 +194,14 @@ def test_a_value_obeys_an_option(case: Case) -> None:
         assert same(metric(SKETCH, **keywords, lens="binary"), metric(DATA, **keywords, lens="binary"))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            case, id=repr(case), marks=[] if FIRST[case.metric.id, case.option] is case else [pytest.mark.deep]
-        )
-        for case in CASES
-        if case.option not in NOT_RESAMPLED
-    ],
-)
+@pytest.mark.deep
+@in_turn("case", [case for case in CASES if FIRST[case.metric.id, case.option] is not case])
+def test_a_second_value_obeys_an_option(case: Case) -> None:
+    test_a_value_obeys_an_option.__wrapped__(case)  # type: ignore[attr-defined]
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("case", first_of_each([case for case in CASES if case.option not in NOT_RESAMPLED]))
 def test_intervals_and_tests_obey_an_option(case: Case, deep: bool) -> None:
     """By the default interval for one option of each quick metric; others, in the short form, by percentiles of replicates."""
     metric, keywords = case.metric, case.keywords
@@ -251,7 +259,7 @@ WRONG: dict[tuple[str, str], tuple[Any, ...]] = {
 UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("piece", "proximity_bins")}
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "case",
     [
         case
@@ -260,7 +268,6 @@ UNCHECKED = {("eci", "penalty"), ("ecmmd", "n_draws"), ("pce", "partitions"), ("
         and case.option not in ("rng", "standardise")
         and (case.metric.id, case.option) not in UNCHECKED
     ],
-    ids=repr,
 )
 def test_a_value_out_of_range_is_named(case: Case) -> None:
     for wrong in (-1, math.nan, object(), *WRONG.get((case.metric.id, case.option), ())):
@@ -268,7 +275,7 @@ def test_a_value_out_of_range_is_named(case: Case) -> None:
             case.metric(DATA, **case.beside | {case.option: wrong})
 
 
-@pytest.mark.parametrize("metric", cal.catalogue.values(), ids=lambda metric: metric.id)
+@every_metric_in_turn
 def test_every_option_is_described(metric: Metric) -> None:
     text = metric.__doc__
     for option in metric.options:
@@ -276,7 +283,7 @@ def test_every_option_is_described(metric: Metric) -> None:
         assert described, f"{metric.id} does not describe {option}"
 
 
-BINNED = [metric for metric in cal.catalogue.values() if "min_rows" in metric.options]
+BINNED = [metric for metric in cal.catalogue.values() if "binning" in metric.options and "rule" in metric.arguments()]
 
 
 @pytest.mark.parametrize("metric", BINNED, ids=lambda metric: metric.id)
@@ -285,9 +292,8 @@ def test_small_bins_are_merged_wherever_a_metric_bins(metric: Metric) -> None:
     beside: dict[str, Any] = {"lens": "top_label"} if metric.id in WHOLE_VECTORS else {}
     if isinstance(metric.options["bins"], str):
         beside["bins"] = None  # instead of a search
-    one, many = cal.EqualWidth(1), cal.EqualWidth(9)
-    assert same(metric(DATA, binning=many, min_rows=ROWS, **beside), metric(DATA, binning=one, **beside))
-    rules = (one, cal.EqualWidth(9, min_rows=ROWS))
+    rules = cal.EqualWidth(1), cal.EqualWidth(9, min_rows=ROWS)
+    assert same(*(metric(DATA, binning=rule, **beside) for rule in rules))
     resampled: dict[str, Any] = {"method": "percentile", "level": 0.5, "n_resamples": 20}
     merged, plain = (cal.interval(DATA, metric=metric, binning=rule, **resampled, **beside) for rule in rules)
     if metric.lens != "classwise":

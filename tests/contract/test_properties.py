@@ -94,7 +94,7 @@ def shifted(metric: Metric, by: float) -> float:
     return value(metric, problem.take(rows))
 
 
-@every_metric
+@every_metric_in_turn
 def test_what_is_interpretable_is_the_error_of_a_constant_shift(metric: Metric) -> None:
     def on_scale(steps: tuple[float, ...]) -> bool:
         return all(abs(abs(shifted(metric, step)) - abs(step)) <= 0.02 * abs(step) for step in steps)

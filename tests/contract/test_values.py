@@ -21,6 +21,7 @@ from .problems import (
     defined_value,
     enumerated,
     every_metric,
+    every_metric_in_turn,
     every_shape_name,
     leaning_forecasts,
     metrics_that,
@@ -30,7 +31,7 @@ from .problems import (
 )
 
 
-@every_metric
+@every_metric_in_turn
 def test_every_metric_answers_some_question(metric: Metric) -> None:
     """Elsewhere a lens that does not fit is an excuse; here one of the shapes must fit."""
     answered = 0

@@ -15,7 +15,7 @@ from calibrant.decision.costs import cost_decision, expected_cost, net_benefit, 
 from calibrant.decision.likert import likert_error
 from calibrant.decision.low_default import pluto_tasche
 from calibrant.decision.routing import review_routing
-from tests.calling import call
+from tests.calling import call, raises
 
 B: dict[str, Any] = {
     "y_true": [0, 1, 0, 0, 1, 0, 1, 1, 1, 1],
@@ -113,10 +113,7 @@ def test_bad_costs_are_named() -> None:
             expected_cost([0, 1], [0.2, 0.7], cost=bad)
     with pytest.raises(cal.errors.ArgumentError, match="policy"):
         expected_cost([0, 1], [0.2, 0.7], cost=[[0, 1], [1, 0]], policy=[0, 2])
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
-    ):
+    with raises(cal.errors.InputTypeError, "y_prob"):
         expected_cost(cal.Predictions([0, 1], [0.2, 0.7], input="confidence"), cost=[[0, 1], [1, 0]])
 
 
@@ -258,7 +255,7 @@ def test_words_by_the_cells_of_the_paper() -> None:
     finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
     assert finer >= likert_error(y, p, within=cal.KDTree(gamma=0.5)).error
     for bad in ("kdtree", cal.KDTree):
-        with pytest.raises(cal.errors.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
+        with raises(cal.errors.ArgumentError, "within"):
             likert_error(y, p, within=bad)
 
 
@@ -266,7 +263,7 @@ def test_words_within_bins() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(400)
     y = (rng.random(400) < p**2).astype(int)
-    whole, cut = likert_error(y, p, within="one"), likert_error(y, p, within="equal_width", bins=30)
+    whole, cut = likert_error(y, p, within="one"), likert_error(y, p, within=cal.EqualWidth(30))
     expected = []
     for low, high in ((0, 0.33), (0.33, 0.66), (0.66, 1)):
         held = (p >= low) & ((p < high) if high < 1 else (p <= 1))
@@ -290,16 +287,14 @@ def test_words_weights_and_ends() -> None:
     assert empty["high"].rows == 0
     assert math.isnan(empty["high"].error)
     assert math.isnan(call(likert_error, **B, sample_weight=[0.5] * 10)["low"].pvalue)
-    assert call(likert_error, **B, edges=[0, 0.5, 1], names=["no", "yes"])["yes"].rows == 5
+    assert call(likert_error, **B, edges=[0, 0.5, 1])["0.5 to 1"].rows == 5
     for bad in ("ten", [0, 0.5], [0, 0.5, 0.5, 1]):
         with pytest.raises(cal.errors.ArgumentError, match="edges"):
             call(likert_error, **B, edges=bad)
-    with pytest.raises(cal.errors.ArgumentError, match="names"):
-        call(likert_error, **B, names=["a"])
 
 
 def test_routes_have_their_checked_values() -> None:
-    words: dict[str, Any] = {"reviewer_error": 0.05, "error_cost": 10, "review_cost": 1, "volume": 1000}
+    words: dict[str, Any] = {"errors": {"review": 0.05}, "cost": {"error": 10, "review": 1}, "volume": 1000}
     found = call(review_routing, **D, accept=0.55, **words)
     assert (found.system_error, found.claimed_system_error, found.cost) == pytest.approx((0.2625, 0.2625, 2.875))
     assert found.calibrated_accept == pytest.approx(0.85)
@@ -322,9 +317,8 @@ def test_capacity_takes_whole_groups() -> None:
 
 
 def test_three_ways() -> None:
-    found = review_routing(
-        **D, accept=0.65, review=0.55, reviewer_error=0.1, fallback_error=0.2, error_cost=10, review_cost=1, fallback_cost=0.5
-    )  # fmt: skip
+    costs = {"error": 10, "review": 1, "fallback": 0.5}
+    found = review_routing(**D, accept=0.65, review=0.55, errors={"review": 0.1, "fallback": 0.2}, cost=costs)
     assert [(route.name, route.share) for route in found.routes] == [
         ("accept", 0.375),
         ("review", 0.375),
@@ -337,8 +331,8 @@ def test_three_ways() -> None:
         call(review_routing, **D, accept=0.5, review=0.6)
     with pytest.raises(cal.errors.ArgumentError, match="capacity"):
         call(review_routing, **D, accept=0.5, capacity=1)
-    with pytest.raises(cal.errors.ArgumentError, match="reviewer_error"):
-        call(review_routing, **D, reviewer_error=2)
+    with pytest.raises(cal.errors.ArgumentError, match="errors"):
+        call(review_routing, **D, errors={"review": 2})
 
 
 def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
@@ -346,7 +340,7 @@ def test_routing_tables_are_the_literal_ones_and_counts_repeat() -> None:
     probs = np.round(probs, 1)
     probs[:, 2] = np.round(1 - probs[:, 0] - probs[:, 1], 1)
     counts = np.random.default_rng(0).integers(0, 3, 60)
-    words: dict[str, Any] = {"reviewer_error": 0.1, "error_cost": 5, "review_cost": 1}
+    words: dict[str, Any] = {"errors": {"review": 0.1}, "cost": {"error": 5, "review": 1}}
     weighed = call(review_routing, labels, np.abs(probs), counts=counts, normalize=True, **words)
     repeated = call(
         review_routing, np.repeat(labels, counts), np.repeat(np.abs(probs), counts, axis=0), normalize=True, **words

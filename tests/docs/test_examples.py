@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import runpy
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -16,10 +20,26 @@ pytest.importorskip("sklearn", reason="NO SCIKIT-LEARN: pip install 'calibrant[s
 
 
 def run(folder: Path, name: str, *options: str, code: int = 0) -> str:
-    """What a script prints, run as a user would from a folder of their own; warnings are errors."""
+    """What a script prints, run from a folder of the user's own; warnings are errors."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patch.setattr(sys, "argv", [f"{name}.py", *options])
+        patch.chdir(folder)
+        try:
+            runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+            status = 0
+        except SystemExit as stopped:
+            status = stopped.code or 0
+    assert status == code, printed.getvalue()
+    return printed.getvalue()
+
+
+def run_alone(folder: Path, name: str, *options: str) -> str:
+    """The same in a process of its own."""
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=3600)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 0, done.stderr
     assert not done.stderr or name == "spark_local", done.stderr
     return done.stdout
 
@@ -52,7 +72,7 @@ def test_page_lists_every_script() -> None:
 
 def test_every_script_is_run_here() -> None:
     """No script is added without a test of what it prints."""
-    called = set(re.findall(r'run\(tmp_path, "(\w+)"', Path(__file__).read_text(encoding="utf-8")))
+    called = set(re.findall(r'run(?:_alone)?\(tmp_path, "(\w+)"', Path(__file__).read_text(encoding="utf-8")))
     assert called == set(SCRIPTS)
 
 
@@ -139,7 +159,7 @@ def test_stated_confidence(tmp_path: Path) -> None:
 
 
 def test_recalibrate_digits(tmp_path: Path) -> None:
-    text = run(tmp_path, "recalibrate_digits")
+    text = run_alone(tmp_path, "recalibrate_digits")
     assert "selected by cross-validation on 698 rows" in text
     assert figure(r"after - before\s+(-[\d.]+)", text) < 0
     assert not left(tmp_path)
@@ -148,7 +168,7 @@ def test_recalibrate_digits(tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_pytorch_network(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to run this example")
-    text = run(tmp_path, "pytorch_network")
+    text = run_alone(tmp_path, "pytorch_network")
     assert left(tmp_path) == {"digits.pt2", "temperature.json"}
     assert figure(r"temperature ([\d.]+)", text) > 1.2
     assert figure(r"after .* nll ([\d.]+)", text) < figure(r"before .* nll ([\d.]+)", text)
@@ -157,7 +177,7 @@ def test_pytorch_network(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_spark_local(tmp_path: Path) -> None:
-    text = run(tmp_path, "spark_local")
+    text = run_alone(tmp_path, "spark_local")
     if text.startswith("SKIPPED"):
         pytest.skip(text.strip())
     assert "identical to a single process: True" in text
@@ -170,7 +190,7 @@ def test_spark_local_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     """Without Java the script ends openly, and with 0."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert run(tmp_path, "spark_local").startswith("SKIPPED: ")
+    assert run_alone(tmp_path, "spark_local").startswith("SKIPPED: ")
 
 
 @pytest.mark.deep

@@ -147,3 +147,11 @@ def test_the_prior_shift_of_a_sample_is_the_offset_of_its_odds() -> None:
     offset = cal.OffsetAdjustment(offset=float(np.log(0.1))).fit(p)
     new = [0.05, 0.3, 0.8, 0.9]
     assert shift.predict_proba(new) == pytest.approx(offset.predict_proba(new), rel=1e-12)
+
+
+def test_the_evaluation_of_the_start_page_is_that_of_its_code() -> None:
+    page = (DOCS / "start.md").read_text(encoding="utf-8")
+    code = next(block for block in re.findall(r"```python\n(.+?)```", page, re.DOTALL) if "y_prob**1.5" in block)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert f"```text\n{cal.evaluate(names['y_true'], names['y_prob'])}\n```" in page

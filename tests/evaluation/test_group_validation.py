@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import math
 import pickle
@@ -57,7 +56,7 @@ def test_estimates_of_each_centre_by_plain_loops(group: str) -> None:
     assert found["oe"].standard_error < math.sqrt(
         (1 - observed) / sum(y)
     )  # the binomial one, for risks that are unknown
-    alone = cal.clinical.summary(y, p)
+    alone = cal.clinical.summary(y, p, n_resamples=0)
     for id in ("oe", "c"):  # the limits of a group are those of its own summary
         assert (found[id].low, found[id].high) == pytest.approx((alone[id].low, alone[id].high))
     c, spread = delong(y, p)
@@ -188,8 +187,6 @@ def test_frames_and_columns_predictions_and_selections() -> None:
     frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
     named = cal.clinical.validate_by_group(cal.Predictions(frame, label="y", prob="p", groups="centre"), method="reml")
     assert named.to_dict() == RESULT.to_dict()
-    two = cal.clinical.validate_by_group(cal.Predictions(Y, P, groups=CENTRE), where=CENTRE != "B")
-    assert [each.name for each in two.groups] == ["A", "C"]
     periods = cal.clinical.validate_by_period(
         cal.Predictions(frame, label="y", prob="p", groups="centre"), order=["A", "B", "C"]
     )
@@ -240,37 +237,13 @@ def test_forms_of_the_result() -> None:
         RESULT["auc"]
 
 
-DAYS = np.datetime64("2019-11-15") + np.arange(900)
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        DAYS,
-        DAYS.astype(str).tolist(),
-        DAYS.astype(object).tolist(),
-        pd.Series(pd.to_datetime(DAYS)),
-        [dt.datetime(2019, 11, 15, 23, 30, tzinfo=dt.UTC) + dt.timedelta(days=i) for i in range(900)],
-        [f"{day}T23:30:00" for day in DAYS],
-    ],
-    ids=["datetime64", "text", "date", "pandas", "with_zone", "with_time"],
-)
-def test_dates_are_divided_into_periods(times: Any) -> None:
-    found = cal.clinical.validate_by_period(Y, P, times=times, every="quarter", metrics="oe")
-    names = [each.name for each in found.groups]
-    assert names[:3] == ["2019 Q4", "2020 Q1", "2020 Q2"]
-    assert names == sorted(names)
-    assert found.groups[0].rows == 47
-    assert found.unit == "year"
-
-
 def test_trend_over_periods() -> None:
     rng = np.random.default_rng(0)
     year = np.repeat(np.arange(2010, 2020), 2000)
     p = rng.beta(2, 5, len(year))
     drift = 0.1 * (year - 2010)
     y = (rng.random(len(year)) < 1 / (1 + (1 - p) / p * np.exp(-drift))).astype(int)
-    found = cal.clinical.validate_by_period(y, p, times=year)
+    found = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=year))
     trend = found["intercept"].trend
     assert trend is not None
     assert trend.slope == pytest.approx(0.1, abs=0.02)
@@ -279,9 +252,9 @@ def test_trend_over_periods() -> None:
     assert found["slope"].trend.pvalue > 0.01
     assert "intercept: trend" in repr(found)
     assert "per year" in repr(found)
-    assert cal.clinical.validate_by_period(y, p, times=year, trend=False)["oe"].trend is None
     labels = np.array(["before", "during", "after"])[np.repeat([0, 1, 2], [8000, 6000, 6000])]
-    ordered = cal.clinical.validate_by_period(y, p, times=labels, order=["before", "during", "after"], metrics="oe")
+    groups = cal.Predictions(y, p, groups=labels)
+    ordered = cal.clinical.validate_by_period(groups, order=["before", "during", "after"], metrics="oe")
     assert [each.name for each in ordered.groups] == ["before", "during", "after"]
     assert ordered.unit == "period"
 
@@ -306,8 +279,7 @@ def test_errors_of_groups(keywords: Any, words: str) -> None:
 
 def test_labels_that_show_their_order() -> None:
     for names in (["2019", "2020", "2021"], ["2019 Q4", "2020 Q1", "2020 Q2"], ["wave 2", "wave 9", "wave 10"]):
-        times = np.resize(names, 900)
-        found = cal.clinical.validate_by_period(Y, P, times=times, metrics="oe")
+        found = cal.clinical.validate_by_period(cal.Predictions(Y, P, groups=np.resize(names, 900)), metrics="oe")
         assert [each.name for each in found.groups] == names
 
 
@@ -315,23 +287,10 @@ def test_labels_that_show_their_order() -> None:
     ("keywords", "words"),
     [
         ({}, "groups: are missing"),
-        ({"times": DAYS}, "divided into periods; use every='year'"),
-        ({"times": CENTRE, "every": "year"}, "cannot be read as dates"),
-        ({"times": DAYS, "every": "week"}, "every: must be"),
-        ({"times": DAYS, "every": "year", "order": [1]}, "cannot be combined"),
-        ({"times": CENTRE, "order": ["A", "B"]}, "does not contain the period 'C'"),
-        ({"times": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
-        ({"times": [*CENTRE[:-1], None]}, "missing"),
-        ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
-        (
-            {"times": CENTRE},
-            "times: the order in time of 'A', 'B', 'C' is unknown; name periods such as 2026 Q1 or 2026-01, or pass order",
-        ),
-        ({"times": DAYS.astype(str)}, "divided into periods; use every='year'"),
-        ({"times": CENTRE[:-1], "order": ["A", "B", "C"]}, "times: has 899 entries for 900 rows"),
-        ({"times": "year"}, "times: expected one column, got str"),
-        ({"times": [2019] * 900}, "one period only"),
-        ({"times": pd.DataFrame({"a": CENTRE})}, "expected one column"),
+        ({"groups": CENTRE, "order": ["A", "B"]}, "does not contain the period 'C'"),
+        ({"groups": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
+        ({"groups": CENTRE}, "order: is required: the order in time of 'A', 'B', 'C' is unknown"),
+        ({"groups": [2019] * 900}, "one period only"),
     ],
 )
 def test_errors_of_periods(keywords: Any, words: str) -> None:
@@ -345,7 +304,8 @@ def test_soft_labels_are_an_error() -> None:
 
 
 def test_notes_are_about_what_was_computed() -> None:
-    two = str(cal.clinical.validate_by_period(Y, P, times=np.arange(len(Y)) % 2 + 2020, metrics="oe"))
+    years = cal.Predictions(Y, P, groups=np.arange(len(Y)) % 2 + 2020)
+    two = str(cal.clinical.validate_by_period(years, metrics="oe"))
     assert "no trend: it requires three periods; there are 2" in two
     nothing = str(
         cal.clinical.validate_by_group(cal.Predictions(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
@@ -354,63 +314,26 @@ def test_notes_are_about_what_was_computed() -> None:
     assert "raises pooled" not in nothing
 
 
-def _dated(n: int = 1200) -> tuple[Any, Any, Any]:
+def test_whole_numbers_are_years_and_months() -> None:
     rng = np.random.default_rng(5)
-    p = rng.beta(1.2, 8, n)
-    return (rng.random(n) < p).astype(int), p, np.datetime64("2020-01-01") + np.arange(n)
-
-
-def test_dates_in_any_spelling_form_the_same_periods() -> None:
-    y, p, days = _dated()
-    index = pd.DatetimeIndex(days)
-    compact = index.strftime("%Y%m%d")
-    quarterly = {
-        "hyphens": index.strftime("%Y-%m-%d"),
-        "compact": compact,  # NumPy reads 20200101 as a year
-        "compact numbers": compact.astype(int),
-        "months": index.strftime("%Y%m"),
-        "time zone": index.tz_localize("Europe/Paris"),
-        "periods": index.to_period("Q"),
-    }
-    expected = cal.clinical.validate_by_period(y, p, times=days, every="quarter", metrics="oe")
-    names = [(each.name, each.rows) for each in expected.groups]
-    assert names[:2] == [("2020 Q1", 91), ("2020 Q2", 91)]
-    for spelling, times in quarterly.items():
-        found = cal.clinical.validate_by_period(y, p, times=times, every="quarter", metrics="oe")
-        assert [(each.name, each.rows) for each in found.groups] == names, spelling
-        assert found["oe"].trend == expected["oe"].trend, spelling
-    for spelling in ("hyphens", "compact", "compact numbers", "time zone"):
-        with pytest.raises(errors.ArgumentError, match="holds dates"):
-            cal.clinical.validate_by_period(y, p, times=quarterly[spelling])
-    for times, problem in ((index.year, "holds years, which have no quarter"), (index.to_period("Y"), "longer than")):
-        with pytest.raises(errors.ArgumentError, match=problem):
-            cal.clinical.validate_by_period(y, p, times=times, every="quarter")
-    # 202012 and 202101 are a month apart, not 89 units.
-    months = cal.clinical.validate_by_period(y, p, times=index.strftime("%Y%m").astype(int), metrics="oe")
-    assert months.unit == "year"
-    monthly = cal.clinical.validate_by_period(y, p, times=days, every="month", metrics="oe")
-    assert months["oe"].trend == pytest.approx(monthly["oe"].trend)
-
-
-def test_rows_without_a_time_are_dropped_and_counted() -> None:
-    y, p, days = _dated()
-    absent = np.arange(len(y)) % 50 == 0
-    unknown = np.where(absent, np.nan, p)
-    kept = cal.clinical.validate_by_period(y[~absent], p[~absent], times=days[~absent], every="year", metrics="oe")
-    found = cal.clinical.validate_by_period(
-        cal.Predictions(y, unknown, missing="drop"), times=days, every="year", metrics="oe"
-    )
-    assert found["oe"].estimate == kept["oe"].estimate
-    assert found.to_dict()["missing_values"] == {"rows": 1200, "dropped": 24, "missing": {"y_prob": 24}}
-    years = np.where(absent, np.nan, 2020 + np.arange(len(y)) // 300)  # whole numbers are years, with gaps too
+    p = rng.beta(1.2, 8, 1200)
+    y = (rng.random(1200) < p).astype(int)
+    absent = np.arange(1200) % 50 == 0
+    years = np.where(absent, np.nan, 2020 + np.arange(1200) // 300)  # with gaps, they are floats
     found = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=years, missing="drop"), metrics="oe")
     assert [each.name for each in found.groups] == [2020, 2021, 2022, 2023]
     assert found.unit == "year"
-    with pytest.raises(CalibrantError, match="missing period"):
-        cal.clinical.validate_by_period(y, p, times=years)
+    assert found.to_dict()["missing_values"]["dropped"] == 24
+    # 202012 and 202101 are a month apart, not 89 units.
+    number = np.arange(1200) // 200
+    months = np.array([202010, 202011, 202012, 202101, 202102, 202103])[number]
+    compact = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=months), metrics="oe")
+    plain = cal.clinical.validate_by_period(cal.Predictions(y, p, groups=number), metrics="oe")
+    assert (compact.unit, plain.unit) == ("year", "unit of time")
+    assert compact["oe"].trend.slope == pytest.approx(12 * plain["oe"].trend.slope)
 
 
-def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
+def test_risks_of_0_and_1_are_noted() -> None:
     rng = np.random.default_rng(3)
     p = np.round(rng.beta(0.5, 1, 300), 2)
     y = (rng.random(300) < p).astype(int)
@@ -421,11 +344,7 @@ def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
         found = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre))
     assert len(caught) == 1
     assert found.notes[0].startswith(f"{sure} of 300 risks are 0 or 1")
-    assert 'edge="drop"' in str(found)
-    with pytest.warns(errors.BoundaryScoresWarning, match="left out"):
-        dropped = cal.clinical.validate_by_group(cal.Predictions(y, p, groups=centre), edge="drop")
     summary = cal.clinical.summary(y, p, n_resamples=0)
-    assert dropped.overall.estimates["slope"].value == pytest.approx(summary["slope"].value)
     assert any("validate_by_group" in note and str(sure) in note for note in summary.notes)
     assert any("R2, D, U and Q are infinite" in note for note in summary.notes)
     with warnings.catch_warnings():

@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import chi2
 
@@ -161,7 +160,8 @@ def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(link: Any, s
     groups = np.arange(45) % strata
 
     def measured(weight: np.ndarray) -> dict[str, Any]:
-        read = read_survival(risk, {"time": time, "event": event, "groups": groups, "sample_weight": weight}, 4)
+        follow_up = read_follow_up(time, event, None, groups, weight)
+        read = read_survival(risk, follow_up, 4, stratify=groups is None)
         return {m.measure: m for m in _point_measures(read.known(0), risk, link, 0.95)}
 
     step = 1e-5
@@ -195,23 +195,6 @@ def test_greenwood_without_censoring_is_binomial() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
 
 
-def test_given_weights_are_used_and_fixed() -> None:
-    risk, time, event = data()
-    weight = cal.clinical.horizon_outcomes(time, event, horizon=4).weight
-    unused = np.where(weight > 0, weight, np.nan)  # weights of censored rows are not read
-    own = cal.clinical.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
-    given = cal.clinical.survival_summary(
-        risk, time=time, event=event, horizon=4, censoring_weight=unused, n_resamples=0
-    )
-    for name in MEASURES:
-        assert given[name] == pytest.approx(own[name], rel=1e-12)
-    assert "fixed" in repr(given)
-    other = cal.clinical.survival_summary(
-        risk, time=time, event=event, horizon=4, censoring_weight=3 * unused, n_resamples=0
-    )
-    assert other["brier"] == pytest.approx(own["brier"], rel=1e-12)
-
-
 def test_several_horizons_are_those_one_by_one() -> None:
     risk, time, event = data()
     both = np.column_stack([0.6 * risk, risk])
@@ -224,19 +207,6 @@ def test_several_horizons_are_those_one_by_one() -> None:
     assert len(result["brier"]) == 2
     assert "Brier score at 2" in repr(result)
     assert next(iter(result.to_frame()["horizon"])) == 2
-
-
-def test_a_frame_with_named_columns() -> None:
-    pd = pytest.importorskip("pandas")
-    risk, time, event = data()
-    frame = pd.DataFrame({"p": risk, "t": time, "d": event, "g": np.arange(80) % 2})
-    words = {"horizon": 4, "n_resamples": 0}
-    named = cal.clinical.survival_summary(frame, prob="p", time="t", event="d", groups="g", **words)
-    plain = cal.clinical.survival_summary(risk, time=time, event=event == 1, groups=np.arange(80) % 2, **words)
-    assert named.to_dict() == plain.to_dict()
-    frame.loc[3, "t"] = np.nan
-    with pytest.raises(CalibrantError, match=r"time: missing value.*row 3"):
-        cal.clinical.survival_summary(frame, prob="p", time="t", event="d", horizon=4)
 
 
 def test_exports() -> None:
@@ -277,12 +247,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
     ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "expected 1 column for 1 horizon, got 2"),
     ({"sample_weight": -np.ones(80)}, WeightError, "sample_weight"),
-    ({"censoring_weight": -np.ones(80)}, WeightError, "censoring_weight"),
-    ({"censoring_weight": np.ones(80), "groups": np.ones(80)}, ArgumentError, "groups: has no effect"),
     ({"link": "probit"}, ArgumentError, "link"),
     ({"level": 95}, ArgumentError, "level"),
     ({"n_resamples": -1}, ArgumentError, "n_resamples"),
-    ({"prob": "p"}, CalibrantError, "prob: names a column"),
 ]
 
 
@@ -402,7 +369,7 @@ def test_intervals_cover(share: float, deep: bool) -> None:
     inside = dict.fromkeys(expected, 0)
     for seed in range(repeats):
         (risk, time, event), _ = simulated(seed, n, share, slope)
-        read = read_survival(risk, {"time": time, "event": event, "groups": None, "sample_weight": None}, 1)
+        read = read_survival(risk, read_follow_up(time, event, None, None, None), 1)
         for m in _point_measures(read.known(0), risk, "logit", 0.95):
             if m.measure in inside:
                 inside[m.measure] += m.low <= expected[m.measure] <= m.high
@@ -419,7 +386,7 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     result = cal.clinical.survival_summary(np.full(80, rate), time=time, event=event, horizon=4, n_resamples=0)
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
-    read = read_survival(np.full(80, rate), {"time": time, "event": event, "groups": None, "sample_weight": None}, 4)
+    read = read_survival(np.full(80, rate), read_follow_up(time, event, None, None, None), 4)
     assert _brier(read.known(0), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
 
 
@@ -448,50 +415,13 @@ def test_few_resamples_are_noted() -> None:
     assert "at least 200 resamples" in str(found)
 
 
-def test_risks_of_0_and_1_are_noted_and_can_be_left_out() -> None:
+def test_risks_of_0_and_1_are_noted() -> None:
     risk, time, event = data(300)
-    coarse = np.where(risk < 0.3, 0.0, risk)
-    used = cal.clinical.horizon_outcomes(time, event, horizon=5)
-    inner = coarse > 0
-    weighted = {"sample_weight": used.weight[inner]}
-    with pytest.warns(BoundaryScoresWarning, match="edge='drop'"):
-        clipped = cal.clinical.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0)
-    with pytest.warns(BoundaryScoresWarning, match="and left out"):
-        found = cal.clinical.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0, edge="drop")
-    assert found["calibration_slope"] == pytest.approx(cal.cox_slope(used.outcome[inner], coarse[inner], **weighted))
-    assert found["calibration_intercept"] == pytest.approx(
-        cal.fixed_slope_intercept(used.outcome[inner], coarse[inner], **weighted)
-    )
-    for name in ("observed_risk", "ici", "brier", "auroc"):
-        assert found[name] == clipped[name]
-    assert "--edge drop" in clipped.to_dict()["notes"][0]
-    assert "left out" in str(found)
     with pytest.warns(BoundaryScoresWarning):
-        nothing = cal.clinical.survival_summary(
-            np.round(risk), time=time, event=event, horizon=5, n_resamples=0, edge="drop"
+        found = cal.clinical.survival_summary(
+            np.where(risk < 0.3, 0.0, risk), time=time, event=event, horizon=5, n_resamples=0
         )
-    assert nothing["calibration_slope"] is None
-    assert nothing["calibration_intercept"] is None
-
-
-def test_missing_values_are_dropped_and_counted() -> None:
-    risk, time, event = data(300)
-    risk[3], time[5] = np.nan, np.nan
-    weight = np.where(np.arange(300) == 7, np.nan, 1.0)
-    kept = np.isfinite(risk) & np.isfinite(time) & np.isfinite(weight)
-    options: Any = {"horizon": 5, "n_resamples": 0}
-    expected = cal.clinical.survival_summary(risk[kept], time=time[kept], event=event[kept], **options)
-    found = cal.clinical.survival_summary(risk, time=time, event=event, sample_weight=weight, missing="drop", **options)
-    counted = {"rows": 300, "dropped": 3, "missing": {"y_prob": 1, "time": 1, "sample_weight": 1}}
-    assert found.to_dict() == {**expected.to_dict(), "missing_values": counted}
-    assert "3 of 300 rows dropped" in str(found)
-    frame = pd.DataFrame({"r": risk, "t": time, "e": event})
-    diagram = cal.figures.survival_diagram(frame, prob="r", time="t", event="e", missing="drop", **options)
-    assert diagram.to_dict()["missing_values"]["missing"] == {"r": 1, "t": 1}
-    with pytest.raises(CalibrantError, match="missing='drop'"):
-        cal.clinical.survival_summary(risk, time=time, event=event, **options)
-    with pytest.raises(CalibrantError, match="must be 'raise' or 'drop'"):
-        cal.clinical.survival_summary(risk, time=time, event=event, missing="omit", **options)
+    assert "are 0 or 1" in found.to_dict()["notes"][0]
 
 
 def test_weights_are_those_given_the_risk_where_censoring_depends_on_it() -> None:

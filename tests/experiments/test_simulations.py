@@ -147,6 +147,8 @@ def test_page_is_that_of_the_results() -> None:
     results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     assert not results["small"]
     assert (ROOT / "docs" / "simulations.md").read_text(encoding="utf-8") == simulations_page.page(results)
+    for name, text in simulations_page.long_tables(results).items():
+        assert (ROOT / "docs" / "tables" / name).read_text(encoding="utf-8") == text
 
 
 def test_drawn_tests_hold_their_level_as_recorded() -> None:

@@ -17,7 +17,12 @@ def test_stored_results_lie_in_their_bands_and_give_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["net_benefit", "threshold", "summary", "censoring", pytest.param("season", marks=pytest.mark.deep)]
+    "name",
+    [
+        "net_benefit",
+        "censoring",
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("threshold", "summary", "season")),
+    ],
 )
 def test_a_run_depends_on_its_number_alone(name: str) -> None:
     case = thin_data.STUDIES[name].cases[0]

@@ -295,12 +295,6 @@ OPTIONS = [
         lambda: cal.cwce(Y3, P3, lens=cal.classwise(class_weight=[1, 2, 1], combine="max")),
         "got 'max'",
     ),
-    option(
-        "class_weight",
-        "weights of tv",
-        lambda: cal.gece(Y3, P3, class_weight=[1, 1, 1]),
-        "requires the distance 'l2'; got 'tv'",
-    ),
     option("level", "level 0", lambda: HARD_TABLE.interval(0), "must lie between 0 and 1", "got 0", "for example 0.95"),
     option("level", "level 1", lambda: HARD_TABLE.interval(1), "must lie between 0 and 1", "got 1"),
     option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "must lie between 0 and 1", "got '95%'"),
@@ -597,13 +591,6 @@ SELECTIONS = [
     ),
     option(
         "low",
-        "every row is kept",
-        lambda: cal.ece(Y, P, where=cal.select.output(low=0.1, of="top")),
-        "0.1 selects every row, since the larger of two probabilities is at least 0.5",
-        "use of=1 for the probability of the positive class",
-    ),
-    option(
-        "low",
         "bound is text",
         lambda: cal.select.output("high"),
         "low and high must satisfy 0 <= low <= high <= 1",
@@ -633,7 +620,7 @@ WORDS = [
     word("p", 2, "use norm"),
     word("sample_wieght", Y, "did you mean 'sample_weight'?"),
     word("bin", 5, "did you mean 'bins'?"),
-    word("zzz", 1, "ece accepts bins, binning, min_rows, norm, lens"),
+    word("zzz", 1, "ece accepts bins, binning, norm, lens"),
     word("n_bins", 10, "brier accepts scale", metric=cal.brier),
 ]
 
@@ -766,12 +753,6 @@ NAMES = [
         "pass the view alone",
     ),
     lens("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "is determined by the view"),
-    view(
-        "a View, a curve and a mask",
-        lambda: cal.calibration_curve(VIEW, where=[True] * 4),
-        "a view cannot be combined with other arguments",
-        "pass the view alone",
-    ),
     lens(
         "a VectorView for ece",
         lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)),

@@ -297,13 +297,13 @@ SWAPPED = [
         "swapped",
         lambda: cal.ece(P, Y),
         "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
-        "pass (y_true, y_prob): labels first, probabilities second",
+        "pass y_true before y_prob",
     ),
     swapped(
         "swapped booleans",
         lambda: cal.ece(P, np.array(Y, bool)),
         "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
-        "pass (y_true, y_prob): labels first, probabilities second",
+        "pass y_true before y_prob",
     ),
     swapped(
         "swapped, one class",
@@ -314,13 +314,13 @@ SWAPPED = [
         "swapped two columns",
         lambda: cal.ece(TWO, Y),
         "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
-        "pass (y_true, y_prob): labels first, probabilities second",
+        "pass y_true before y_prob",
     ),
     swapped(
         "swapped three columns",
         lambda: cal.ece(P3, Y3),
         "the labels are columns of fractions and the probabilities are integers: they look swapped",
-        "pass (y_true, y_prob): labels first, probabilities second",
+        "pass y_true before y_prob",
     ),
     swapped(
         "swapped three columns, float labels",
@@ -336,7 +336,7 @@ SWAPPED = [
         "swapped names",
         lambda: cal.ece(P, ["cat", "dog", "cat", "dog"]),
         "the labels are fractions and the probabilities are text: they look swapped",
-        "pass (y_true, y_prob): labels first, probabilities second",
+        "pass y_true before y_prob",
     ),
 ]
 

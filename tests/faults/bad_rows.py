@@ -71,7 +71,7 @@ SHAPES = [
         "a single column",
         lambda: cal.ece(Y, np.array(P)[:, None]),
         "has a single column, which could be that of either class",
-        "pass y_prob[:, 0] if it is the probability of the positive class",
+        "pass one dimension if it is the probability of the positive class",
     ),
     shape(
         "three dimensions",

@@ -10,16 +10,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.figures.classgroups import group_error_diagram
-from calibrant.figures.entropy import entropy_diagram
 from calibrant.figures.groupconfidence import group_confidence_diagram
-from calibrant.figures.intervals import interval_error_diagram
-from calibrant.figures.murphy import murphy_diagram
-from calibrant.figures.selective import risk_coverage_diagram
-from calibrant.figures.simplex import simplex_diagram
 from calibrant.figures.topk import topk_diagram
-from tests.calling import call
 
-from .pictures import assert_no_global_state, assert_readable, assert_same, heights, new_axes, png_of
+from .pictures import assert_readable, assert_same, heights, new_axes
 
 SIM = cal.inference.make_miscalibrated(
     800, warp=cal.inference.simulation.temperature(1.7), distribution=[0.3] * 6, rng=2
@@ -115,7 +109,7 @@ KINDS = [[0, 1], [2], [3, 4], [5]]
 
 
 def test_group_errors_are_those_of_the_lenses() -> None:
-    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, names=["kingdom", "kind"], level=2)
+    shown = group_error_diagram(Y, MODELS, hierarchy=TREE, level=2)
     lenses = cal.class_hierarchy(TREE)
     for name, p in MODELS.items():
         wanted = [cal.gece(Y, p, lens=lenses[1]), cal.gece(Y, p, lens=lenses[2]), cal.gece(Y, p)]
@@ -125,7 +119,7 @@ def test_group_errors_are_those_of_the_lenses() -> None:
             one = cal.ece((owner == g).astype(int), np.minimum(grouped(p, KINDS)[:, g], 1))
             assert shown.group_errors[name][g] == pytest.approx(one, abs=1e-12)
             assert shown.weight[name][g] == (owner == g).sum()
-    assert shown.levels == ("kingdom", "kind", "classes")
+    assert shown.levels == ("level 1", "level 2", "classes")
     assert shown.sizes == (2, 4, 6)
     assert shown.groups == ("pet", "wild", "car", "ship")
     assert shown.weight["plain"].sum() == len(Y)
@@ -155,7 +149,7 @@ def test_a_group_without_rows_has_no_error() -> None:
     shown = group_error_diagram(Y[kept], P[kept], hierarchy=TREE, level=2)
     assert math.isnan(shown.group_errors["model"][1])
     assert shown.weight["model"][1] == 0
-    assert shown.to_dict()["error"][4] is None
+    assert shown._columns()["error"][4] is None
     assert_readable(shown.plot())
 
 
@@ -207,52 +201,3 @@ def test_group_confidence_pictures() -> None:
     drawn = bars.plot()
     assert_same(heights(drawn.containers[1], across=True), bars.confidence[1])
     assert_readable(drawn)
-
-
-# All of them
-
-
-def test_names_are_not_formulas() -> None:
-    names = ["$a", "b_$", "c^{", "$d$", "e", "f"]
-    models = {"US$ and CA$ \\frac": P, "x$^$": TEMPERED}
-    tree = {"$x_{$": names[:3], "y$$": names[3:]}
-    labels = [names[c] for c in Y]
-    words: dict[str, Any] = {"classes": names}
-    for drawn in (
-        call(topk_diagram, labels, models, k=2, **words).plot(),
-        call(group_error_diagram, labels, models, hierarchy=tree, **words).plot(),
-        call(group_confidence_diagram, labels, P, hierarchy=tree, **words).plot(),
-        call(entropy_diagram, labels, P, by="class", **words).plot(),
-        call(interval_error_diagram, labels, models, names=["$_$", "b", "c"], **words).plot(),
-        call(simplex_diagram, labels, P, corners=names[:3], least=1, **words).plot(),
-        call(murphy_diagram, labels, models, **words).plot(),
-        call(risk_coverage_diagram, labels, models, **words).plot(),
-    ):
-        assert len(png_of(drawn)) > 4000
-
-
-def test_pyplot_is_left_alone() -> None:
-    assert_no_global_state(
-        """
-from calibrant.figures.classgroups import group_error_diagram
-from calibrant.figures.entropy import entropy_diagram
-from calibrant.figures.groupconfidence import group_confidence_diagram
-from calibrant.figures.intervals import interval_error_diagram
-from calibrant.figures.murphy import murphy_diagram
-from calibrant.figures.selective import risk_coverage_diagram
-from calibrant.figures.simplex import simplex_diagram
-from calibrant.figures.stability import stability_diagram
-from calibrant.figures.topk import topk_diagram
-s = cal.inference.make_calibrated(200, distribution=0.5, classes=4, rng=0)
-p = cal.Predictions(s.y_true, s.y_prob)
-tree = {"a": [0, 1], "b": [2, 3]}
-drawn = [
-    *topk_diagram(p).plot(), *group_error_diagram(p, hierarchy=tree).plot(), *interval_error_diagram(p).plot(),
-    group_confidence_diagram(p, hierarchy=tree).plot(), entropy_diagram(p, by="class").plot(), murphy_diagram(p).plot(),
-    risk_coverage_diagram(p).plot(), simplex_diagram(p, corners=[0, 1, 2], least=1).plot(),
-    *stability_diagram(p, n_resamples=3, rng=0).plot(),
-]
-for ax in drawn:
-    ax.figure.canvas.draw()
-"""
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import calibrant as cal
@@ -114,17 +113,6 @@ def test_rules_that_act_nowhere_or_everywhere_have_no_uncertain_cells() -> None:
 def benefit_of_population(risk: Any, t: float) -> float:
     above = risk >= t
     return float((risk * above).mean() - ((1 - risk) * above).mean() * t / (1 - t))
-
-
-def test_a_frame_has_a_model_in_each_column() -> None:
-    frame = pd.DataFrame({"old": P, "new": Q})
-    curve = cal.figures.decision_curve(Y, frame, thresholds=T, level=None)
-    assert [each.name for each in curve.curves] == ["old", "new"]
-    classes = pd.DataFrame({"no": 1 - P, "yes": P})
-    assert cal.figures.decision_curve(Y, classes, level=None)["model"].net_benefit[9] == pytest.approx(
-        benefit(Y, P, 0.1)
-    )
-    assert set(curve.to_frame().columns) >= {"model", "threshold", "net_benefit", "low", "high", "avoided_per_100"}
 
 
 def test_text_labels_and_rare_events() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from typing import Any
 
@@ -270,17 +269,3 @@ def test_one_outcome_is_one_histogram() -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["event (2)"]
     single = score_histogram(MANY.y_true, MANY.y_prob, lens="class:1").plot(new_ax())
     assert single.get_legend().get_texts()[1].get_text().startswith("not 1 (")
-
-
-def test_results_are_plain_and_readable() -> None:
-    made = (
-        (cumulative_diagram(Y, P), "Cumulative differences (binary, 300 rows)", "path"),
-        (variation_diagram(MANY.y_true, MANY.y_prob), "Variation diagram (entropy, vce", "observed"),
-        (uce_diagram(MANY.y_true, MANY.y_prob), "Uncertainty diagram (uce", "error_rate"),
-        (score_histogram(Y, P), "Score histogram (binary)", "negative"),
-    )
-    for result, title, column in made:
-        assert repr(result).startswith(title)
-        assert column in list(result.to_frame().columns)
-        assert column in json.loads(json.dumps(result.to_dict()))
-        assert "<table>" in result._repr_html_()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -105,9 +104,9 @@ def test_forms_and_errors() -> None:
     result = centres(5, 1)
     diagram = cal.figures.forest_diagram(result)
     assert diagram.heading == "calibration intercept"
-    plain = json.loads(json.dumps(diagram.to_dict()))
+    plain = diagram.to_dict()
     assert plain["estimate"][0] is None
-    assert plain["reason"][0] == "no events"
+    assert plain["reasons"][0] == "no events"
     assert plain["pooled"]["k"] == 4
     assert len(diagram.to_frame()) == 5
     assert "pooled" in repr(diagram)

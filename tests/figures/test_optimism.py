@@ -18,7 +18,7 @@ def validation(curve: Any, event: Any = 1) -> InternalValidation:
     return InternalValidation((), "bootstrap", 100, 30, event, 200, {}, {}, curve)
 
 
-CURVE = OptimismCurve(AT, AT, 0.5 + 0.7 * (AT - 0.5), np.full(9, 200), "lowess")
+CURVE = OptimismCurve(AT, AT, 0.5 + 0.7 * (AT - 0.5), np.full(9, 200))
 
 
 def test_both_curves_and_the_diagonal() -> None:
@@ -40,7 +40,7 @@ def test_data_of_the_figure() -> None:
 
 
 def test_messages() -> None:
-    with pytest.raises(ArgumentError, match="validation: has no curve; use curve='lowess'"):
+    with pytest.raises(ArgumentError, match="validation: has no curve"):
         cal.figures.optimism_diagram(validation(None))
     with pytest.raises(InputTypeError, match="must be the result of internal_validation; got list"):
         cal.figures.optimism_diagram([])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,7 @@ def test_classes_are_shown_by_how_often_they_occur() -> None:
     named = classwise_panels(cal.Predictions(names[MANY.y_true], MANY.y_prob, classes=list(names)), show=["d", "a"])
     assert list(named.diagrams) == ["d", "a"]
     assert named["a"].lens == "class:a"
-    kept = classwise_panels(MANY.y_true, MANY.y_prob, where=MANY.y_true < 2, show=2)
+    kept = classwise_panels(MANY.predictions.take(MANY.y_true < 2), show=2)
     assert kept["class 1"].table.total == (MANY.y_true < 2).sum()
 
 
@@ -144,13 +143,11 @@ def test_small_multiples_stay_small() -> None:
     assert len(png_of(figure)) > 5000
 
 
-def test_results_are_plain_and_readable() -> None:
+def test_the_table_has_the_bins_of_each_panel_and_the_text_its_metrics() -> None:
     panels = reliability_panels(SIM.y_true, MODELS, bins=4, metrics=("ece",))
-    assert json.loads(json.dumps(panels.to_dict()))["meek"]["bins"]["rate"][0] is None
     frame = panels.to_frame()
     assert list(frame["name"]) == [name for name in MODELS for _ in range(4)]
     assert list(frame["weight"])[:4] == panels["bold"].table.weight.tolist()
     lines = repr(panels).splitlines()
     assert lines[0] == "Reliability diagrams (3, line)"
     assert lines[1].split() == ["name", "rows", "ece"]
-    assert "<table>" in panels._repr_html_()

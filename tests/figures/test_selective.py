@@ -74,17 +74,6 @@ def test_counts_are_repeated_rows_and_views_serve() -> None:
     assert risk_coverage_diagram(sketch)["model"].area == pytest.approx(aurc(Y, P), abs=1e-3)
 
 
-def test_losses_and_confidences_by_model() -> None:
-    loss = {"plain": 1 - P[np.arange(len(Y)), Y], "soft": (P.argmax(axis=1) != Y).astype(float)}
-    shown = risk_coverage_diagram(Y, {"plain": P, "soft": TEMPERED}, loss=loss, confidence=P.max(axis=1))
-    assert shown["plain"].risk[-1] == pytest.approx(loss["plain"].mean())
-    assert shown["plain"].threshold[0] == shown["soft"].threshold[0] == P.max()
-    assert np.isnan(shown["plain"].low).all()
-    assert len(shown.to_frame()) == sum(len(curve.coverage) for curve in shown.curves)
-    assert "plain" in repr(shown)
-    assert "<table>" in shown._repr_html_()
-
-
 def test_the_picture_shows_the_data() -> None:
     [ax] = new_axes()
     shown = risk_coverage_diagram(Y, {"plain": P, "tempered": TEMPERED}, threshold={"plain": 0.8, "tempered": None})

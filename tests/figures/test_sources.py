@@ -55,7 +55,7 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
         cal.figures.murphy_diagram,
         lambda s: cal.figures.decision_curve(s),
         cal.figures.flexible_calibration_curve,
-        lambda s: cal.figures.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
+        lambda s: cal.figures.stability_diagram(s, values=[5, 10], n_resamples=0),
     ],
 )
 def test_pictures_of_one_question_take_sketches(make) -> None:  # type: ignore[no-untyped-def]

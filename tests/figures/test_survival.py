@@ -48,7 +48,7 @@ def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
     assert [group.rows for group in found.groups] == [20, 20]
     assert np.isnan(found.groups[1].observed)
     assert "1 risk group without a value" in repr(found)
-    assert found.to_dict()["groups"]["observed"][1] is None
+    assert found.to_dict()["groups"][1]["observed"] is None
     assert np.isnan(found.low).all()
 
 

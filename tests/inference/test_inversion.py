@@ -45,7 +45,7 @@ def test_the_lower_limit_is_0_exactly_where_the_test_does_not_reject(metric: str
 @pytest.mark.parametrize(("metric", "k"), [("tl_ece", 10), ("cwce", 10), ("ece", 2)])
 def test_thin_cells_do_not_raise_the_lower_limit(metric: str, k: int, deep: bool) -> None:
     words: dict[str, Any] = {"bins": 100} if k == 2 else {}
-    runs, covered = 100 if deep else 8, 0
+    runs, covered = 100 if deep else 5, 0
     for seed in range(runs):
         y, p = binary(200, seed) if k == 2 else several(200, k, seed)
         data = cal.Predictions(y, p, classes=range(k))

@@ -14,7 +14,6 @@ import calibrant as cal
 from calibrant.errors import (
     BoundaryScoresWarning,
     CalibrantWarning,
-    EdgeRoundingWarning,
     HardPredictionsWarning,
     InputWarning,
     ProbabilitiesAsLogitsWarning,
@@ -189,42 +188,12 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
     p = rng.choice(STATED, 400)
     y = (rng.random(400) < p).astype(int)
     single = p.astype(dtype)
-    for call in (
-        lambda: cal.ece(y, single, bins=10),
-        lambda: cal.ece(y, single, bins=[0, 0.3, 0.7, 1]),
-        lambda: cal.ece(y, single, binning=cal.EqualWidth(10)),
-        lambda: cal.mce(y, single, bins=10),
-        lambda: cal.calibration_curve(y, single, bins=10),
-        lambda: cal.reliability_diagram(y, single, bins=10),
-        lambda: cal.ece(
-            cal.Predictions(y, np.column_stack([1 - single, single]).astype(np.float32), normalize=1e-2),
-            bins=10,
-            lens="classwise",
-        ),
-    ):
-        with pytest.warns(
-            EdgeRoundingWarning,
-            match=r"scores in float32 lie on a bin edge up to rounding \(such as 0\.\d+, stored as 0\.\d+\), so rounding decides their bin; pass rounded float64 scores, y_prob\.astype\('float64'\)\.round\(6\)",
-        ):
-            call()
-    # What the warning advises gives the value of the doubles that were meant.
+    # Rounded doubles have the value that was meant.
     rounded = single.astype("float64").round(3)
     assert cal.ece(y, rounded, bins=10) == cal.ece(y, p, bins=10)
     # Edges between the scores leave nothing to rounding.
     between = [0, 0.15, 0.25, 0.45, 0.65, 0.75, 0.85, 1]
     assert cal.ece(y, single, bins=between) == pytest.approx(cal.ece(y, p, bins=between), abs=1e-3)
-
-
-def test_edges_that_float32_holds_and_scores_that_do_not_lie_on_them() -> None:
-    with no_warning():
-        rng = np.random.default_rng(1)
-        p = rng.random(5000).astype(np.float32)
-        y = (rng.random(5000) < p).astype(int)
-        cal.ece(y, p)
-        cal.ece_em(y, np.round(p, 1))  # cut by rank
-        quarters = rng.choice([0.25, 0.5, 0.75], 500).astype(np.float32)
-        cal.ece((rng.random(500) < quarters).astype(int), quarters, bins=4)
-        cal.ece(y, np.round(p.astype(np.float64), 1), bins=10)  # doubles are what they are
 
 
 def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
@@ -238,7 +207,6 @@ def test_the_library_does_not_warn_of_what_it_made_itself() -> None:
 
 def test_every_hint_is_a_warning_of_calibrant() -> None:
     for kind in (
-        EdgeRoundingWarning,
         HardPredictionsWarning,
         ProbabilitiesAsLogitsWarning,
         ReversedClassesWarning,

@@ -322,8 +322,6 @@ def test_forms_of_input_agree() -> None:
     view = cal.views.View(scores, labels.astype(np.uint8))
     assert cal.decompose(view, bins=4) == expected
     assert cal.decompose(view, method="corp") == cal.decompose(labels, scores, method="corp")
-    keep = np.arange(60) < 40
-    assert cal.decompose(labels, scores, where=keep) == cal.decompose(labels[keep], scores[keep])
     assert cal.decompose(labels, scores, score=cal.nll).value == pytest.approx(cal.nll(labels, scores))
     confident = cal.decompose(cal.Predictions(labels, scores, input="confidence"), method="corp")
     assert (confident.lens, confident.value) == ("top_label", pytest.approx(cal.brier(labels, scores)))
@@ -384,9 +382,8 @@ def test_bad_input_is_named() -> None:
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
     with raises(cal.errors.LensError, "lens"):
         cal.decompose(view, lens="top_label")
-    for more in ({"where": [True, False]}, {"sample_weight": [1, 1]}):
-        with raises(cal.errors.InputTypeError, "y_true"):
-            cal.decompose(view, **more)
+    with raises(cal.errors.InputTypeError, "y_true"):
+        cal.decompose(view, sample_weight=[1, 1])
 
 
 def test_signatures_say_what_can_be_given() -> None:

@@ -16,6 +16,7 @@ from calibrant.evaluation.measure import choose_metrics
 from calibrant.metrics.names import plain
 from calibrant.metrics.use_cases import related
 from tests.calling import raises
+from tests.in_turn import in_turn
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
 SURVEY: dict[str, str] = json.loads(Path(__file__).with_name("survey_names.json").read_text(encoding="utf-8"))
@@ -48,7 +49,7 @@ AMBIGUOUS = {
 }
 
 
-@pytest.mark.parametrize("name", SURVEY)
+@in_turn("name", list(SURVEY))
 def test_a_name_of_the_survey_is_its_metric_everywhere(name: str) -> None:
     metric = getattr(cal, SURVEY[name])
     assert catalogue[name] is metric

@@ -60,32 +60,16 @@ def test_skill_of_a_score_whose_best_value_is_not_0() -> None:
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("options", [{}, {"lens": "class:1"}, {"lens": "top_label"}, {"scale": "per_class"}], ids=str)
 def test_skill_compares_the_same_rows(kind: str | None, options: dict[str, Any]) -> None:
-    """Weights, a selection and a lens hold for the reference too."""
+    """Weights and a lens hold for the reference too."""
     labels, rows = problem(13, 3)
     weights = weights_of(kind, 60)
-    keep = rows[:, 0] > 0.2
-    part = {word: value[keep] for word, value in weights.items()}
-    share = np.bincount(labels[keep], next(iter(part.values()), None), 3)
-    reference = np.tile(share / share.sum(), (keep.sum(), 1))
-    ours = call(cal.brier, labels[keep], rows[keep], **part, **options)
-    theirs = call(cal.brier, labels[keep], reference, **part, **options)
-    expected = 1 - ours / theirs
-    assert call(cal.metrics.skill_score, labels, rows, where=keep, **weights, **options) == pytest.approx(
-        expected, abs=1e-12
-    )
-    whole = np.tile(share / share.sum(), (60, 1))
-    for given in (whole, share / share.sum()):
-        found = call(cal.metrics.skill_score, labels, rows, where=keep, reference=given, **weights, **options)
+    share = np.bincount(labels, next(iter(weights.values()), None), 3)
+    reference = np.tile(share / share.sum(), (60, 1))
+    ours = call(cal.brier, labels, rows, **weights, **options)
+    expected = 1 - ours / call(cal.brier, labels, reference, **weights, **options)
+    for given in (None, reference, share / share.sum()):
+        found = call(cal.metrics.skill_score, labels, rows, reference=given, **weights, **options)
         assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_selection_by_output_looks_at_the_forecast_not_at_the_reference() -> None:
-    labels, scores = problem(17)
-    other = np.random.default_rng(1).random(60)
-    high = cal.select.output(low=0.6, of=1)
-    keep = scores >= 0.6
-    expected = 1 - cal.brier(labels[keep], scores[keep]) / cal.brier(labels[keep], other[keep])
-    assert cal.metrics.skill_score(labels, scores, where=high, reference=other) == pytest.approx(expected)
 
 
 def test_skill_of_every_kind_of_predictions() -> None:
@@ -174,6 +158,6 @@ def test_bad_references_are_named(error: type[Exception], message: str, data: An
 
 def test_a_view_takes_nothing_beside_it() -> None:
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    for more in ({"where": [True, False]}, {"counts": [1, 1]}, {"reference": 0.5}):
+    for more in ({"counts": [1, 1]}, {"reference": 0.5}):
         with pytest.raises(cal.errors.InputTypeError):
             call(cal.metrics.skill_score, view, **more)

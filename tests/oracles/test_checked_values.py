@@ -12,6 +12,7 @@ import pytest
 
 import calibrant as cal
 from tests.calling import call
+from tests.in_turn import in_turn
 
 T1 = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 T2 = ([0, 0, 1, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -39,8 +40,9 @@ def readable(entry: tuple[str, str, dict[str, Any], str]) -> str:
     return " ".join([metric, data, *(f"{word}={value}" for word, value in options.items())])
 
 
-@pytest.mark.parametrize(("metric", "data", "options", "written"), VALUES, ids=[readable(entry) for entry in VALUES])
-def test_checked_value(metric: str, data: str, options: dict[str, Any], written: str) -> None:
+@in_turn("entry", VALUES, readable)
+def test_checked_value(entry: tuple[str, str, dict[str, Any], str]) -> None:
+    metric, data, options, written = entry
     # A value written with fewer than nine digits is exact; more were rounded.
     decimals, digits = len(written.partition(".")[2]), len(written.replace(".", "").lstrip("-0"))
     tolerance = 0.51 * 10.0**-decimals if max(decimals, digits) >= 9 else 1e-12

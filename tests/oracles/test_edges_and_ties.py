@@ -14,8 +14,6 @@ from tests.calling import call
 
 from . import definitions, vector_definitions
 
-pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.EdgeRoundingWarning")
-
 
 def on_and_beside(edges: np.ndarray, dtype: Any) -> np.ndarray:
     edges = edges.astype(dtype)

@@ -1,7 +1,6 @@
 """The tests that uncertainty-calibration, MAPIE and MCGrad install with themselves pass with calibrant in place of their functions.
 
-Of uncertainty-calibration 0.1.4: 39 of 39; of MAPIE 1.6.0: 18 of 20; of MCGrad 0.1.5: 18 of 18. Those of scikit-learn are in
-test_sklearn_suite.py.
+Of uncertainty-calibration 0.1.4: 39 of 39; of MAPIE 1.6.0: 18 of 20; of MCGrad 0.1.5: 18 of 18.
 """
 
 from __future__ import annotations

@@ -51,12 +51,9 @@ def value_of(name: str, call: str) -> Any:
 def validated(name: str, method: str) -> Any:
     d = data(name)
     X = np.column_stack([getattr(d, f"x{place}") for place in PREDICTORS[name]])
-    given: dict[str, Any] = {"method": method, "resamples": rows_of(name, "rows of the resamples")}
-    if method == "cross_validation":
-        every = np.arange(len(X))
-        pairs = [(np.setdiff1d(every, rows), rows) for rows in rows_of(name, "rows of the folds")]
-        given = {"method": method, "resamples": pairs, "pooled": False}
-    return cal.clinical.internal_validation(Logistic(), X, d.y, metrics=list(METRICS.values()), **given)
+    resamples = rows_of(name, "rows of the resamples")
+    metrics = list(METRICS.values())
+    return cal.clinical.internal_validation(Logistic(), X, d.y, metrics=metrics, method=method, resamples=resamples)
 
 
 @SETS
@@ -65,7 +62,6 @@ def validated(name: str, method: str) -> Any:
     [
         ("glm on resamples, bootstrap", "bootstrap"),
         ("glm on resamples, .632", "632"),
-        ("glm on folds", "cross_validation"),
     ],
 )
 def test_corrected_values_are_those_of_a_loop_over_glm(name: str, call: str, method: str) -> None:
@@ -75,20 +71,18 @@ def test_corrected_values_are_those_of_a_loop_over_glm(name: str, call: str, met
 
 
 @SETS
-@pytest.mark.parametrize(("call", "method"), [("boot", "bootstrap"), ("crossvalidation", "cross_validation")])
-def test_corrected_values_are_those_of_validate(name: str, call: str, method: str) -> None:
+def test_corrected_values_are_those_of_validate(name: str) -> None:
     """lrm stops its iterations early, so fewer digits agree."""
-    found = validated(name, method)
-    for key, value in value_of(name, f"validate(method = '{call}')").items():
+    found = validated(name, "bootstrap")
+    for key, value in value_of(name, "validate(method = 'boot')").items():
         ours = 2 * found["auroc"].corrected - 1 if key == "dxy" else found[METRICS[key]].corrected
         assert ours == pytest.approx(value, abs=1e-4), key
 
 
 @SETS
-@pytest.mark.parametrize(("call", "method"), [("boot", "bootstrap"), ("crossvalidation", "cross_validation")])
-def test_curve_is_that_of_calibrate(name: str, call: str, method: str) -> None:
-    curve = validated(name, method).curve
-    expected = value_of(name, f"calibrate(method = '{call}')")
+def test_curve_is_that_of_calibrate(name: str) -> None:
+    curve = validated(name, "bootstrap").curve
+    expected = value_of(name, "calibrate(method = 'boot')")
     np.testing.assert_allclose(curve.score, expected["predy"], atol=1e-5)
     np.testing.assert_allclose(curve.apparent, np.clip(expected["apparent"], 0, 1), atol=1e-4)
     np.testing.assert_allclose(curve.corrected, np.clip(expected["corrected"], 0, 1), atol=5e-4)

@@ -33,7 +33,8 @@ def validated(name: str, measure: str) -> Any:
     kept = np.ones(len(d.y), bool)
     if measure == "c":
         kept = np.isin(d.centre, [centre for centre in np.unique(d.centre) if d.y[d.centre == centre].sum() != 1])
-    return cal.clinical.validate_by_period(d.y[kept], d.risk[kept], times=d.centre[kept], metrics=measure)
+    predictions = cal.Predictions(d.y[kept], d.risk[kept], groups=d.centre[kept])
+    return cal.clinical.validate_by_period(predictions, metrics=measure)
 
 
 def result_of(d: Any, measure: str, **keywords: Any) -> Any:
@@ -103,6 +104,8 @@ def test_sets_with_and_without_variation_and_with_centres_left_out() -> None:
     assert min(tau2) == 0
     assert np.sum(np.array(tau2) > 0.01) > 3
     d = data("rare")
-    left = cal.clinical.validate_by_period(d.y, d.risk, times=d.centre, metrics=["slope", "c"]).left_out
+    left = cal.clinical.validate_by_period(
+        cal.Predictions(d.y, d.risk, groups=d.centre), metrics=["slope", "c"]
+    ).left_out
     assert left["slope"] == left["c"]  # one rule for centres with one event
     assert set(left["c"].values()) == {"no events"}

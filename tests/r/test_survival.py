@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import calibrant as cal
+from calibrant.clinical.censoring import known_outcomes, read_follow_up
+from calibrant.clinical.survival import _intercept, _slope
 from tests.r.common import Compute, compare, data, every_call, values
 
 # Standard errors of `Score` differ in their treatment of ties, by less than this.
 SCORE = 4e-4
 # `svyglm` computes its sandwich from the working residuals of its last step but one.
 REGRESSION = 3e-5
+COEFFICIENTS = {"calibration_slope": _slope, "calibration_intercept": _intercept}
 
 
-def measures(d: Any, at: float, event: Any = None, **options: Any) -> dict[str, Any]:
+def measures(d: Any, at: float, event: Any = None) -> dict[str, Any]:
     # R has one distribution of censoring for all rows.
-    options |= {} if "censoring_weight" in options else {"groups": np.zeros(len(d.risk))}
+    event = d.event if event is None else event
     found = cal.clinical.survival_summary(
-        d.risk, time=d.time, event=d.event if event is None else event, horizon=at, n_resamples=0, **options
+        d.risk, time=d.time, event=event, horizon=at, n_resamples=0, groups=np.zeros(len(d.risk))
     )
     return {each.measure: each for each in found.horizons[0].measures}
 
@@ -53,9 +57,9 @@ def regression(at: float, measure: str, link: str) -> Compute:
     """Weights as fixed, since `svyglm` knows nothing of their estimation."""
 
     def compute(d: Any) -> list[float]:
-        weight = cal.clinical.horizon_outcomes(d.time, d.event, horizon=at).weight
-        found = measures(d, at, censoring_weight=weight, link=link)[measure]
-        known = int((weight > 0).sum())
+        outcomes = known_outcomes(read_follow_up(d.time, d.event, None, None, None), at)
+        found = COEFFICIENTS[measure](replace(outcomes, strata=()), d.risk, link, 0.95)
+        known = int((outcomes.weight > 0).sum())
         return [found.value, found.standard_error * np.sqrt(known / (known - 1))] if link == "logit" else [found.value]
 
     return compute

@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.methods import METHODS, TYPES
 from calibrant.recalibration.persistence import _checksum, load, save
+from tests.calling import raises
 from tests.killing import kill_while_writing
 
 BINARY = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(1.7), rng=0)
@@ -98,41 +99,6 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
         True,
         "text or numbers",
     ),
-    "a temperature of nothing": (
-        lambda d: d["content"]["fitted"].update(temperature_=0.0),
-        True,
-        "its outputs are not probabilities",
-    ),
-    "a temperature without value": (
-        lambda d: d["content"]["fitted"].update(temperature_={"number": "nan"}),
-        True,
-        "its outputs are not probabilities",
-    ),
-    "a temperature in words": (
-        lambda d: d["content"]["fitted"].update(temperature_="warm"),
-        True,
-        r"is not a valid calibrator \(",
-    ),
-    "a temperature for many": (
-        lambda d: d["content"]["fitted"].update(temperature_={"array": [1.0] * 7, "shape": [7], "dtype": "<f8"}),
-        True,
-        r"is not a valid calibrator \(",
-    ),
-    "one class": (
-        lambda d: d["content"].update(classes={"array": [0], "shape": [1], "dtype": "<i8"}),
-        True,
-        "two or more different names",
-    ),
-    "a class twice": (
-        lambda d: d["content"].update(classes={"array": ["a", "a"], "shape": [2], "dtype": "<U1"}),
-        True,
-        "two or more different names",
-    ),
-    "a table of classes": (
-        lambda d: d["content"].update(classes={"array": [0, 1], "shape": [1, 2], "dtype": "<i8"}),
-        True,
-        r"is not a valid calibrator \(",
-    ),
     "a class beyond every number": (
         lambda d: d["content"].update(classes={"array": [0, 10**30], "shape": [2], "dtype": "<i8"}),
         True,
@@ -163,34 +129,6 @@ def test_what_is_no_map_is_refused(name: str, tmp_path: Path) -> None:
     path = changed(save(fitted("temperature", BINARY), tmp_path / "map.json"), change, sealed=sealed)
     with pytest.raises(cal.errors.FileError, match=text):
         load(path)
-
-
-def test_curves_are_checked_too(tmp_path: Path) -> None:
-    path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
-
-    def fall(document: Any) -> None:
-        curve = document["content"]["fitted"]["curves_"]["tuple"][0]
-        curve["fields"]["scores"]["tuple"].reverse()
-
-    with pytest.raises(
-        cal.errors.FileError,
-        match=r"map\.json: is not a valid calibrator \(a curve whose points do not increase\); save it again",
-    ):
-        load(changed(path, fall))
-    path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
-
-    def without_value(document: Any) -> None:
-        curve = document["content"]["fitted"]["curves_"]["tuple"][0]
-        curve["fields"]["rates"]["tuple"][2] = {"number": "nan"}
-
-    with pytest.raises(
-        cal.errors.FileError,
-        match=r"map\.json: is not a valid calibrator \(a curve whose points are not numbers\); save it again",
-    ):
-        load(changed(path, without_value))
-    path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
-    with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \('Popen'\); save it again"):
-        load(changed(path, lambda d: d["content"]["fitted"]["curves_"]["tuple"][0].update(curve="Popen")))
 
 
 @pytest.mark.parametrize(
@@ -227,13 +165,13 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
         cal.errors.NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"
     ):
         save(cal.TemperatureScaling(), tmp_path / "map.json")
-    with pytest.raises(cal.errors.InputTypeError, match="calibrator: "):
+    with raises(cal.errors.InputTypeError, "calibrator"):
         save({"temperature": 1}, tmp_path / "map.json")  # type: ignore[arg-type]
 
     class Own(cal.TemperatureScaling):
         pass
 
-    with pytest.raises(cal.errors.InputTypeError, match="calibrator: "):
+    with raises(cal.errors.InputTypeError, "calibrator"):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
     assert "TemperatureScaling" in TYPES
     assert list(tmp_path.iterdir()) == []
@@ -258,24 +196,6 @@ def test_a_kill_leaves_the_old_file_or_the_new(tmp_path: Path, request: pytest.F
         assert found.bandwidth in (0.05, 0.1)
 
 
-def test_a_number_beyond_all_is_a_clear_error(tmp_path: Path) -> None:
-    path = save(fitted("temperature", BINARY), tmp_path / "map.json")
-    stored = json.loads(path.read_text())["content"]["fitted"]["temperature_"]
-    path.write_text(path.read_text().replace(repr(stored), "1e999"))
-    with pytest.raises(
-        cal.errors.FileError,
-        match=r"map\.json: is not a valid calibrator \(.*\); save it again",
-    ):
-        load(path)
-
-
-def test_a_scale_below_one_is_refused(tmp_path: Path) -> None:
-    path = save(fitted("platt", BINARY), tmp_path / "map.json")
-    for bad in (0.0, -2.0, 0.5, "two", {"number": "nan"}):
-        with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
-            load(changed(path, lambda d, bad=bad: d["content"]["fitted"].update(scale_=bad)))
-
-
 def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
     names = np.array(["no", "yes"])[BINARY.y_true]
     both = np.column_stack([1 - BINARY.y_prob, BINARY.y_prob])
@@ -283,27 +203,6 @@ def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
     again = load(changed(path, lambda d: d["content"]["classes"].update(dtype="<U500000000")))
     assert again.classes_.tolist() == ["no", "yes"]
     assert again.classes_.dtype == np.dtype("U3")
-
-    def long(document: Any) -> None:
-        names = ["x" * (1 << 20), *map(str, range(100))]
-        document["content"]["classes"] = {"array": names, "shape": [len(names)], "dtype": "<U9"}
-
-    with pytest.raises(cal.errors.FileError, match="too long"):
-        load(changed(path, long))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda fitted: fitted.update(matrix_={"array": [1.0, 2.0], "shape": [2], "dtype": "<f8"}),
-        lambda fitted: fitted.update(bias_={"tuple": ["a", "b", "c"]}),
-        lambda fitted: fitted.update(matrix_=None),
-    ],
-)
-def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_path: Path) -> None:
-    path = save(cal.MatrixScaling(off_diagonal=1.0).fit(THREE.y_prob, THREE.y_true), tmp_path / "map.json")
-    with pytest.raises(cal.errors.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
-        load(changed(path, lambda document: change(document["content"]["fitted"])))
 
 
 def test_names_as_a_frame_holds_them_are_saved(tmp_path: Path) -> None:
@@ -338,14 +237,9 @@ def test_what_recalibrate_found_is_saved_and_measured_as_its_map(tmp_path: Path)
     assert with_map == with_found
 
 
-def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
+def test_the_map_of_every_group_is_saved(tmp_path: Path) -> None:
     each = cal.GroupCalibration(cal.PlattScaling()).fit(BINARY.y_prob, BINARY.y_true, groups=np.arange(400) % 3)
     path = save(each, tmp_path / "map.json")
     assert load(path).predict_proba(NEW[2], np.arange(60) % 3).tobytes() == (  # type: ignore[call-arg]
         each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
     )
-    with pytest.raises(
-        cal.errors.FileError,
-        match=r"map\.json: is not a valid calibrator \(.*\); save it again",
-    ):
-        load(changed(path, lambda d: d["content"]["fitted"]["calibrators_"]["tuple"].__setitem__(2, True)))

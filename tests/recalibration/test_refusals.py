@@ -13,6 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.recalibration.binary import Multiclass, ScoreCalibrator
 from calibrant.recalibration.methods import METHODS
+from tests.calling import raises
 
 RNG = np.random.default_rng(0)
 P4 = RNG.dirichlet([1, 1, 1, 1], 300)
@@ -91,11 +92,11 @@ def test_where_every_class_has_rows_nothing_is_said(name: str) -> None:
 
 def test_classes_are_named_as_they_were_given() -> None:
     names = np.array(["ash", "birch", "cedar"])
-    with pytest.raises(cal.errors.LabelError, match="y: "):
+    with raises(cal.errors.LabelError, "y"):
         cal.BetaCalibration().fit(P4[Y4 < 3], names[Y4[Y4 < 3]])
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: "):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.BetaCalibration().fit(P4, np.where(Y4 % 2, 0, Y4))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: "):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.BetaCalibration().fit(P2, np.zeros(200, int))
     with pytest.warns(cal.CalibrantWarning, match=r"classes 2, 3, 4, 5, 6, \.\.\. have no rows"):
         cal.VectorScaling().fit(np.full((20, 8), 1 / 8), np.arange(20) % 2)
@@ -188,7 +189,7 @@ def test_bad_rows_of_predict_are_named(scores: Any, said: str) -> None:
 
 
 def test_the_spline_names_its_rows() -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: the spline requires at least 6 rows; got 3"):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.SplineCalibration().fit([0.2, 0.4, 0.8], [0, 1, 1])
 
 
@@ -203,16 +204,12 @@ def test_the_words_of_other_packages_are_translated() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(60)
     y = (rng.random(60) < p).astype(int)
-    fitted = cal.PlattScaling().fit(p, y)
     named = cal.PlattScalingWithFeatures().fit(p, y, features={"age": rng.random(60)})
     numbered = cal.PlattScalingWithFeatures().fit(p, y, features=p[:, None] ** 2)
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
         (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
         (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
-        (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
-        (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
-        (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
         (
             lambda: cal.evaluate(y, p, calibrator=named),
             cal.errors.ArgumentError,
@@ -227,7 +224,6 @@ def test_the_words_of_other_packages_are_translated() -> None:
     for call, kind, text in cases:
         with pytest.raises(kind, match=text):
             call()
-    assert not hasattr(fitted, "transform")
     new = rng.random(60)
     found = cal.evaluate(cal.Predictions(y, new, features=new[:, None]), calibrator=numbered, metrics=["brier"])
     assert found["brier"] == cal.brier(y, numbered.predict_proba(new, features=new[:, None]))

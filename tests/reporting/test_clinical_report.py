@@ -33,16 +33,17 @@ def found() -> Report:
 def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     part = found.clinical
     assert part is not None
-    own = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20, rng=0, outcome="death")
-    assert part.summary == own
-    assert part.curve[0].risk == RISK.min()
-    assert part.curve[-1].risk == RISK.max()
-    assert sum(bin.events for bin in part.risks) == Y.sum()
-    assert sum(bin.others for bin in part.risks) == (1 - Y).sum()
+    own = cal.clinical.summary(Y, RISK, level=0.5, n_resamples=20, rng=0)
+    assert part.summary.rows == own.rows
+    assert part.summary.outcome == "death"
+    assert part.curve.risk[[0, -1]].tolist() == [RISK.min(), RISK.max()]
+    assert part.curve.distribution.events.sum() == Y.sum()
+    assert part.curve.distribution.others.sum() == (1 - Y).sum()
     net = cal.decision.net_benefit(Y, RISK, thresholds=[0.2])
-    at = next(point for point in part.benefit if point.threshold == 0.2)
-    assert at.model == pytest.approx(net.net_benefit[0])
-    assert at.treat_all == pytest.approx(net.treat_all[0])
+    assert part.benefit is not None
+    at = part.benefit.threshold.tolist().index(0.2)
+    assert part.benefit["model"].net_benefit[at] == pytest.approx(net.net_benefit[0])
+    assert part.benefit.treat_all.net_benefit[at] == pytest.approx(net.treat_all[0])
     men = next(group for group in part.subgroups if group.name == "men")
     assert men.n == (SEX == "men").sum()
     assert men.rows[2].value == pytest.approx(cal.cox_slope(Y[SEX == "men"], RISK[SEX == "men"]))

@@ -72,7 +72,7 @@ def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
     values = models.metrics[0].values
     assert min(values, key=lambda name: values[name]) == "plain"
     assert models.sentence == (
-        f"plain has the lowest brier, {number(values['plain'])}; the differences from sharp and flat are statistically significant."
+        f"plain has the lowest brier, {number(values['plain'])} (difference from sharp significant, from flat significant)."
     )
 
 
@@ -80,7 +80,7 @@ def test_a_difference_that_is_not_significant_is_called_so() -> None:
     rng = np.random.default_rng(101)
     near = {"one": SCORE, "other": np.clip(SCORE + rng.normal(0, 0.001, 600), 0, 1)}
     found = compare_reports(LABELS, near, metrics=["brier"])
-    assert found.sentence.endswith("is not statistically significant.")
+    assert found.sentence.endswith("not significant).")
 
 
 def test_many_pairs_have_draws_enough_to_be_found() -> None:
@@ -113,7 +113,7 @@ def test_differences_from_an_infinite_value_are_not_judged() -> None:
     for each in (first, second):
         assert (each.difference, each.low, each.pvalue, each.adjusted, each.found) == (np.inf, None, None, None, None)
     assert (third.adjusted, third.found) == (third.pvalue, True)  # adjusted for the one that is tested
-    assert "flat is statistically significant; that of zero is infinite." in found.sentence
+    assert found.sentence.endswith("(difference from zero infinite, from flat significant).")
     assert "| nll | zero minus plain | inf | - | - | no test |" in found.to_markdown()
     assert "differences from an infinite value cannot be tested" in found.to_markdown()
     assert json.loads(found.to_json())["metrics"][0]["differences"][0]["found"] is None

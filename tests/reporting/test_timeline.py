@@ -45,12 +45,12 @@ def evidence(status: MonitorStatus, what: str) -> list[dict[str, Any]]:
 
 
 def test_the_side_of_the_gap_is_named_neutrally(watched: MonitorStatus) -> None:
-    layers = picture(watched, "Calibration gap")["layer"]
-    points = next(layer for layer in layers if layer["mark"]["type"] == "point")
+    chart = picture(watched, "Calibration gap")
+    points = next(layer for layer in chart["layer"] if layer["mark"]["type"] == "point")
     gaps = {value["gap"] > 0: value["what"] for value in points["data"]["values"]}
     assert gaps[False] == "predicted < observed"
     assert gaps.get(True, "predicted > observed") == "predicted > observed"
-    assert points["encoding"]["color"]["scale"]["domain"] == ["predicted > observed", "predicted < observed"]
+    assert chart["encoding"]["color"]["scale"]["domain"] == ["predicted > observed", "predicted < observed"]
     page = render_timeline(watched)
     assert "confident" not in page
     assert "mean predicted probability" in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -120,3 +122,38 @@ def test_views_of_groups_are_not_kept() -> None:
     assert found.groups[7]["smece"] == cal.smece(alone)
     # The mean is that of the integers, rounded once.
     assert alone.sketch().mean_score == pytest.approx(score[group == 7].mean(), rel=1e-15)
+
+
+def grouped_sketches(groups: int, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, cal.Sketches]:
+    rng = np.random.default_rng(groups)
+    score, group = rng.uniform(0.01, 0.99, groups * rows).round(2), np.repeat(np.arange(groups), rows)
+    label = (rng.random(len(score)) < score).astype(int)
+    label[group == 0] = 0  # a group with one outcome has no areas
+    return label, score, group, cal.Sketches.of(cal.Predictions(label, score, groups=group))
+
+
+def test_headers_of_groups_are_those_of_their_rows() -> None:
+    label, score, group, sketches = grouped_sketches(40, 25)
+    for metrics in ("summary", "ece"):
+        found = cal.evaluate(sketches, metrics=metrics).groups
+        for name in range(40):
+            own = group == name
+            header = cal.evaluate(label[own], score[own], metrics=metrics).header
+            for field in dataclasses.fields(header):
+                expected, value = getattr(header, field.name), getattr(found[name].header, field.name)
+                if field.name != "confidence":
+                    assert value == (
+                        pytest.approx(expected, rel=1e-12) if isinstance(expected, float | tuple) else expected
+                    )
+    assert found[0].header.auroc is found[0].header.average_precision is None
+
+
+def test_many_groups_take_few_calls() -> None:
+    """Views, tables, fits and headers of many groups are computed together: a group takes a few hundred calls, however fast they are."""
+    calls = []
+    for groups in (256, 512):
+        sketches = grouped_sketches(groups, 20)[-1]
+        profile = cProfile.Profile()
+        profile.runcall(cal.evaluate, sketches)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert (calls[1] - calls[0]) / 256 < 480

@@ -196,10 +196,14 @@ FORMS = {
     "logits": ({"prob": "probs", "label": "y"}, {"input": "logit"}),
     "counts": ({"prob": "probs", "label": "y", "counts": "n", "by": "shift"}, {}),
 }
+SIMPLE = ("array", "names", "logits")  # parts of which the other forms have too
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
-@pytest.mark.parametrize(("columns", "words"), FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [pytest.param(*form, id=name, marks=[pytest.mark.deep] * (name in SIMPLE)) for name, form in FORMS.items()],
+)
 def test_every_form_of_columns(spark: Any, several: Any, columns: dict[str, Any], words: dict[str, Any]) -> None:
     prob = columns["prob"]
     names = [f"p_{c}" for c in range(3)] if prob == "p_*" else prob
@@ -483,7 +487,7 @@ def test_a_map_gives_what_it_gives_here(
     p, probs = rows_of(binary["p"]), rows_of(several["probs"])
     path = cal.save(calibrators["isotonic"], tmp_path / "map.json")
     two = frame(spark, binary, [1, 0, 1999, 1000])
-    for calibrator in (calibrators["isotonic"], str(path), path):
+    for calibrator in (calibrators["isotonic"], path):
         found = cs.apply(calibrator, two, prob="p").toArrow()
         assert found.column_names == ["y", "p", "region", "calibrated"]
         assert found["calibrated"].type == pa.float64()
@@ -558,6 +562,7 @@ def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_pa
         cs.apply(calibrators["temperature"], df, prob=["p", "y"])
 
 
+@pytest.mark.deep
 def test_docstrings_and_page_run_as_shown(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their examples need a session, so that they are run here and not with the others."""
     tests = [

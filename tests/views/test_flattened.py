@@ -102,10 +102,6 @@ def test_right_and_wrong_predictions() -> None:
     assert cal.accuracy(y, p, where=~correct) == 0
     assert cal.mean_confidence(y, p, where=correct) == pytest.approx(p.max(axis=1)[right].mean())
     assert cal.ece(y, p, where=~correct) == pytest.approx(p.max(axis=1)[~right].mean())
-    both = (
-        cal.calibration_curve(y, p, where=correct).table.rows + cal.calibration_curve(y, p, where=~correct).table.rows
-    )
-    assert both.tolist() == cal.calibration_curve(y, p).table.rows.tolist()
     assert cal.mean_confidence([1, 0, 1], [0.9, 0.8, 0.3], where=correct) == pytest.approx(0.9)
     assert cal.mean_confidence(
         cal.Predictions([1, 0], [0.6, 0.9], input="confidence"), where=~correct

@@ -103,8 +103,6 @@ def test_a_metric_of_a_selection_is_the_metric_of_its_rows() -> None:
     rows = [1, 3, 4]
     for metric in (cal.ece, cal.ece_em, cal.cwce, cal.brier, cal.vce, cal.gece, cal.mdca):
         assert metric(HARD, where=select.label(2)) == metric(np.array(Y)[rows], P[rows])
-    curve = cal.calibration_curve(HARD, where=select.label(2), lens="class:2")
-    assert curve.weight.sum() == 3
     assert cal.brier.rows(HARD, where=select.label(2)).tolist() == cal.brier.rows(HARD)[rows].tolist()
 
 
@@ -128,7 +126,7 @@ def test_bins_fitted_once_serve_every_selection() -> None:
     groups = np.where(rng.random(400) < 0.3, "few", "many")
     given = Predictions(y, p, groups=groups)
     fitted = cal.calibration_curve(given, binning="equal_mass", bins=8).table
-    parts = [cal.calibration_curve(given, binning=fitted, where=select.group(name)).table for name in ("few", "many")]
+    parts = [cal.calibration_curve(given.take(groups == name), binning=fitted).table for name in ("few", "many")]
     for part in parts:
         assert part.edges.tolist() == fitted.edges.tolist()
     assert (parts[0].rows + parts[1].rows).tolist() == fitted.rows.tolist()

@@ -301,7 +301,24 @@ def entropy() -> Any:
 def triangle() -> Any:
     """Plot arrows from mean forecasts to observed frequencies of whole rows."""
     data = rows()
-    return cal.figures.simplex_diagram(data.y_true, data.y_prob).plot().figure
+    # Cells of a grid with six bins of each probability.
+    place = np.unique(np.floor(6 * data.y_prob), axis=0, return_inverse=True)[1].ravel()
+    size = np.bincount(place)
+    mean, rate = (
+        np.stack([np.bincount(place, column) for column in values.T], axis=1)[size >= 10] / size[size >= 10, None]
+        for values in (data.y_prob, np.eye(3)[data.y_true])
+    )
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+    ax = wide("", "")
+    ax.plot(*corners[[0, 1, 2, 0]].T, color="#666666", linewidth=0.9)
+    for number, (x, y) in enumerate(corners):
+        ax.text(x, y + (0.03 if y else -0.08), f"class {number}", ha="center")
+    start, end = mean @ corners, rate @ corners
+    ax.scatter(*start.T, 8, color=COLORS[1])
+    ax.quiver(*start.T, *(end - start).T, angles="xy", scale_units="xy", scale=1, width=0.006, color=COLORS[0])
+    ax.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0), aspect="equal")
+    ax.set_axis_off()
+    return ax.figure
 
 
 def groups() -> Any:

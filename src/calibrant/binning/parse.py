@@ -1,9 +1,9 @@
-"""Read ``bins=``, ``binning=`` and ``min_rows=`` (a name, a rule, edges or a search) as one rule, which gives a BinTable or the bin of each row."""
+"""Read ``bins=`` and ``binning=`` (a name, a rule, edges or a search) as one rule, which gives a BinTable or the bin of each row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -21,7 +21,6 @@ from .rules import (
     EqualWidth,
     Levels,
     Quantile,
-    Rule,
     check_bins,
     edge_values,
 )
@@ -108,24 +107,20 @@ def _fraction(text: str) -> float | None:
         return None
 
 
-def binning_rule(bins: Any = BINS, binning: Any = EQUAL_WIDTH, min_rows: int | None = None) -> BinningRule:
-    """Return the rule that ``bins=``, ``binning=`` and ``min_rows=`` describe: a name with a number or a search, edges, or a rule.
+def binning_rule(bins: Any = BINS, binning: Any = EQUAL_WIDTH) -> BinningRule:
+    """Return the rule that ``bins=`` and ``binning=`` describe: a name with a number or a search, edges, or a rule.
 
     Functions call it once, where they receive the keywords, and pass on the rule.
     """
     plain = type(binning) in (str, _DefaultName) and binning in NAMED
-    rule = _named_rule(binning, bins) if plain and isinstance(bins, int) else _read_rule(bins, binning)
-    return rule if min_rows is None else with_min_rows(rule, min_rows)
+    return _named_rule(binning, bins) if plain and isinstance(bins, int) else _read_rule(bins, binning)
 
 
-def with_min_rows(rule: Any, min_rows: int) -> Any:
-    """Return the rule with small bins merged."""
-    if isinstance(rule, Searched):
-        return replace(rule, rule=with_min_rows(rule.rule, min_rows))
-    if isinstance(rule, Rule):
-        return replace(rule, min_rows=min_rows)
-    problem = f"requires bins of one score per row, and {type(rule).__name__} has cells of its own"
-    raise ArgumentError("min_rows", problem, "drop min_rows")
+def rule_of(bins: Any, usual: Any = EQUAL_WIDTH) -> BinningRule:
+    """Return the rule of functions that take a number, edges, a rule or fitted bins by one keyword; a number has bins of the `usual` rule."""
+    if hasattr(bins, "table") or isinstance(bins, BinTable):
+        return binning_rule(binning=bins)
+    return binning_rule(bins, EQUAL_WIDTH if are_edges(bins) else usual)
 
 
 def _read_rule(bins: Any, binning: Any) -> BinningRule:
@@ -189,16 +184,16 @@ class Pava:
 Blocks = BinningRule | Pava
 
 
-def block_rule(bins: Any, binning: Any, min_rows: int | None = None) -> Blocks:
+def block_rule(bins: Any, binning: Any) -> Blocks:
     """Return the rule of these keywords, among which ``binning="pava"`` is one."""
     if not (isinstance(binning, str) and binning == "pava"):
-        return binning_rule(bins, binning, min_rows)
+        return binning_rule(bins, binning)
     if is_default(binning) and (are_edges(bins) or is_found_in_rows(bins)):
-        return binning_rule(bins, EQUAL_WIDTH, min_rows)  # edges and levels replace the default
+        return binning_rule(bins, EQUAL_WIDTH)  # edges and levels replace the default
     if not is_default(bins):
         problem = f"has no effect with 'pava', which determines its own blocks; got {bins!r}"
         raise ArgumentError("bins", problem, "pass binning as well")
-    return Pava() if min_rows is None else with_min_rows(Pava(), min_rows)
+    return Pava()
 
 
 def unknown_binning(binning: Any) -> ArgumentError:
@@ -235,19 +230,8 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
     takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
     if takes_number or bins is None or is_default(bins):
         return
-    name = type(rule).__name__
-    own = (
-        "its own edges"
-        if isinstance(rule, (Edges, BinTable))
-        else "cells of its own"
-        if not hasattr(rule, "bins")
-        else "its own number"
-    )
-    if isinstance(bins, str):  # often the default of a metric that searches for the number
-        remedy = "drop the number" if own == "its own number" else "give a number of bins"
-    else:
-        remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
-    raise ArgumentError("bins", f"{bins!r} conflicts with a binning that has {own} ({name})", remedy)
+    problem = f"{bins!r} conflicts with a binning that has bins of its own ({type(rule).__name__})"
+    raise ArgumentError("bins", problem, "drop one of them, or pass bins=None")
 
 
 def several_bins(bins: Any) -> list[int] | None:

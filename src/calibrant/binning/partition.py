@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, LensError
-from ..input.convert import is_frame, is_number
+from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
+from ..util.checks import is_number
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .parse import EQUAL_WIDTH, are_edges, binning_rule, is_default, refuse_two_numbers, with_min_rows
+from .parse import EQUAL_WIDTH, are_edges, binning_rule, is_default, refuse_two_numbers
 from .rules import BinningRule, Edges, EqualMass, check_bins, edge_values
 
 Array = NDArray[Any]
@@ -50,58 +51,39 @@ class Auto:
     """Bins of equal width for one score per row; for vectors a grid with these edges, or a k-d tree."""
 
     bins: Any
-    min_rows: int | None
 
     @property
     def is_fixed(self) -> bool:
         """Whether the cell of a vector does not depend on other rows."""
-        return are_edges(self.bins) and self.min_rows is None
+        return are_edges(self.bins)
 
     def at(self, view: VectorView) -> BinningRule | SimplexGrid | None:
         """Return the rule for these rows; None for a k-d tree."""
         if view.score_column is not None:
-            return binning_rule(self.bins, EQUAL_WIDTH, self.min_rows)
+            return binning_rule(self.bins, EQUAL_WIDTH)
         grid = SimplexGrid(tuple(edge_values(self.bins).tolist())) if are_edges(self.bins) else None
-        if self.min_rows is not None:
-            with_min_rows(grid or KDTree(), self.min_rows)  # raises
         if grid is None and not is_default(self.bins):
-            raise LensError(
-                "bins",
-                f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {self.bins!r}",
-                "pass gamma for its cells or use binning='simplex_grid' for a grid",
-            )
+            problem = f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {self.bins!r}"
+            raise LensError("bins", problem, "pass gamma, or binning='simplex_grid' for a grid")
         return grid
 
 
-def partition_rule(bins: Any, binning: Any, min_rows: int | None = None) -> Partition:
+def partition_rule(bins: Any, binning: Any) -> Partition:
     """Return the rule of these keywords, which may be one for whole vectors: ``"auto"``, ``"simplex_grid"``, a tree or a grid."""
     if isinstance(binning, str) and binning == "auto":
-        return Auto(bins, min_rows)
+        return Auto(bins)
     if isinstance(binning, str) and binning == "simplex_grid":
-        binning = SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins)
-    elif isinstance(binning, (KDTree, SimplexGrid)):
+        return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins)
+    if isinstance(binning, (KDTree, SimplexGrid)):
         refuse_two_numbers(binning, bins)
-    else:
-        return binning_rule(bins, binning, min_rows)
-    partition: Partition = binning if min_rows is None else with_min_rows(binning, min_rows)
-    return partition
+        return binning
+    return binning_rule(bins, binning)
 
 
 def partition_of(view: VectorView, rule: Partition, gamma: float, min_size: int) -> BinningRule | KDTree | SimplexGrid:
     """Return the partition of these rows: the rule, or a k-d tree of `gamma` and `min_size`, which other rules do not use."""
     chosen = rule.at(view) if isinstance(rule, Auto) else rule
-    if chosen is None:
-        return KDTree(gamma, min_size)
-    usual = KDTree()
-    for name, value in (("gamma", gamma), ("min_size", min_size)):
-        if value == getattr(usual, name):
-            continue
-        if not isinstance(chosen, KDTree):
-            raise ArgumentError(name, "has no effect without a k-d tree, which divides whole vectors", f"drop {name}")
-        if value != getattr(chosen, name):
-            problem = f"{value!r} conflicts with the tree, which has its own ({getattr(chosen, name)!r})"
-            raise ArgumentError(name, problem, f"drop {name}")
-    return chosen
+    return KDTree(gamma, min_size) if chosen is None else chosen
 
 
 def cells_of(view: VectorView, partition: Partition) -> tuple[NDArray[np.intp], int]:

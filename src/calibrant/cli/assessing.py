@@ -13,9 +13,9 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.collection import Sketches
 from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
-from .gate_results import Checked, fenced
+from .gate_results import Checked
 from .listing import metric_named
-from .screen import clean, print_lines, say
+from .screen import print_lines
 from .selecting import Draws, MetricOptions
 from .source import Source, positive_class
 from .streaming import read_stream
@@ -43,8 +43,6 @@ def run(
     chosen = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in names]
     keywords = {"alpha": alpha, **draws.keywords(), **asked.keywords_of(chosen)}
     sketches = read_stream(source, False)
-    if sketches is not None and asked.where is not None:
-        raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
     data = source.read() if sketches is None else sketches
     result: Any
     if metrics is None:
@@ -57,15 +55,11 @@ def run(
     if fail_if_rejected and alpha < least:
         problem = f"simulated p-values cannot fall below {least:.3g}, so that this gate could not fail"
         raise ArgumentError("--alpha", problem, f"use --resamples {math.ceil(round(1 / alpha, 9)) - 1} or more")
-    failed = fail_if_rejected and bool(rejected)
     ids = [each.id for each in chosen] if fail_if_rejected else []
     tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]
     plain = {"file": file, **_positive(data), **result.to_dict(), "rejected": result.rejected}
     shown = plain if as_json else lambda: _show(result, data)
-    gates.conclude([], f"calibrant assess {named_file(file)}", shown, fenced(repr(result)), tests)
-    if failed:
-        say(clean(f"gate failed: {', '.join(rejected)} rejected at {alpha:g}"), err=True)
-    return failed
+    return gates.conclude(tests, f"calibrant assess {named_file(file)}", shown)
 
 
 def _positive(data: Predictions | Sketches) -> dict[str, str]:
@@ -110,11 +104,7 @@ def run_compare(
     compared = others if fail_if_worse else []
     tests = [Checked(text, f" (model {other})", None, None, other in worse) for other in compared]
     shown = {"file": file, **_positive(first), **result.to_dict()} if as_json else lambda: _show(result, first)
-    checked = _checked(conditions, result)
-    failed = gates.conclude(checked, f"calibrant compare {named_file(file)}", shown, fenced(repr(result)), tests)
-    if worse:
-        say(clean(f"gate failed: {', '.join(worse)} {text}"), err=True)
-    return failed or bool(worse)
+    return gates.conclude([*_checked(conditions, result), *tests], f"calibrant compare {named_file(file)}", shown)
 
 
 def _read_models(source: Source, models: str, scores: str, cluster: str | None) -> dict[str, Predictions]:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, CalibrantError, FileError
 from ..util.checks import suggest
-from ..util.files import read_limited, write_atomic
+from ..util.files import read_limited
 from ..util.version import __version__
-from .gate_results import Checked, annotation, junit_xml, passed, results_of, summary_lines
+from .gate_results import Checked, annotation, passed, results_of, summary_lines
 from .screen import clean, print_json, say
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -119,12 +119,10 @@ class Baseline(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """The gates of a command, and where their results are written."""
+    """The gates of a command."""
 
     texts: tuple[str, ...]
     baseline: str | None = None
-    junit: str | None = None
-    summary: str | None = None
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> Gates:
@@ -148,14 +146,7 @@ class Gates(NamedTuple):
             None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
         )
 
-    def conclude(
-        self,
-        checked: Sequence[Checked],
-        title: str,
-        shown: Mapping[str, Any] | Callable[[], None],
-        details: Sequence[str] | Callable[[], Sequence[str]] = (),
-        tests: Sequence[Checked] = (),
-    ) -> bool:
+    def conclude(self, checked: Sequence[Checked], title: str, shown: Mapping[str, Any] | Callable[[], None]) -> bool:
         """Print the result of a command, as JSON or by a function, then finish; a gate that cannot be evaluated raises before."""
         if any(each.reason for each in checked):
             self.finish(checked, title)
@@ -163,19 +154,12 @@ class Gates(NamedTuple):
             shown()
         else:
             print_json({"calibrant": __version__, **shown, **results_of(checked)})
-        return self.finish(checked, title, details, tests)
+        return self.finish(checked, title)
 
-    def finish(
-        self,
-        checked: Sequence[Checked],
-        title: str,
-        details: Sequence[str] | Callable[[], Sequence[str]] = (),
-        tests: Sequence[Checked] = (),
-    ) -> bool:
-        """Print and write the results; True if a gate failed, and an error if one could not be evaluated.
+    def finish(self, checked: Sequence[Checked], title: str) -> bool:
+        """Print the results of the gates, in a job of GitHub also as annotations and in its summary; True if a gate failed.
 
-        The results of `tests`, which the command prints in its own words, are written as well. `details` of the summary may be a function that
-        makes them where a summary is written.
+        A gate that could not be evaluated is an error.
         """
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
@@ -183,29 +167,29 @@ class Gates(NamedTuple):
             say(clean(f"gate passed: {line}"), err=True)
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)
-        github = os.environ.get("GITHUB_ACTIONS") == "true"
-        checked = [*checked, *tests]
-        if github:  # the runner reads them from standard error too, which leaves --json intact
-            for each in [*failed, *(test for test in tests if test.failed), *undefined]:
+        if checked and os.environ.get("GITHUB_ACTIONS") == "true":
+            for each in [
+                *failed,
+                *undefined,
+            ]:  # the runner reads them from standard error too, which leaves --json intact
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
-        if self.junit is not None and checked:
-            write_atomic(self.junit, junit_xml(checked, title))
-        step = os.environ.get("GITHUB_STEP_SUMMARY") if github and checked else None
-        lines: list[str] = []
-        if self.summary is not None or step:
-            lines = summary_lines(checked, title, details() if callable(details) else details)
-        if self.summary is not None:
-            write_atomic(self.summary, ("\n".join(lines) + "\n").encode(errors="replace"))
-        if step:
-            try:
-                with open(step, "a", encoding="utf-8", errors="replace") as stream:
-                    stream.write("\n".join(lines) + "\n\n")
-            except OSError as error:
-                say(f"warning: GITHUB_STEP_SUMMARY: cannot be written ({error.strerror})", err=True)
+            _append_summary(summary_lines(checked, title))
         if undefined:
             more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
             raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
         return bool(failed)
+
+
+def _append_summary(lines: Sequence[str]) -> None:
+    """Append the results of gates to the summary of the job."""
+    step = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not step:
+        return
+    try:
+        with open(step, "a", encoding="utf-8", errors="replace") as stream:
+            stream.write("\n".join(lines) + "\n\n")
+    except OSError as error:
+        say(f"warning: GITHUB_STEP_SUMMARY: cannot be written ({error.strerror})", err=True)
 
 
 def parse_condition(

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated, choose_metrics, evaluate
+from ..evaluation.measure import calibrated, evaluate
 from ..evaluation.result import Evaluation, MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
-from ..util.results import markdown_table
 from .conditions import (
     Gates,
     check,
@@ -23,10 +22,9 @@ from .conditions import (
     needs_test,
     places_of,
 )
-from .gate_results import markdown_list
 from .rows import is_sketch
 from .screen import print_lines, print_table
-from .selecting import Draws, MetricOptions, selection_of
+from .selecting import Draws, MetricOptions
 from .source import Source
 from .streaming import read_stream
 from .wording import in_options
@@ -67,17 +65,14 @@ def run(
         raise ArgumentError(option, "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"metrics": names, "level": level, "assess": assess, "outcome": outcome}
     keywords |= asked.keywords() | draws.keywords()
-    if pool and not any("edge" in metric.options for metric in choose_metrics(names)):
-        keywords["options"].pop("edge", None)  # that of the pooled estimates
     result = _evaluate(data, asked, keywords, file)
     pooled = None
     if pool and isinstance(data, Predictions):
         from ..clinical.group_validation import validate_by_group, validate_by_period
 
         validate = validate_by_period if trend else validate_by_group
-        edge = {name: value for name, value in asked.further.items() if name == "edge"}
         each_level = 0.95 if level is None else level
-        pooled = validate(data, where=asked.where, lens=asked.lens or "auto", level=each_level, **edge)
+        pooled = validate(data, lens=asked.lens or "auto", level=each_level)
     plain = result.to_dict()
     checked = check_metrics(
         gates,
@@ -89,22 +84,14 @@ def run(
     )
     content = {**plain, **({} if pooled is None else {"pooled": pooled.to_dict()}), "options": asked.stated}
 
-    def details() -> list[str]:
-        lines = markdown_list(*result._title().splitlines(), *result._dropped_lines())
-        for headings, rows in [result.table(), *((headings, rows) for _, headings, rows in result.group_tables())]:
-            lines += ["", *markdown_table(headings, rows)]
-        return lines
-
     shown = {"file": file, **content} if as_json else lambda: show(result, pooled)
-    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown, details)
+    return gates.conclude(checked, f"calibrant evaluate {named_file(file)}", shown)
 
 
 def _evaluate(data: Predictions | Sketches, asked: MetricOptions, keywords: dict[str, Any], file: str) -> Evaluation:
     """Evaluate rows with their groups, or the sketches of a file."""
     if isinstance(data, Predictions):
-        return _describe_reasons(evaluate(data, where=asked.where, **keywords), None)
-    if asked.where is not None:
-        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
+        return _describe_reasons(evaluate(data, **keywords), None)
     if asked.lens is not None:
         data.views(asked.lens)  # raises if they do not have it, which would otherwise be a reason beside every metric
     binning = asked.binning or ""
@@ -121,9 +108,7 @@ def run_clinical(
     file: str,
     *,
     lens: str | None,
-    selections: tuple[str, ...],
     level: float,
-    outcome: str | None,
     as_json: bool,
     **options: Any,
 ) -> bool:
@@ -139,8 +124,6 @@ def run_clinical(
         source.read(),
         level=level,
         lens=lens or "auto",
-        where=selection_of(selections),
-        outcome=outcome,
         **draws.keywords(),
     )
     checked = check(conditions, places_of(summary.to_dict()), gates.earlier())
@@ -151,9 +134,8 @@ def run_clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in summary.notes])
 
-    details = [*markdown_list(summary._title(), *summary._dropped_lines()), "", *markdown_table(headings, rows)]
     shown = {"file": file, **summary.to_dict()} if as_json else show_summary
-    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", shown, details)
+    return gates.conclude(checked, f"calibrant clinical {named_file(file)}", shown)
 
 
 def _describe_reasons(result: Evaluation, streamed: str | None) -> Evaluation:

@@ -6,18 +6,16 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from json import dumps
 from traceback import format_exc
 from typing import Any, NamedTuple
 
 import click
-import duckdb
 
 from ..errors import ArgumentError, CalibrantError, FileError
-from ..input.expressions import first_line
 from ..monitoring.fleet import SOURCES, FleetModel, FleetStatus, fleet_status, load_fleet, model_error, patience_of
 from ..monitoring.ingest import PARTS, balance_text
 from ..monitoring.monitor import Monitor
@@ -25,14 +23,10 @@ from ..monitoring.status import Update
 from ..monitoring.store import Store
 from ..monitoring.windows import read_time
 from ..reporting.fleet import write_fleet
-from ..sketches.files.converting import original_of
-from ..sketches.files.reading import paths_of, text
 from ..util.checks import check_fraction, suggest
-from ..util.database import connect
 from ..util.files import write_atomic
 from ..util.progress import track
 from ..util.results import number, several
-from ..util.temporary import temporary_folder
 from .config import configurable_options, model_values
 from .feeding import add_label_file, add_predictions, create_monitor
 from .invocation import running
@@ -118,35 +112,25 @@ def _describe(model: FleetModel, faults: list[str], debug: bool, error: Exceptio
     return error.format_message() if isinstance(error, click.ClickException) else " ".join(str(error).split())
 
 
-class _Source(NamedTuple):
-    """Files that are read in the same way."""
-
-    names: list[str]
-    options: dict[str, Any]
-    query: str | None
-    """A query of the database that is the only file."""
-
-
 class _File(NamedTuple):
-    """A file of a model that is to be added, or a copy of one at an address."""
+    """A file of a model that is to be added."""
 
     kind: str
     key: str
-    """What it is known by in later runs: its path or address."""
+    """What it is known by in later runs: its path from the folder of the configuration."""
     path: str
-    source: _Source
+    options: dict[str, str]
+    """How it is read: a condition, a format, a table of a database."""
 
     def mark(self) -> list[Any]:
         """What shows that the file has changed, or that it is to be read in another way."""
-
         content = hashlib.sha256()
         journal = f"{self.path}.wal"  # of a database
-        for path in (self.path, *([journal] if self.source.query is not None and os.path.exists(journal) else [])):
+        for path in (self.path, *([journal] if os.path.exists(journal) else [])):
             with open(path, "rb") as file:
                 while chunk := file.read(1 << 20):
                     content.update(chunk)
-        query = [] if self.source.query is None else [self.source.query]
-        return [content.hexdigest(), *self.source.options.values(), *query]
+        return [content.hexdigest(), *self.options.values()]
 
 
 def _update(
@@ -162,7 +146,7 @@ def _update(
     """
     settings = _settings(context, model)
     patience_of(model)  # raises if it is not a duration
-    sources = {kind: _sources(model, kind) for kind in SOURCES}
+    files = [file for kind in SOURCES for file in _files(model, kind)]
     opened = _open(context, model, settings)
     with opened._store.read() as db:
         before: dict[str, Any] = db.meta("sources") or {"files": {}, "fed": 0}
@@ -170,7 +154,7 @@ def _update(
     fed = before["fed"]
     aside: list[str] = []
     try:
-        for file in _files(model, sources, aside):
+        for file in files:
             name, content = f"{file.kind} {file.key}", ""
             try:
                 mark = file.mark()
@@ -191,26 +175,6 @@ def _update(
     if aside:
         more = f"; and {len(aside) - SHOWN:,} more" if len(aside) > SHOWN else ""
         raise FileError(f"{several(len(aside), 'file')} set aside", "; ".join(aside[:SHOWN]) + more)
-
-
-def _files(model: FleetModel, sources: Mapping[str, list[_Source]], aside: list[str]) -> Iterator[_File]:
-    """The files of a model, predictions before labels, each once for each way to read it; addresses that cannot be read are set aside."""
-    for kind, each in sources.items():
-        ways: dict[str, list[str]] = {}
-        for source in each:
-            for name in source.names:
-                try:
-                    paths = paths_of(name) if "://" in name else [name]
-                except CalibrantError as error:
-                    aside.append(str(error))
-                    continue
-                for path in paths:
-                    key = original_of(path) if "://" in name else os.path.relpath(path, model.folder)
-                    way = dumps([source.options, source.query])
-                    if way in ways.setdefault(key, []):  # two patterns match it
-                        continue
-                    ways[key].append(way)
-                    yield _File(kind, key if len(ways[key]) == 1 else f"{key} {way}", path, source)
 
 
 def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
@@ -269,91 +233,55 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         raise missing if missing is not None and error.argument == missing.argument else error from None
 
 
-def _sources(model: FleetModel, kind: str) -> list[_Source]:
-    """The files of a model, as they exist now."""
+def _files(model: FleetModel, kind: str) -> list[_File]:
+    """The files of a model, as they exist now, each once for each way to read it."""
     listed = model.options.get(kind, "")
-    if listed == "":
-        return []
-    sources = []
-    for entry in listed if isinstance(listed, list) else [listed]:
-        table = {"file": entry} if isinstance(entry, str) else entry
+    ways: dict[str, dict[str, _File]] = {}
+    for entry in listed if isinstance(listed, list) else [listed] if listed else []:
+        options = {"file": entry} if isinstance(entry, str) else entry
         keys = {"file", "where", "format"} | ({"table"} if kind == "predictions" else set())
-        wrong = "expected a file, a pattern, or a table with file, or with database and query"
-        if not isinstance(table, dict) or not all(isinstance(value, str) and value for value in table.values()):
-            raise model_error(model, wrong, "", kind)
-        if set(table) == {"database", "query"}:
-            name, rest, query = table["database"], {}, table["query"]
-        elif "file" in table and set(table) <= keys:
-            name, rest, query = table["file"], {key: table[key] for key in table if key != "file"}, None
-        else:
-            raise model_error(model, wrong, "", kind)
-        if query is not None or "://" in name:
-            sources.append(_Source([name if "://" in name else str(model.folder / name)], rest, query))
-            continue
-        # Signs of a pattern that are part of a name stand in brackets.
-        plain = re.sub(r"\[([*?[])\]", r"\1", name)
-        if re.search(r"[*?[]", re.sub(r"\[[*?[]\]", "", name)) and not (model.folder / plain).exists():
-            matched = glob.glob(os.path.join(glob.escape(str(model.folder)), name), recursive=True)
-            once: dict[Any, str] = {}  # whatever links name it
-            for path in sorted(matched):
-                once.setdefault(os.path.realpath(path), path)
-            sources.append(_Source(list(once.values()), rest, query))
-        else:
-            sources.append(_Source([str(model.folder / plain)], rest, query))
-    return sources
+        texts = isinstance(options, dict) and all(isinstance(value, str) and value for value in options.values())
+        if not texts or "file" not in options or not set(options) <= keys:
+            raise model_error(model, "expected a file, a pattern, or a table with file", "", kind)
+        way = {key: value for key, value in options.items() if key != "file"}
+        for path in _paths(model, options["file"]):
+            key = os.path.relpath(path, model.folder)
+            known = ways.setdefault(key, {})
+            known.setdefault(dumps(way), _File(kind, f"{key} {dumps(way)}" if known else key, path, way))
+    return [file for known in ways.values() for file in known.values()]
+
+
+def _paths(model: FleetModel, name: str) -> list[str]:
+    """The files that a name or a pattern stands for, each once, whatever links name it."""
+    # Signs of a pattern that are part of a name stand in brackets.
+    plain = re.sub(r"\[([*?[])\]", r"\1", name)
+    if not re.search(r"[*?[]", re.sub(r"\[[*?[]\]", "", name)) or (model.folder / plain).exists():
+        return [str(model.folder / plain)]
+    once: dict[str, str] = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(str(model.folder)), name), recursive=True)):
+        once.setdefault(os.path.realpath(path), path)
+    return list(once.values())
 
 
 def _add(
     context: click.Context, opened: Monitor, added: _File, settings: Mapping[str, Mapping[str, Any]], now: str | None
 ) -> Update:
     """Add the predictions or labels of a file."""
-    store, source = str(opened.path), added.source
+    store = str(opened.path)
     command = "update" if added.kind == "predictions" else "labels"
-    more = {option: value for option, value in source.options.items() if option != "file"}
     values = {option: value for option, value in settings[command].items() if option != "now"}
     if added.kind == "labels":  # a condition on predictions is not one on labels
         values = {option: value for option, value in values.items() if option not in ("where", "format")}
-    parameters = _parameters(context, command, [store, added.path], {**values, **more})
-    with _rows(added.path, source) as file:
-        if added.kind == "labels":
-            columns = {option: parameters[option] for option in ("id_column", "label")}
-            where, format = parameters["where"], parameters["format"]
-            return add_label_file(opened, file, columns, now=None, where=where, format=format)
-        options = {
-            option: value
-            for option, value in parameters.items()
-            if option not in ("store", "file", "fail_on", "as_json")
-        }
-        has_ids = options["id_column"] is not None or "id" in opened.settings.columns
-        if source.query is not None and not has_ids:
-            raise ArgumentError("id", "is required for a query, whose rows are read again", "name the column of ids")
-        options |= {"now": now, "delivery": None if has_ids else added.key}
-        return add_predictions(opened, file, options, label_required=False)
-
-
-@contextmanager
-def _rows(name: str, source: _Source) -> Iterator[str]:
-    """A file, or the result of a query of a DuckDB database as a file."""
-    if source.query is None:
-        yield name
-        return
-
-    with temporary_folder() as folder:
-        copy = os.path.join(folder, "rows.duckdb")
-        connection = connect()
-        try:
-            connection.execute(f"ATTACH {text(name)} AS data (READ_ONLY)")
-            connection.execute(f"ATTACH {text(copy)} AS result")
-            # The query, and views of the database, read its own tables and no other file.
-            connection.execute("SET enable_external_access = false")
-            connection.execute("USE data")
-            # The parenthesis stands on a line of its own, since the query may end in a comment.
-            connection.execute(f"CREATE TABLE result.rows AS FROM (\n{source.query.rstrip().rstrip(';')}\n)")
-        except duckdb.Error as error:
-            raise FileError(name, f"the query failed: {first_line(error)}", "check the query") from None
-        finally:
-            connection.close()
-        yield copy
+    parameters = _parameters(context, command, [store, added.path], {**values, **added.options})
+    if added.kind == "labels":
+        columns = {option: parameters[option] for option in ("id_column", "label")}
+        where, format = parameters["where"], parameters["format"]
+        return add_label_file(opened, added.path, columns, now=None, where=where, format=format)
+    own = ("store", "file", "fail_on", "as_json")
+    options = {option: value for option, value in parameters.items() if option not in own}
+    has_ids = options["id_column"] is not None or "id" in opened.settings.columns
+    options |= {"now": now, "delivery": None if has_ids else added.key}
+    return add_predictions(opened, added.path, options, label_required=False)
 
 
 def _is_alarming(status: FleetStatus, fail_on: str) -> bool:

@@ -1,8 +1,7 @@
-"""The results of gates: lines on the screen, annotations of GitHub, JUnit XML and Markdown."""
+"""The results of gates: lines on the screen, and annotations and a summary for jobs of GitHub."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ class Checked(NamedTuple):
         if self.reason:
             return f"{self.gate} cannot be evaluated{self.place}: {self.reason}"
         if self.value is None:  # a test, without a limit
-            return f"{self.gate}{self.place}"
+            return f"{self.gate}{'' if self.failed else ' does not hold'}{self.place}"
         limit = f", the limit {self.limit:.6g}" if self.relative else ""
         return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}{limit}"
 
@@ -59,43 +58,15 @@ def annotation(title: str, text: str) -> str:
     return f"::error title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
 
 
-def junit_xml(checked: Sequence[Checked], title: str) -> bytes:
-    """The results as JUnit XML, with one test case for each gate and group."""
-    from xml.etree import ElementTree as tree
-
-    counts = {
-        "tests": str(len(checked)),
-        "failures": str(sum(each.failed for each in checked)),
-        "errors": str(sum(bool(each.reason) for each in checked)),
-    }
-    root = tree.Element("testsuites", {"name": "calibrant", **counts})
-    suite = tree.SubElement(root, "testsuite", {"name": _legal(title), **counts, "skipped": "0", "time": "0"})
-    for each in checked:
-        case = tree.SubElement(
-            suite, "testcase", {"classname": _legal(title), "name": _legal(each.gate + each.place), "time": "0"}
-        )
-        if each.reason or each.failed:
-            kind = "error" if each.reason else "failure"
-            tree.SubElement(case, kind, {"message": _legal(str(each)), "type": "gate"}).text = _legal(str(each))
-    tree.indent(root)
-    return tree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
-
-
-def _legal(text: str) -> str:
-    """Text without the characters that XML cannot contain, such as control characters and lone surrogates."""
-    return re.sub(r"[^\t\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010fffd]", "\ufffd", text)
-
-
-def summary_lines(checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> list[str]:
-    """The results as Markdown, for a pull request."""
+def summary_lines(checked: Sequence[Checked], title: str) -> list[str]:
+    """The results of some gates as Markdown."""
     failed = sum(each.failed for each in checked)
     undefined = sum(bool(each.reason) for each in checked)
     several = f"{len(checked)} gate{'' if len(checked) == 1 else 's'}"
     states = [f"{failed} of {several} failed" if failed else f"{several} passed" if not undefined else ""]
     states += [f"{undefined} of {several} could not be evaluated"] if undefined else []
-    lines = [f"### {markdown_text(title)}" + (f": {', '.join(filter(None, states))}" if checked else "")]
-    if checked:
-        lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
+    lines = [f"### {markdown_text(title)}: {', '.join(filter(None, states))}"]
+    lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
     for each in sorted(checked, key=lambda one: not (one.failed or one.reason)):
         numbers = ["" if value is None else f"{value:.6g}" for value in (each.value, each.limit)]
         result = (
@@ -103,26 +74,10 @@ def summary_lines(checked: Sequence[Checked], title: str, details: Sequence[str]
         )
         place = each.place.strip().removeprefix("(").removesuffix(")") or "all"
         lines.append(f"| {markdown_text(each.gate)} | {markdown_text(place)} | {' | '.join(numbers)} | {result} |")
-    return [*lines, *(["", *details] if details else [])]
+    return lines
 
 
 def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
     """The results of gates in the output of ``--json``."""
     listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
     return {**listed, "failed": [str(each) for each in checked if each.failed]}
-
-
-def fenced(text: str) -> list[str]:
-    """Text as a block of code in Markdown, whose fence is longer than any run of backticks, which a name may contain.
-
-    >>> fenced("a ``` b")
-    ['````', 'a ``` b', '````']
-    """
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [fence, *(clean(line) for line in text.split("\n")), fence]
-
-
-def markdown_list(*lines: str) -> list[str]:
-    """Lines as a list in Markdown; in a paragraph they would run together."""
-    return [f"- {markdown_text(line)}" for line in lines]

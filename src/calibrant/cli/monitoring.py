@@ -16,14 +16,8 @@ from .screen import print_json, print_lines, print_table, say
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
-    from .conditions import Place
 
-EXIT_GATE, EXIT_ALARM = 1, 3
-ENDS = ("value", "low", "high")
-# The measures of a window that gates can use, with their fields.
-MEASURES = {"gap": ENDS, "ece": ENDS} | dict.fromkeys(
-    ("smece", "accuracy", "mean_score", "rate", "n", "e_value"), ENDS[:1]
-)
+EXIT_ALARM = 3
 SHOWN = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
 fail_option = click.option(
     "--fail-on-alarm",
@@ -317,11 +311,6 @@ def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     "--out", help="With --json or --prometheus: write to this file as a whole, instead of printing."
 )
 @fail_option
-@options.gate_options(
-    'Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
-    "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
-    baseline=False,
-)
 @options.debug_option
 def status(
     store: str,
@@ -335,12 +324,6 @@ def status(
 ) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..util.files import write_atomic
-    from .conditions import Gates, check, measure_named
-
-    gates = Gates.take(options)
-    conditions = gates.conditions(
-        lambda name: measure_named(name, MEASURES), lambda name: MEASURES[name], "gap.high > 0.05"
-    )
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
@@ -354,28 +337,7 @@ def status(
         say(text, nl=False)
     else:
         write_atomic(out, text.encode())
-    checked = check(conditions, [_newest(found)]) if conditions else []
-    shown = opened.path.name if isinstance(opened.path, Path) else opened.name
-    failed = gates.finish(checked, f"calibrant monitor status {shown}", [found.verdict])
     _exit(found.open_alarms, fail_on)
-    if failed:
-        raise click.exceptions.Exit(EXIT_GATE)
-
-
-def _newest(found: MonitorStatus) -> Place:
-    """The measures of the newest window that was tested; the labels of later ones are not complete."""
-    from .conditions import Place
-
-    newest = next((w for w in reversed(found.windows) if w.state == "tested" and w.calibration is not None), None)
-    if newest is None:
-        reason = {"reason": f"none of the last {len(found.windows)} windows was tested"}
-        return Place("", dict.fromkeys(MEASURES, reason))
-    plain = {**vars(newest.calibration), "e_value": newest.e_value}
-    measures = {}
-    for name in MEASURES:
-        ends = {end: plain[f"{name}_{end}"] for end in ("low", "high") if f"{name}_{end}" in plain}
-        measures[name] = {"value": plain[name], **ends, "note": plain["note"]}
-    return Place(newest.window, measures, word="window")
 
 
 @monitor.command(short_help="Write the timeline as an HTML report.")

@@ -322,14 +322,6 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     return value
 
 
-select_option = click.option(
-    "--select",
-    "selections",
-    metavar="ROWS",
-    multiple=True,
-    help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
-    "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
-)
 level_option = click.option(
     "--level",
     type=float,
@@ -368,7 +360,6 @@ metric_options = with_options(
         help="Further option of metrics, such as edge=drop, or of one metric, such as gece.gamma=0.05; calibrant metrics NAME lists them. "
         "Can be repeated.",
     ),
-    select_option,
 )
 
 
@@ -395,21 +386,15 @@ stream_option = click.option(
 )
 
 
-gate_outputs = with_options(
-    written_option("--junit", help="Write the results of the gates as JUnit XML."),
-    written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
-)
-
-
 def gate_options(help: str, *, baseline: bool = True) -> Callable[[Command], Command]:
-    """``--fail-if``, the baseline, and the files with the results of gates."""
+    """``--fail-if`` and the baseline."""
     earlier = click.option(
         "--baseline",
         metavar="FILE",
         help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
     )
     condition = click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help)
-    return with_options(condition, *([earlier] if baseline else []), gate_outputs)
+    return with_options(condition, *([earlier] if baseline else []))
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -502,13 +487,6 @@ survival_options = with_options(
         show_default=True,
         help="Scale of the calibration intercept and slope at the horizon.",
     ),
-    click.option(
-        "--edge",
-        type=click.Choice(["clip", "drop"]),
-        default="clip",
-        show_default=True,
-        help="Whether risks of 0 and 1 are clipped or left out of intercept and slope.",
-    ),
 )
 
 
@@ -519,25 +497,4 @@ meta_option = click.option(
     multiple=True,
     callback=read_pairs,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
-)
-
-
-# The properties of metrics in the words of the command line; the library defines them in metrics/properties.py.
-PROPERTIES = {
-    "proper": "Strictly proper scores.",
-    "test": "With a test of calibration of its own.",
-    "direction": "Shows over- or underconfidence.",
-    "bins": "Groups rows into bins.",
-    "full-vector": "Shows errors of the whole predicted distribution.",
-    "weights": "Supports weights.",
-    "sketch": "Can be computed from a sketch.",
-    "certain": "The definition is certainly that of the paper.",
-    "reproducible": "No random numbers, no dependence on the order of the rows.",
-    "representative": "One row has little influence.",
-    "interpretable": "On the scale of a probability.",
-    "parsimonious": "No parameter to choose.",
-    "efficient": "Grows no faster than N log N.",
-}
-property_options = with_options(
-    *(click.option(f"--{name}/--no-{name}", default=None, help=text) for name, text in PROPERTIES.items())
 )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from .appending import open_text, read_records
 from .invocation import FilesRead, running
 
 # Lines of later rows are not counted, so that an error does not take minutes.
 MOST_ROWS = 5_000_000
 # File formats that have lines.
 PRINTED = ("csv", "tsv", "json")
+# The byte order mark of UTF-8, as Latin-1.
+MARK = "\xef\xbb\xbf"
 
 
 def remember_read(paths: Sequence[str], kind: str, where: str | None) -> None:
@@ -49,7 +52,7 @@ def _line(read: FilesRead, row: int) -> int | None:
 
 def _lines_of_objects(path: Path) -> Iterator[int]:
     """Line numbers of a file with one JSON object per line; ends at the first line of another form."""
-    with open_text(str(path)) as stream:
+    with _open_text(path) as stream:
         for line, text in enumerate(stream, 1):
             if not (text.startswith("{") and text.rstrip().endswith("}")):
                 return
@@ -65,9 +68,20 @@ def _lines_of_records(path: Path, kind: str) -> Iterator[int]:
         dialect = dialect_of(connection, str(path), kind)
     if dialect is None:
         return
-    header = True
-    for _, fields, line in read_records(str(path), *dialect):
-        if fields:  # empty lines are not rows
-            if not header:
-                yield line
-            header = False
+    written, above = dialect
+    with _open_text(path) as stream:
+        line = 1 + sum(1 for _ in islice(stream, above))
+        # A quoted field is recognised at the beginning of a line.
+        reader = csv.reader((text.removeprefix(MARK) for text in stream), **written)
+        begins, header = line, True
+        for fields in reader:
+            if fields and not header:  # empty lines are not rows
+                yield begins
+            header = header and not fields
+            begins = line + reader.line_num
+
+
+def _open_text(path: Path) -> Any:
+    """Open a text file that may be packed; every byte is a character of Latin-1, so that none is an error, whatever the encoding."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    return opened(path, "rt", encoding="latin-1", newline="")

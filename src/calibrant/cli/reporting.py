@@ -97,7 +97,7 @@ def run(
     data = _read(source)
     found = build(data, settings, more)
     _write(found, found.text(shape), target, tripod, found.verdict.sentence)
-    return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}", [found.verdict.sentence])
+    return gates.finish(check_gates(data, found), f"calibrant report {_name(files[0])}")
 
 
 def _read_gates(gates: Gates, source: Source, settings: Settings) -> Callable[[Any, Report], list[Checked]]:

@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import ArgumentError, CalibrantError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.reading import PACKED, kind_of, paths_of
-from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .places import remember_read
@@ -43,8 +42,6 @@ def is_streamed(file: str, stream: bool | None) -> bool:
         return True
     if stream is not None or file == "-":
         return bool(stream)
-    if is_remote(file) and not any(sign in file for sign in "*?["):
-        path = Path(paths_of(file)[0])  # the copy on this machine
     if not path.exists():
         return any(sign in file for sign in "*?[") or kind_of(path) == "duckdb"
     return kind_of(path) == "duckdb" or (path.is_file() and kind_of(path) is not None and is_large(path))

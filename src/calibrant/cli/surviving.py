@@ -12,9 +12,7 @@ from ..input.grouping import GroupColumns, plain_columns, read_groupings
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns
 from ..sketches.files.reading import PRINTED
-from ..util.results import markdown_table
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
-from .gate_results import markdown_list
 from .rows import kind_of_all, on_disk
 from .screen import print_lines, print_table
 from .selecting import Draws
@@ -58,9 +56,8 @@ def run(file: str, *, time: str, event: str, horizons: tuple[float, ...], as_jso
 
     content = {"file": file, **whole.to_dict(), **({} if dropped is None else {"missing_values": dropped.to_dict()})}
     content |= {} if by is None else {"groups": plain | {name: {"error": why} for name, why in undefined.items()}}
-    details = [*markdown_list(*whole._title().split("\n"), *noted), "", *markdown_table(*whole._table())]
     title = f"calibrant survival {named_file(file)}"
-    return gates.conclude(checked, title, content if as_json else show_all, details)
+    return gates.conclude(checked, title, content if as_json else show_all)
 
 
 def _groups(by: GroupColumns | None) -> Iterator[tuple[Any, Any]]:

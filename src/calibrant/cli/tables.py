@@ -18,7 +18,6 @@ from ..sketches.files.columns import Columns, find_columns, is_guessed, no_proba
 from ..sketches.files.reading import PRINTED, Rows, number_rows, read_call, text, text_value
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
-from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
 from .rows import open_rows
@@ -120,12 +119,6 @@ class Table:
         for name in names:
             if name.lower() in taken:
                 raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
-        try:
-            with atomic_file(out) as stream:
-                stream.writelines(self._appended(out, names, columns))
-            return Path(out)
-        except Inseparable:
-            pass
         added = {f"c{place}": np.array(column, np.float64) for place, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
@@ -140,14 +133,6 @@ class Table:
             except duckdb.Error as error:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
         return Path(out)
-
-    def _appended(self, out: str, names: list[str], columns: list[Any]) -> Iterator[bytes]:
-        """The records of the file with the new columns if the output has the same text format."""
-        rows = self.rows
-        same = len(rows.paths) == 1 and rows.printed and Path(out).suffix.lower() == f".{rows.kind}"
-        if not same or len(names) != len(columns):
-            raise Inseparable
-        return appended(rows.connection, rows.paths[0], rows.kind, len(self.names), self._row_numbers(), names, columns)
 
     def _row_numbers(self) -> Any:
         """The numbers of the rows of a text file, before any was left out."""

@@ -37,7 +37,7 @@ from ..reporting.wording import level_text
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.processes import run_all
-from ..util.results import json_text, markdown_table, number, percent
+from ..util.results import json_text, number, percent
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
@@ -210,7 +210,7 @@ def run(
         print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
     shown = content if as_json else show
-    return gates.conclude(checked, f"calibrant run {named['test']}", shown, markdown_table(*table))
+    return gates.conclude(checked, f"calibrant run {named['test']}", shown)
 
 
 def _check_files(validation: str, test: str, out: str) -> None:

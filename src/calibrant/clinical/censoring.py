@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, WeightError
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError
 from ..inference.means import two_sided_quantile
-from ..input.convert import column, is_number, missing_values, numbers
+from ..input.convert import column, missing_values, numbers
 from ..input.grouping import combined_groups
 from ..input.weights import read_weights
+from ..util.checks import is_number
 from ..util.results import Result, number, several
 
 Array = NDArray[Any]
@@ -85,7 +86,7 @@ class Known:
         """Return the derivative of an estimate with respect to the weight of each row, times this weight: the infinitesimal jackknife.
 
         `share` is the part of it with the probabilities of censoring fixed. The rest arises because a row also changes the estimated
-        probabilities of censoring of all rows that were observed longer; weights given by the user have no such part.
+        probabilities of censoring of all rows that were observed longer.
         """
         found = share.copy()
         for rows, place, leaving, later in self.strata:
@@ -345,26 +346,21 @@ def _cause(event: Whole, cause: Any) -> int:
     return int(cause)
 
 
-def known_outcomes(follow_up: FollowUp, horizon: float, given: Floats | None = None, name: str = "horizon") -> Known:
-    """Outcome and weight of each row; `given` are weights of the user in place of the estimated ones."""
+def known_outcomes(follow_up: FollowUp, horizon: float) -> Known:
+    """Outcome and weight of each row."""
     time, event = follow_up.time, follow_up.event
     due = time <= horizon
     known = (time >= horizon) | (event != 0)
     outcome = (due & (event == follow_up.cause)).astype(np.uint8)
     weight = np.zeros(len(time))
     strata = []
-    if given is not None:
-        weight[known] = (given * follow_up.weight)[known]
-        if not weight.any():
-            raise WeightError("censoring_weight", "every row with a known outcome has weight 0")
-    else:
-        for code in range(max(1, len(follow_up.strata))):
-            rows = np.flatnonzero((follow_up.stratum == code) & (follow_up.weight > 0))
-            if len(rows) == 0:
-                continue
-            stay, stratum = _stay(follow_up, rows, horizon, follow_up.strata[code] if follow_up.strata else None, name)
-            weight[rows] = np.where(known[rows], follow_up.weight[rows] / stay, 0.0)
-            strata.append(stratum)
+    for code in range(max(1, len(follow_up.strata))):
+        rows = np.flatnonzero((follow_up.stratum == code) & (follow_up.weight > 0))
+        if len(rows) == 0:
+            continue
+        stay, stratum = _stay(follow_up, rows, horizon, follow_up.strata[code] if follow_up.strata else None)
+        weight[rows] = np.where(known[rows], follow_up.weight[rows] / stay, 0.0)
+        strata.append(stratum)
     return Known(follow_up, horizon, outcome, weight, known, tuple(strata))
 
 
@@ -395,7 +391,7 @@ def log_rank_pvalue(follow_up: FollowUp, horizon: float) -> float:
     return float(chdtrc(count - 1, statistic))
 
 
-def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any, name: str) -> tuple[Floats, _Stratum]:
+def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any) -> tuple[Floats, _Stratum]:
     """The probability of each row not to be censored before its time or the horizon, and the risk sets."""
     time, event, own = follow_up.time[rows], follow_up.event[rows], follow_up.weight[rows]
     distinct, place = np.unique(time, return_inverse=True)
@@ -410,7 +406,7 @@ def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any, name: 
             if censored
             else f"no row{where} is observed until {horizon:g}: the last time, {distinct[-1]:g}, is censored"
         )
-        raise UndefinedMetricError(name, f"{why}, so the risk is not identified", f"use at most {distinct[-1]:g}")
+        raise UndefinedMetricError("horizon", f"{why}, so the risk is not identified", f"use at most {distinct[-1]:g}")
     leaving[distinct >= horizon] = 0.0
     factor = np.divide(later, leaving + later, out=np.ones(len(distinct)), where=leaving > 0)
     before = np.append(1.0, factor.cumprod()[:-1])
@@ -425,7 +421,7 @@ def observed_risk(found: Known, level: float) -> Interval:
     """
     risk = float(found.weight @ found.outcome) / found.total
     follow_up = found.follow_up
-    plain = found.strata and not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
+    plain = not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
     error = greenwood(found, risk) if plain else found.standard_error(risk_share(found, risk))
     if not 0 < risk < 1 or not 0 < error < math.inf:
         return Interval(risk, math.nan, math.nan, error if error > 0 else math.nan)

@@ -7,38 +7,32 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.logistic_regression import CLIP, logit
+from ..curves.logistic_regression import logit
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
     CalibrantError,
     GroupError,
-    InputTypeError,
-    ShapeError,
     UndefinedMetricError,
 )
 from ..evaluation.discrimination import auroc_with_error
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
-from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
-from ..input.convert import column, is_frame
+from ..inference.pooling import METHODS, Method, PooledEstimate, Transform, back, pool_estimates, trend_words
 from ..input.grouping import check_one_grouping
-from ..input.missing import DROP, kept_rows
 from ..input.predictions import Predictions
-from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import Result, number, percent
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.resolve import as_predictions
-from ..views.selections import parse_selection
 from ..views.view import View
 from .mixed_models import RandomIntercept
 from .performance import one_event
@@ -47,13 +41,10 @@ from .summary_intervals import PRIOR_EVENTS, c_limits, hanley_variance
 Floats = NDArray[np.float64]
 
 STANDARD = ("intercept", "slope", "oe", "c")
-EVERY = (None, "year", "quarter", "month")
 # Whole numbers in this range are years.
 EARLIEST, LATEST = 1800, 2200
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
-# Length of the periods into which dates are divided.
-MONTHS = {"year": 12, "quarter": 3, "month": 1}
 # A year and a month without a hyphen.
 COMPACT_MONTH = r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])"
 # Rounds of pooling C at the pooled value, and a difference of C that ends them.
@@ -289,14 +280,10 @@ def validate_by_group(
     *,
     metrics: str | Metric | Iterable[str | Metric] = STANDARD,
     method: Method | Literal["one_stage"] = "one_stage",
-    interval: PoolInterval | None = None,
     level: float = 0.95,
-    prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
-    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
-    where: Any = None,
 ) -> GroupValidation:
     r"""Validate a model in each centre and pool the results by random effects.
 
@@ -313,21 +300,15 @@ def validate_by_group(
         the id of any metric that `calibrant.interval` supports.
     method : {"one_stage", "reml", "dersimonian_laird", "fixed"}, default "one_stage"
         ``"one_stage"`` fits a model with a random intercept of each group to all rows for intercept, slope and O/E, and pools C with variances at the pooled value,
-        without bias where groups have few events. The others pool the estimates of the groups in a second stage, as `pool_estimates`; other measures, and rows with importance weights, are always pooled
+        without bias where groups have few events. The others pool the estimates of the groups in a second stage, as `pool_estimates` with Hartung and Knapp's
+        interval; other measures, and rows with importance weights, are always pooled
         so, then by ``"reml"``.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
-        Interval of an estimate pooled in two stages, as for `pool_estimates`; by default Hartung and Knapp's.
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Groups with fewer rows have no estimate, and are left out of a pool in two stages.
-    edge : {"clip", "drop"}, default "clip"
-        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator, for metrics with a bootstrap interval.
     lens
-    where
 
     Returns
     -------
@@ -402,30 +383,22 @@ def validate_by_group(
     >>> round(result["slope"].estimate, 2), result["slope"].k
     (0.98, 5)
     """
-    p = _with_groups(as_predictions(predictions, where=where))
-    pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _Validation(_estimators(metrics, level, rng, lens, edge), pooling, min_rows, lens, edge).of(p)
+    return _Validation(_estimators(metrics, level, rng, lens), method, level, min_rows, lens).of(
+        _with_groups(predictions)
+    )
 
 
 @documents_keywords(table=parameters_of(validate_by_group))
 def validate_by_period(
-    y_true: Any,
-    y_prob: Any = None,
+    predictions: Predictions,
     *,
-    times: Any = None,
-    every: Literal[None, "year", "quarter", "month"] = None,
     order: Sequence[Any] | None = None,
-    trend: bool = True,
     metrics: str | Metric | Iterable[str | Metric] = STANDARD,
     method: Method = "reml",
-    interval: PoolInterval | None = None,
     level: float = 0.95,
-    prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
-    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
-    where: Any = None,
 ) -> GroupValidation:
     r"""Validate a model in periods of time, with a pooled estimate and a trend.
 
@@ -434,30 +407,20 @@ def validate_by_period(
 
     Parameters
     ----------
-    y_true
-    y_prob
-    times : array-like of shape (N,), optional
-        Date of each row with `every`, else the period of each row: a number such as the year, or a label. By default the groups of
-        the predictions are the periods.
-    every : {"year", "quarter", "month"}, optional
-        Length of the periods into which dates are divided.
+    predictions : Predictions
+        Predictions whose groups are the periods: ``Predictions(y_true, y_prob, groups=dates.year)``.
     order : sequence, optional
-        Labels of the periods from first to last. Required unless they show it, as ``2026 Q1`` and ``wave 2`` do.
-    trend : bool, default True
-        Whether to regress the estimates on time: per year for dates, per unit for numbers, per period for labels. At least three periods are required.
+        The periods from first to last. By default numbers are in their order, and so are labels that differ in their numbers only, such as ``2026 Q1`` and
+        ``wave 2``; it is required for others.
     metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
         Measures to estimate and pool, as for `validate_by_group`.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between periods, as for `pool_estimates`.
-    interval
     level
-    prediction_df
     min_rows : int, default 10
         Periods with fewer rows are left out of the pool.
-    edge
     rng
     lens
-    where
 
     Returns
     -------
@@ -468,9 +431,9 @@ def validate_by_period(
     Raises
     ------
     ArgumentError
-        If dates cannot be read, the order of labels is unknown, or `order` does not contain every period.
+        If the order of labels is unknown, or `order` does not contain every period.
     GroupError
-        If there is only one period.
+        If no groups are given, or there is only one.
 
     See Also
     --------
@@ -479,8 +442,8 @@ def validate_by_period(
 
     Notes
     -----
-    The trend is the slope of a random-effects meta-regression of the estimates on time. Its interval and p-value use Hartung and Knapp's standard error and a t
-    distribution with k - 2 degrees of freedom, unless ``interval="normal"``. A prediction interval for the next period assumes that there is no trend.
+    The trend is the slope of a random-effects meta-regression of the estimates on time: per year where the periods are years, or months such as 202601, per unit of other
+    numbers, per period of labels. Its interval and p-value use Hartung and Knapp's standard error and a t distribution with k - 2 degrees of freedom. A prediction interval for the next period assumes that there is no trend.
 
     References
     ----------
@@ -493,159 +456,53 @@ def validate_by_period(
     >>> import calibrant as cal
     >>> data = cal.inference.make_calibrated(2000, distribution=(2, 6), rng=0)
     >>> year = np.repeat([2019, 2020, 2021, 2022], 500)
-    >>> result = cal.clinical.validate_by_period(data.y_true, data.y_prob, times=year)
+    >>> result = cal.clinical.validate_by_period(cal.Predictions(data.y_true, data.y_prob, groups=year))
     >>> round(result["oe"].trend.slope, 3), round(result["oe"].trend.pvalue, 2)
     (-0.006, 0.82)
     """
-    check_choice(every, "every", EVERY)
-    p = as_predictions(y_true, y_prob)
-    if times is None:
-        values = np.array(_with_groups(p).group_names)
-        periods = values if values.dtype.kind in "iufU" else np.array(p.group_names, object)
-        _, position, unit = _periods(periods, None, order)
-    else:
-        codes, position, unit = _periods(_one_column(times, p), every, order)
-        p = p.with_groups(codes)
-    pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    validation = _Validation(_estimators(metrics, level, rng, lens, edge), pooling, min_rows, lens, edge)
-    return validation.of(parse_selection(where, p), Periods(position, unit, trend))
+    p = _with_groups(predictions)
+    periods = _periods(p.group_names, order)
+    return _Validation(_estimators(metrics, level, rng, lens), method, level, min_rows, lens).of(p, periods)
 
 
-def _one_column(times: Any, p: Predictions) -> Any:
-    """One entry for each row of the predictions; rows that these dropped have none."""
-    if isinstance(times, str) or is_frame(times):
-        raise InputTypeError(
-            "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
-        )
-    rows = p.n if p.kept is None else len(p.kept)
-    if len(times) != rows:
-        raise ShapeError("times", f"has {len(times)} entries for {rows} rows", "pass the date or period of each row")
-    values = column(times if p.kept is None else kept_rows(times, p.kept), "times").array
-    if values.ndim != 1:
-        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
-    return values
-
-
-def _with_groups(p: Predictions) -> Predictions:
+def _with_groups(predictions: Any) -> Predictions:
+    p = as_predictions(predictions)
     if p.groups is None:
         raise GroupError("groups", "are missing", "pass Predictions(..., groups=...), such as the centre of each row")
     check_one_grouping(p, "pooled results")
     return p
 
 
-def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, dict[Any, float], str]:
-    """Return the period of each row, the position in time of each period, and its unit."""
-    if (
-        values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.floor(values)).all()
-    ):  # years, with gaps
-        values = values.astype(np.int64)
-    if every is not None:
-        if order is not None:
-            raise ArgumentError("order", "cannot be combined with every", "dates have an order")
-        length = MONTHS[every]
-        found, code = np.unique(
-            _dates(values, every).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True
-        )
-        names = [_period_name(int(period) * length, every) for period in found]
-        return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
-    listed = values.tolist()
-    missing = [row for row, value in enumerate(listed) if value is None or value != value]
-    if missing:
-        raise GroupError("times", "missing period", DROP, row=missing[0], count=len(missing))
-    periods = list(dict.fromkeys(listed))
+def _periods(names: Sequence[Any], order: Sequence[Any] | None) -> Periods:
+    """The position in time of each period, and the unit of time."""
     if order is not None:
-        unknown = next((period for period in periods if period not in order), None)
+        unknown = next((name for name in names if name not in order), None)
         if unknown is not None or len(set(order)) < len(order):
             problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
             raise ArgumentError("order", problem, "list every period once, from first to last")
-    elif values.dtype.kind == "M" or all(_is_date(str(period)) for period in periods):
-        raise ArgumentError("times", "holds dates, which are divided into periods", "use every='year'")
-    in_time = _chronological(periods) if order is None else order
-    kind = values.dtype.kind
-    if order is not None or kind not in "iuf":
-        return values, {period: float(place) for place, period in enumerate(in_time)}, "period"
-    if kind in "iu" and all(re.fullmatch(COMPACT_MONTH, str(period)) for period in in_time):
-        # 202112 and 202201 are one month apart.
-        return values, {period: period // 100 + (period % 100 - 1) / 12 for period in in_time}, "year"
-    are_years = kind in "iu" and in_time[0] >= EARLIEST and in_time[-1] <= LATEST
-    return values, {period: float(period) for period in in_time}, "year" if are_years else "unit of time"
+        return Periods({period: float(place) for place, period in enumerate(order)}, "period")
+    if all(is_number(name) for name in names):
+        if all(re.fullmatch(COMPACT_MONTH, str(name)) for name in names):  # 202112 and 202201 are one month apart
+            return Periods({month: month // 100 + (month % 100 - 1) / 12 for month in names}, "year")
+        are_years = all(EARLIEST <= name <= LATEST and name == int(name) for name in names)
+        return Periods({name: float(name) for name in names}, "year" if are_years else "unit of time")
+    parts = {name: _text_and_numbers(str(name)) for name in names}
+    if len({tuple(part[::2]) for part in parts.values()}) > 1:
+        shown = ", ".join(map(repr, sorted(map(str, names))[:3]))
+        raise ArgumentError("order", f"is required: the order in time of {shown} is unknown", "list the periods")
+    in_time = sorted(names, key=lambda name: parts[name])
+    return Periods({name: float(place) for place, name in enumerate(in_time)}, "period")
 
 
-def _chronological(periods: list[Any]) -> list[Any]:
-    """Return periods that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
-    if not all(isinstance(period, str) for period in periods):
-        try:
-            return sorted(periods)
-        except TypeError:
-            problem = "mixes types that have no order"
-            raise ArgumentError("times", problem, "name the periods alike, or pass order") from None
-    if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in periods):
-        return sorted(periods)
-    counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in periods}
-    if len({match and match[1] for match in counted.values()}) == 1 and all(counted.values()):
-        return sorted(periods, key=lambda name: int(match[2]) if (match := counted[name]) else 0)
-    problem = f"the order in time of {', '.join(map(repr, sorted(periods)[:3]))} is unknown"
-    raise ArgumentError("times", problem, "name periods such as 2026 Q1 or 2026-01, or pass order")
+def _text_and_numbers(name: str) -> list[Any]:
+    """The parts of a name, texts and numbers in turn, by which "Centre 2" is before "Centre 10"."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", name))]
 
 
-def _is_date(text: str) -> bool:
-    return re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", text) is not None or _is_compact_date(text)
-
-
-def _is_compact_date(text: str) -> bool:
-    """Whether a text is a date without hyphens, such as 20260131."""
-    return re.fullmatch(COMPACT_MONTH + r"(0[1-9]|[12]\d|3[01])", text) is not None
-
-
-def _dates(values: Any, every: str) -> Any:
-    if values.dtype.kind == "M":
-        days = values.astype("datetime64[D]")
-    else:
-        listed = values.tolist()
-        try:
-            known = {value: _day(value, every) for value in dict.fromkeys(listed)}
-            days = np.array([known[value] for value in listed], dtype="datetime64[D]")
-        except ArgumentError:
-            raise
-        except (ValueError, TypeError):
-            raise ArgumentError("times", "cannot be read as dates", "write them as 2026-01-31") from None
-    hole = np.isnat(days)
-    if hole.any():
-        raise GroupError("times", "missing date", DROP, row=int(np.argmax(hole)), count=int(hole.sum()))
-    return days
-
-
-def _day(value: Any, every: str) -> np.datetime64:
-    """The day of a date, or the first day of a month or year; NumPy would read 20260131 as a year."""
-    if hasattr(value, "start_time"):  # a period of pandas
-        first, last = ((end.year * 12 + end.month - 1) // MONTHS[every] for end in (value.start_time, value.end_time))
-        if first < last:
-            raise ArgumentError("times", f"holds periods longer than a {every}", "drop every")
-        return np.datetime64(value.start_time.date().isoformat(), "D")
-    if hasattr(value, "date") or hasattr(value, "isoformat"):
-        return np.datetime64((value.date() if hasattr(value, "date") else value).isoformat(), "D")
-    text = str(value)
-    if re.fullmatch(r"\d{4}", text) and every != "year":
-        raise ArgumentError("times", f"holds years, which have no {every}", "use every='year'")
-    if _is_compact_date(text) or re.fullmatch(COMPACT_MONTH, text):
-        text = "-".join(filter(None, (text[:4], text[4:6], text[6:])))
-    if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}.*)?)?", text):
-        raise ValueError(text)
-    return np.datetime64(text[:10], "D")
-
-
-def _period_name(month: int, every: str) -> str:
-    year, rest = 1970 + month // 12, month % 12
-    return (
-        f"{year}" if every == "year" else f"{year} Q{rest // 3 + 1}" if every == "quarter" else f"{year}-{rest + 1:02d}"
-    )
-
-
-def _estimators(metrics: Any, level: float, rng: Any, lens: Any, edge: Edge) -> dict[str, tuple[Measure, Estimator]]:
-    check_choice(edge, "edge", ("clip", "drop"))
+def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tuple[Measure, Estimator]]:
     own = {
-        "intercept": _coefficient("fixed_slope_intercept", edge=edge),
-        "slope": _coefficient("cox_slope", edge=edge),
+        "intercept": _coefficient("fixed_slope_intercept"),
+        "slope": _coefficient("cox_slope"),
         "oe": _oe,
         "c": _c,
     }
@@ -672,12 +529,12 @@ def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator
     return estimate
 
 
-def _coefficient(metric: str, **options: Any) -> Estimator:
+def _coefficient(metric: str) -> Estimator:
     """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
 
     def estimate(p: Predictions, view: View) -> tuple[float, float]:
         method: Any = "sandwich" if view.has_real_weights else "wald"
-        return _half_width(metric_interval(view, metric=metric, method=method, **options))
+        return _half_width(metric_interval(view, metric=metric, method=method))
 
     return estimate
 
@@ -695,28 +552,26 @@ FORTH: dict[str | None, Callable[[float], float]] = {
 
 
 class Periods(NamedTuple):
-    """Position in time of each period, the unit of time, and whether to fit a trend."""
+    """Position in time of each period, and the unit of time."""
 
     position: Mapping[Any, float]
     unit: str
-    trend: bool
 
 
 class _Validation(NamedTuple):
     """What is estimated in each group and how it is pooled."""
 
     estimators: Mapping[str, tuple[Measure, Estimator]]
-    pooling: dict[str, Any]
+    method: str
+    level: float
     min_rows: int
     lens: Any
-    edge: Edge
 
     def of(self, p: Predictions, periods: Periods | None = None) -> GroupValidation:
         """Validate predictions in their groups."""
         check_whole(self.min_rows, "min_rows")
-        pool_estimates(
-            [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **self._second_stage
-        )  # options are checked before the estimation
+        check_choice(self.method, "method", METHODS if periods is not None else ("one_stage", *METHODS))
+        check_fraction(self.level, "level")
         groups, names = p.groups, p.group_names
         assert groups is not None
         kind = "group" if periods is None else "period"
@@ -724,11 +579,10 @@ class _Validation(NamedTuple):
         if periods is not None:
             present.sort(key=lambda code: periods.position[names[code]])
         elif all(isinstance(name, str) for name in names):  # "Centre 2" is before "Centre 10"
-            parts_of = {code: re.split(r"(\d+)", names[code]) for code in present}
-            present.sort(key=lambda code: [int(part) if part.isdecimal() else part for part in parts_of[code]])
+            present.sort(key=lambda code: _text_and_numbers(names[code]))
         if len(present) < 2:
             problem = f"there is one {kind} only; pooling requires at least two"
-            raise GroupError("groups" if periods is None else "times", problem, "use clinical.summary")
+            raise GroupError("groups", problem, "use clinical.summary")
         notes = self._boundary_notes(p)
         with warnings.catch_warnings():
             if notes:  # all rows have warned already
@@ -738,7 +592,7 @@ class _Validation(NamedTuple):
             parts = [self._group(names[code], p.take(groups == code), self.min_rows) for code in present]
         pooled = {id: self._pooled(id, parts, periods) for id in self.estimators}
         view = one_event(p, self.lens, WHAT, KINDS)
-        if self.pooling["method"] == "one_stage" and not view.has_real_weights:
+        if self.method == "one_stage" and not view.has_real_weights:
             centre = np.argsort(present)[np.searchsorted(np.sort(present), groups)]
             for id in ("intercept", "slope", "oe"):
                 base = pooled.get(id)
@@ -747,14 +601,8 @@ class _Validation(NamedTuple):
             if pooled.get("c") is not None:
                 pooled["c"] = self._pooled_c(view, centre, parts)
         measures = {id: measure for id, (measure, _) in self.estimators.items()}
-        unit, level = "" if periods is None else periods.unit, self.pooling["level"]
-        return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures, notes)
-
-    @property
-    def _second_stage(self) -> dict[str, Any]:
-        """The options of `pool_estimates`."""
-        method = self.pooling["method"]
-        return {**self.pooling, "method": "reml" if method == "one_stage" else method}
+        unit = "" if periods is None else periods.unit
+        return GroupValidation(tuple(parts), overall, pooled, kind, unit, self.level, measures, notes)
 
     def _one_stage(self, id: str, view: View, centre: NDArray[np.intp], base: PooledEstimate) -> PooledEstimate:
         """Fit one model to the rows of all groups.
@@ -770,13 +618,9 @@ class _Validation(NamedTuple):
             events, expected = (np.bincount(centre, size * values, k).astype(np.float64) for values in (y, score))
             model = RandomIntercept(np.arange(k), events, expected, np.ones((k, 1)), np.zeros(k), "poisson")
         else:
-            used = (score >= CLIP) & (score <= 1 - CLIP) if self.edge == "drop" else np.ones(view.n, bool)
-            risk, ones = logit(score[used]), np.ones(int(used.sum()))
+            risk, ones = logit(score), np.ones(view.n)
             columns, offset = (ones, risk) if id == "intercept" else (np.column_stack([ones, risk]), 0 * risk)
-            codes = np.unique(centre[used], return_inverse=True)[1]
-            model = RandomIntercept(
-                codes, (size * y)[used], size[used], columns.reshape(len(ones), -1), offset, "binomial"
-            )
+            model = RandomIntercept(centre, size * y, size, columns.reshape(len(ones), -1), offset, "binomial")
         try:
             fit = model.fit()
         except UndefinedMetricError as error:
@@ -830,7 +674,12 @@ class _Validation(NamedTuple):
             unit = mean * (1 - mean)
             estimates, errors = math.log(mean / (1 - mean)) + (value - mean) / unit, np.sqrt(ratio * variance) / unit
             pooled = pool_estimates(
-                estimates, errors, names=[parts[code].name for code in used], transform="expit", **self._second_stage
+                estimates,
+                errors,
+                names=[parts[code].name for code in used],
+                transform="expit",
+                method="reml",
+                level=self.level,
             )
             if abs(pooled.estimate - mean) < SAME_C:
                 break
@@ -844,14 +693,15 @@ class _Validation(NamedTuple):
         if len(used) < 2:
             return None
         transform = self.estimators[id][0].transform
-        has_trend = periods is not None and periods.trend and len(used) > 2
+        has_trend = periods is not None and len(used) > 2
         pooled = pool_estimates(
             [FORTH[transform](parts[place].estimates[id].value) for place in used],
             [parts[place].estimates[id].standard_error for place in used],
             names=[parts[place].name for place in used],
             transform=transform,
             covariate=[periods.position[parts[place].name] for place in used] if periods and has_trend else None,
-            **self._second_stage,
+            method="reml" if self.method == "one_stage" else cast(Method, self.method),
+            level=self.level,
         )
         _enter_weights(id, parts, pooled)
         return pooled
@@ -862,12 +712,9 @@ class _Validation(NamedTuple):
         sure = view.n - inside(view).n
         if not sure or not {"intercept", "slope"} & set(self.estimators):
             return ()
-        warn_of_sure_scores(view, "intercept and slope", self.edge)
+        warn_of_sure_scores(view, "intercept and slope")
         some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
-        if self.edge == "drop":
-            return (f"{some} and left out of intercept and slope",)
-        kept = 'the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical.summary'
-        return (f"{some}: {kept}",)
+        return (f"{some}: the slope has their log-odds truncated at 1e-12; clinical.summary leaves them out",)
 
     def _group(self, name: Any, p: Predictions, min_rows: int) -> ValidatedGroup:
         view = one_event(p, self.lens, WHAT, KINDS)
@@ -879,7 +726,7 @@ class _Validation(NamedTuple):
             "only events": events == rows,
         }
         common = next((reason for reason, applies in reasons.items() if applies), "")
-        steps = two_sided_quantile(self.pooling["level"])
+        steps = two_sided_quantile(self.level)
         estimates = {}
         for id, (measure, estimate) in self.estimators.items():
             reason, value, error = common, math.nan, math.nan
@@ -895,7 +742,7 @@ class _Validation(NamedTuple):
                 ends = [value, value - steps * error, value + steps * error]
                 shown, low, high = back(ends, measure.transform).tolist()
                 if id in LIMITS and not view.has_real_weights:
-                    low, high = LIMITS[id](view, self.pooling["level"])
+                    low, high = LIMITS[id](view, self.level)
                 estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
         return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
 

@@ -40,7 +40,6 @@ Indices = NDArray[np.intp]
 Method = Literal["bootstrap", "632", "632+", "cross_validation"]
 
 METHODS = ("bootstrap", "632", "632+", "cross_validation")
-SMOOTHERS = ("lowess", "loess", "rcs", "logistic")
 CLINICAL = ("auroc", "brier", "fixed_slope_intercept", "cox_slope", "oe", "ici")
 SEVERAL_CLASSES = ("auroc", "brier", "nll")
 # Share of the rows that a bootstrap resample contains, 1 - 1/e, as Efron rounds it.
@@ -94,7 +93,7 @@ class OptimismRow:
     corrected : float or None
         Value corrected for optimism, which estimates the performance of the model on new rows of the same population.
     n : int
-        Number of resamples (or folds, or repeats of pooled folds) in which the metric was defined.
+        Number of resamples (of cross-validation: of repeats) in which the metric was defined.
     error : float or None
         Standard error of `optimism` due to the number of resamples; None for fewer than two.
 
@@ -129,15 +128,13 @@ class OptimismCurve(Result):
         The curve minus its mean optimism; NaN where no resample reaches the risk.
     n : ndarray of shape (G,)
         Number of resamples whose curve reaches each risk.
-    smoother : {"lowess", "loess", "rcs", "logistic"}
-        Smoother of the curves.
 
     Examples
     --------
     >>> import numpy as np
     >>> from calibrant.clinical import OptimismCurve
     >>> at = np.array([0.2, 0.8])
-    >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]), "lowess")
+    >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]))
     >>> curve.mean_error
     0.1
     """
@@ -146,7 +143,6 @@ class OptimismCurve(Result):
     apparent: Floats
     corrected: Floats
     n: NDArray[np.int64]
-    smoother: str
 
     _numeric = (0, 1, 2, 3)
 
@@ -159,7 +155,7 @@ class OptimismCurve(Result):
         return {name: getattr(self, name).tolist() for name in ("score", "apparent", "corrected", "n")}
 
     def _title(self) -> str:
-        return f"Calibration curve ({self.smoother}), apparent and corrected for optimism; mean error {number(self.mean_error)}"
+        return f"Calibration curve, apparent and corrected for optimism; mean error {number(self.mean_error)}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
@@ -186,13 +182,13 @@ class InternalValidation(Result):
     event : object
         The class whose probability is evaluated; None for more than two classes.
     n_resamples : int
-        Number of refits: bootstrap resamples, or folds times repeats.
+        Number of refits.
     failures : dict of str to int
         Refits that failed, by reason; they are left out.
     warned : dict of str to int
         Refits that emitted a warning such as ``ConvergenceWarning``, by its class; they are kept.
     curve : OptimismCurve or None
-        Apparent and corrected calibration curve; None if it was not requested, or for more than two classes.
+        Apparent and corrected calibration curve; None for more than two classes.
     estimator : object
         The estimator fitted on all rows, whose performance this is.
     note : str, default ""
@@ -255,14 +251,9 @@ def internal_validation(
     *,
     metrics: Any = None,
     method: Method = "bootstrap",
-    n_resamples: int = 200,
-    folds: int = 10,
-    repeats: int = 1,
-    pooled: bool = True,
+    n_resamples: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    pos_label: Any = None,
-    curve: Literal["lowess", "loess", "rcs", "logistic"] | None = "lowess",
     resamples: Iterable[Any] | None = None,
     rng: Any = 0,
 ) -> InternalValidation:
@@ -287,26 +278,15 @@ def internal_validation(
         calibration intercept (slope 1), calibration slope, O/E and ICI, and for more classes AUROC, Brier score and log loss.
     method : {"bootstrap", "632", "632+", "cross_validation"}, default "bootstrap"
         Estimator of the optimism; see Notes.
-    n_resamples : int, default 200
-        Number of bootstrap resamples.
-    folds : int, default 10
-        Number of folds of cross-validation, which keep the share of each class.
-    repeats : int, default 1
-        Number of repeats of cross-validation, with other folds.
-    pooled : bool, default True
-        Whether metrics of cross-validation are computed once on the held-out predictions of all folds, or, if False, in each fold and
-        averaged as in ``rms::validate``. A calibration slope needs more events than a fold of a small data set has.
+    n_resamples : int, optional
+        Number of bootstrap resamples, by default 200; for cross-validation that of folds, which keep the share of each class, by default 10.
     groups : array-like of shape (N,), optional
         Cluster of each row, such as the patient: whole clusters are resampled, or assigned to folds.
     sample_weight : array-like of shape (N,), optional
         Weight of each row, passed to ``fit`` (of the last step of a pipeline) and used by the metrics.
-    pos_label : object, optional
-        The event. By default the larger of two numbers, or the one that the names of two classes determine, such as ``"yes"``.
-    curve : {"lowess", "loess", "rcs", "logistic"} or None, default "lowess"
-        Smoother of the calibration curve; None for no curve.
     resamples : iterable of array-like of int, optional
         Resamples to use in place of random ones: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation,
-        such as those of a scikit-learn splitter.
+        such as those of a scikit-learn splitter, which may repeat the rows with other folds.
     rng
 
     Returns
@@ -320,7 +300,7 @@ def internal_validation(
     ArgumentError
         If an argument is out of range, or the estimator lacks ``fit`` or ``predict_proba``.
     LabelError
-        If `y` has a single class, or the event among two classes is not determined.
+        If `y` has a single class, or two whose names do not determine the event; pass ``y == "dead"`` then.
     UndefinedMetricError
         If every refit failed.
 
@@ -346,12 +326,13 @@ def internal_validation(
       :math:`R = (\theta_\mathrm{out} - \theta_0) / (\gamma - \theta_0)` within [0, 1] and :math:`\gamma` the value of the metric if predictors
       and outcome were independent (0.5 for the C statistic; from permuted outcomes where there is no formula). It is meant for models that
       overfit strongly, for which the other bootstrap estimates are optimistic.
-    - ``"cross_validation"``: the metric on held-out predictions.
+    - ``"cross_validation"``: the metric on the held-out predictions of all folds together, since a calibration slope needs more events than one fold of a small data set
+      has; the mean over repeats.
 
     Differences are taken on the scale of each metric. A metric that is undefined in a resample (the slope, where the outcomes are
     separated) is left out of the mean there; ``n`` is the number of resamples in which it was defined.
 
-    The curve is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
+    For two classes the calibration curve (LOWESS) is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
 
     The linear algebra (BLAS) of the refits uses one thread, if threadpoolctl is installed, as it is with scikit-learn.
 
@@ -379,25 +360,23 @@ def internal_validation(
     cox_slope    1.0000    0.3113     0.6887   0.01326        100
     """
     check_choice(method, "method", METHODS)
-    check_whole(n_resamples, "n_resamples")
-    check_whole(folds, "folds", 2)
-    check_whole(repeats, "repeats")
-    if curve is not None:
-        check_choice(curve, "curve", SMOOTHERS)
     check_estimator(estimator)
-    data = TrainingRows.read(X, y, groups, sample_weight, pos_label)
-    refits = _Refits(estimator, data, _statistics(metrics, data.k), curve)
+    data = TrainingRows.read(X, y, groups, sample_weight)
+    refits = _Refits(estimator, data, _statistics(metrics, data.k))
     cross, seed = method == "cross_validation", seed_of(rng)
+    count = check_whole(
+        (10 if cross else 200) if n_resamples is None else n_resamples, "n_resamples", 2 if cross else 1
+    )
     if resamples is not None:
         plan = list(given_resamples(resamples, data.n, cross))
     elif cross:
-        plan = list(cross_validation_folds(data, folds, repeats, seed))
+        plan = list(cross_validation_folds(data, count, seed))
     else:
-        plan = bootstrap_rows(data, n_resamples, seed)
+        plan = bootstrap_rows(data, count, seed)
     if not plan:
         raise ArgumentError("resamples", "is empty", "give at least one")
     with one_blas_thread():
-        if cross and pooled:
+        if cross:
             refits.run_pooled(plan)
         else:
             refits.run(plan, method)
@@ -474,12 +453,12 @@ class Estimates(NamedTuple):
 class _Refits:
     """A model and its refits: the values of the statistics, and of the curve at some risks, with the failures counted."""
 
-    def __init__(self, estimator: Any, data: TrainingRows, statistics: list[Statistic], curve: str | None) -> None:
-        self.data, self.statistics, self.curve = data, statistics, curve if data.k == 2 else None
+    def __init__(self, estimator: Any, data: TrainingRows, statistics: list[Statistic]) -> None:
+        self.data, self.statistics, self.has_curve = data, statistics, data.k == 2
         self.fit = fit_of(estimator, data)
         self.fitted, probs = self.fit(np.arange(data.n))
         self.predictions = data.predictions(probs)
-        if self.curve is not None:
+        if self.has_curve:
             ordered = np.sort(np.asarray(self.predictions.probs))
             cut = BEYOND if len(ordered) > 2 * BEYOND + 2 else 0
             self.risks = np.linspace(ordered[cut], ordered[len(ordered) - 1 - cut], POINTS)
@@ -498,21 +477,19 @@ class _Refits:
         """Refit on every resample; statistics are computed on all rows for the bootstrap, else on those outside of the resample."""
         many(lambda number_: self._run_one(plan[number_], method), len(plan))
 
-    def _run_one(self, resample: Any, method: str) -> None:
-        train, test = resample if isinstance(resample, tuple) else (resample, None)
+    def _run_one(self, train: Indices, method: str) -> None:
         out = np.setdiff1d(np.arange(self.data.n), train)
-        if test is None:
-            test = np.arange(self.data.n) if method == "bootstrap" else out
+        test = np.arange(self.data.n) if method == "bootstrap" else out
         if len(test) == 0:
             self.failures["no row is left out of the resample"] += 1
             return
         probs = self._probabilities(train)
         if probs is None:
             return
-        if method in ("bootstrap", "cross_validation"):
+        if method == "bootstrap":
             self.training.append(self._values(probs, train))
-        if method == "bootstrap" and len(np.unique(self.data.codes[out])) == self.data.k:
-            self.outside.append(auroc(self.data.predictions(probs, out)))
+            if len(np.unique(self.data.codes[out])) == self.data.k:
+                self.outside.append(auroc(self.data.predictions(probs, out)))
         self.test.append(self._values(probs, test))
 
     def run_pooled(self, plan: list[Any]) -> None:
@@ -567,12 +544,12 @@ class _Refits:
 
     def _line(self, p: Predictions) -> Floats:
         """The calibration curve at the risks, NaN where it is undefined; nothing without a curve."""
-        if self.curve is None:
+        if not self.has_curve:
             return np.empty(0)
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
         try:
-            groups, fitted = curve_of(view, **{**catalogue["ici"].options, "smoother": self.curve})
+            groups, fitted = curve_of(view, **{**catalogue["ici"].options, "smoother": "lowess"})
         except CalibrantError:
             return np.full(POINTS, math.nan)
         return np.interp(self.risks, groups.score, fitted, left=math.nan, right=math.nan)
@@ -638,11 +615,11 @@ class _Refits:
             numbers = [part[place].item() for part in estimates]
             values: list[Any] = [None if math.isnan(value) else value for value in numbers]
             rows.append(OptimismRow(each.name, *values))
-        if self.curve is not None:
+        if self.has_curve:
             points = slice(len(rows), None)
             # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
             before, after = (np.clip(part[points], 0, 1) for part in (estimates.apparent, estimates.corrected))
-            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int), self.curve)
+            curve = OptimismCurve(self.risks, before, after, estimates.n[points].astype(int))
         return InternalValidation(
             tuple(rows),
             method,

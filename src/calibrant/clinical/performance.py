@@ -15,7 +15,8 @@ from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
 from ..evaluation.discrimination import auroc_with_error
-from ..evaluation.header import check_outcome, outcome_of
+from ..evaluation.header import outcome_of
+from ..evaluation.result import shown_number
 from ..inference.cells import sharing
 from ..inference.fitted import limit_gain
 from ..inference.intervals import check_resamples, interval
@@ -149,7 +150,7 @@ class ClinicalSummary(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> found["c"].value, found["C (ROC)"].method
     (0.75, 'score')
     """
@@ -202,9 +203,7 @@ def _shown(row: ClinicalRow) -> str:
         return f"{row.value:,.6g}"
     if row.id in P_VALUES:
         return pvalue_text(row.value)
-    # What remains of an exact 0 after rounding is shown as 0.
-    rounding = 1e-12 * (row.high - row.low) if row.low is not None and row.high is not None else 0.0
-    return number(row.value if abs(row.value) > rounding else 0.0)
+    return shown_number(row.value)
 
 
 @documents_keywords()
@@ -218,10 +217,6 @@ def summary(
     rng: Any = 0,
     cluster: bool = False,
     lens: str | Lens = "auto",
-    where: Any = None,
-    outcome: str | None = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> ClinicalSummary:
     r"""Summarize the performance of a risk model, with confidence intervals.
 
@@ -246,11 +241,6 @@ def summary(
         jackknife over groups, and tests that assume independent rows are left out.
     lens : str or Lens, default "auto"
         The event: the positive class of two, or ``"class:NAME"`` for one of several classes.
-    where
-    outcome : str, optional
-        Name of the event, such as ``"death within 30 days"``. By default the name of the positive class or of the label column.
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -297,7 +287,7 @@ def summary(
     Rows with a risk of 0 or 1 (within 1e-12) are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
     outcome, the likelihood is 0: D, R² and Q are minus infinity, and U is infinite.
 
-    With ``sample_weight`` estimates are weighted; the chi-squares of D and U are left out, all intervals but those of the intercepts, the
+    With importance weights estimates are weighted; the chi-squares of D and U are left out, all intervals but those of the intercepts, the
     slope and the ratio are by the jackknife, and rows are counted by their effective number.
 
     References
@@ -314,12 +304,11 @@ def summary(
     --------
     >>> import calibrant as cal
     >>> data = cal.inference.make_miscalibrated(1000, warp=cal.inference.simulation.temperature(1.5), distribution=(2, 8), rng=0)
-    >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=200, rng=0)
+    >>> found = cal.clinical.summary(data.y_true, data.y_prob, n_resamples=0)
     >>> slope = found["slope"]
     >>> print(f"{slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
     """
-    check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
     check_fraction(level, "level")
     if not isinstance(cluster, bool):
@@ -328,8 +317,8 @@ def summary(
         check_resamples(n_resamples, level)
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
-    p = as_predictions(y_true, y_prob, sample_weight, pos_label, where)
-    return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster, outcome)
+    p = as_predictions(y_true, y_prob)
+    return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster)
 
 
 def summarize(

@@ -45,7 +45,7 @@ class TrainingRows:
         return len(self.classes)
 
     @classmethod
-    def read(cls, X: Any, y: Any, groups: Any, sample_weight: Any, pos_label: Any) -> TrainingRows:
+    def read(cls, X: Any, y: Any, groups: Any, sample_weight: Any) -> TrainingRows:
         labels = column(y, "y").array
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
@@ -57,7 +57,7 @@ class TrainingRows:
         X, take, rows = _taker(X)
         if rows != len(labels):
             raise ShapeError("X", f"has {rows} rows, and y has {len(labels)}")
-        classes = _classes(labels, pos_label)
+        classes = _classes(labels)
         code = {name: place for place, name in enumerate(classes)}
         codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
         # Reading the weights as those of predictions checks them.
@@ -92,7 +92,7 @@ def _taker(X: Any) -> tuple[Any, Callable[[Indices], Any], int]:
     return X, lambda rows: X[rows], int(X.shape[0])
 
 
-def _classes(labels: NDArray[Any], pos_label: Any) -> tuple[Any, ...]:
+def _classes(labels: NDArray[Any]) -> tuple[Any, ...]:
     """The classes in increasing order, of two the event last."""
     names = list(set(labels.tolist()))
     try:
@@ -104,18 +104,11 @@ def _classes(labels: NDArray[Any], pos_label: Any) -> tuple[Any, ...]:
             "y", f"only the class {names[0] if names else None!r} occurs", "pass rows of at least two classes"
         )
     if len(names) > 2:
-        if pos_label is not None:
-            raise ArgumentError("pos_label", f"requires two classes, and y has {len(names)}", "leave it out")
         return tuple(names)
-    if pos_label is not None:
-        if pos_label not in names:
-            raise LabelError("pos_label", f"{pos_label!r} does not occur in y", f"choose one of {names}")
-        place: int | None = names.index(pos_label)
-    else:
-        place = positive_of(names)
+    place = positive_of(names)
     if place is None:
         raise LabelError(
-            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", f"use pos_label={names[1]!r}"
+            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", f"pass y == {names[1]!r}"
         )
     return names[1 - place], names[place]
 
@@ -195,46 +188,42 @@ def bootstrap_rows(data: TrainingRows, n_resamples: int, seed: int) -> list[Indi
     return [replicates.rows(number) for number in range(n_resamples)]
 
 
-def cross_validation_folds(
-    data: TrainingRows, folds: int, repeats: int, seed: int
-) -> Iterator[tuple[Indices, Indices]]:
-    """Rows for training and test of every fold of every repeat."""
+def cross_validation_folds(data: TrainingRows, folds: int, seed: int) -> Iterator[tuple[Indices, Indices]]:
+    """Rows for training and test of every fold."""
     units = data.n if data.groups is None else int(data.groups.max()) + 1
     if folds > units:
         problem = f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}"
-        raise ArgumentError("folds", problem)
-    for repeat in range(repeats):
-        rng = generator(seed, repeat)
-        fold = np.empty(data.n, np.intp)
-        if data.groups is not None:
-            size, load = np.bincount(data.groups), np.zeros(folds)
-            mine = np.empty(units, np.intp)
-            for place in rng.permutation(units):
-                mine[place] = load.argmin()
-                load[mine[place]] += size[place]
-            fold = mine[data.groups]
-        else:
-            order = rng.permutation(data.n)
-            order = order[np.argsort(data.codes[order], kind="stable")]  # each fold has its share of each class
-            fold[order] = np.arange(data.n) % folds
-        for place in range(folds):
-            yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
+        raise ArgumentError("n_resamples", problem)
+    rng = generator(seed, 0)
+    fold = np.empty(data.n, np.intp)
+    if data.groups is not None:
+        size, load = np.bincount(data.groups), np.zeros(folds)
+        mine = np.empty(units, np.intp)
+        for place in rng.permutation(units):
+            mine[place] = load.argmin()
+            load[mine[place]] += size[place]
+        fold = mine[data.groups]
+    else:
+        order = rng.permutation(data.n)
+        order = order[np.argsort(data.codes[order], kind="stable")]  # each fold has its share of each class
+        fold[order] = np.arange(data.n) % folds
+    for place in range(folds):
+        yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
 
 
 def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
     """Resamples of the user, checked."""
+    what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
     for place, given in enumerate(resamples):
-        parts = tuple(given) if cross else (given,)
-        if len(parts) != (2 if cross else 1):
-            raise ArgumentError("resamples", f"entry {place} is not a pair of training and test rows")
-        found = []
-        for part in parts:
-            try:
-                rows = np.asarray(part)
-            except ValueError:  # parts of different lengths
-                rows = np.empty(0)
-            if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0 or rows.min() < 0 or rows.max() >= n:
-                what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
-                raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
-            found.append(rows.astype(np.intp))
-        yield tuple(found) if cross else found[0]
+        try:
+            parts = [np.asarray(part) for part in (given if cross else [given])]
+        except ValueError:  # parts of different lengths
+            parts = []
+        if len(parts) != 1 + cross or not all(_are_rows(part, n) for part in parts):
+            raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
+        yield tuple(part.astype(np.intp) for part in parts) if cross else parts[0].astype(np.intp)
+
+
+def _are_rows(part: NDArray[Any], n: int) -> bool:
+    """Whether these are indices of some of `n` rows."""
+    return part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0 and part.min() >= 0 and part.max() < n

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
-    WeightError,
     warn_caller,
 )
 from ..evaluation.discrimination import placement_values
@@ -31,9 +30,7 @@ from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
 from ..inference.replicates import Replicates, many
 from ..inference.seeds import seed_of
-from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
-from ..input.missing import DROP, Dropped, kept_rows, without_missing
-from ..metrics.curve.coefficients import Edge
+from ..input.convert import column, missing_values, numbers
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
@@ -194,23 +191,18 @@ class SurvivalSummary(Result):
 
 
 class SurvivalInput(NamedTuple):
-    """Checked input: for each horizon one column of risks and, if given, of censoring weights, and the strata of censoring."""
+    """Checked input: for each horizon one column of risks, and the strata of censoring."""
 
     risk: Floats
     follow_ups: tuple[FollowUp, ...]
     horizons: tuple[float, ...]
-    given: Floats | None
     censoring: str
     """How the censoring weights are obtained."""
-    dropped: Dropped | None = None
 
     def known(self, place: int, rows: NDArray[np.int64] | None = None) -> Known:
         """Outcomes and weights at one horizon, of all rows or of a resample."""
-        weights = None if self.given is None else self.given[:, place]
         follow_up = self.follow_ups[place]
-        if rows is not None:
-            follow_up, weights = follow_up.take(rows), None if weights is None else weights[rows]
-        return known_outcomes(follow_up, self.horizons[place], weights)
+        return known_outcomes(follow_up if rows is None else follow_up.take(rows), self.horizons[place])
 
 
 def stratify_by_risk(follow_up: FollowUp, risk: Floats, horizon: float) -> tuple[FollowUp, str]:
@@ -248,11 +240,7 @@ def survival_summary(
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    censoring_weight: Any = None,
-    prob: Any = None,
     link: Link = "logit",
-    edge: Edge = "clip",
-    missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -265,35 +253,23 @@ def survival_summary(
 
     Parameters
     ----------
-    y_prob : array-like of shape (N,) or (N, H), or frame
-        Predicted risk of the event by the horizon, one column for each of several horizons. A frame, if `time`, `event`, `prob` and other
-        arguments name its columns.
-    time : array-like of shape (N,) or str
+    y_prob : array-like of shape (N,) or (N, H)
+        Predicted risk of the event by the horizon, one column for each of several horizons.
+    time : array-like of shape (N,)
         Time to the event or to censoring, from the time of the prediction.
-    event : array-like of shape (N,) or str
+    event : array-like of shape (N,)
         What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
     horizon : float or sequence of float
         Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
     cause : int, optional
         Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
-    groups : array-like of shape (N,) or str, optional
+    groups : array-like of shape (N,), optional
         Groups within each of which the distribution of censoring is estimated. A dict or frame of several columns gives their combinations. By default one for all
         rows, or groups of predicted risk where censoring depends on it; a constant, such as ``0 * time``, for one in any case.
-    sample_weight : array-like of shape (N,) or str, optional
+    sample_weight : array-like of shape (N,), optional
         Importance weight of each row; only ratios matter.
-    censoring_weight : array-like of shape (N,) or (N, H), optional
-        Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
-        fixed; those of rows censored before the horizon are not used.
-    prob : str or list of str, optional
-        Column of the frame `y_prob` that holds the risks, or one for each horizon.
     link : {"logit", "cloglog"}, default "logit"
         Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
-    edge : {"clip", "drop"}, default "clip"
-        Risks within 1e-12 of 0 or 1 in the calibration intercept and slope: truncated at 1e-12 and 1 - 1e-12, where a few rows can
-        dominate the slope, or left out, as by `clinical.summary`.
-    missing : {"raise", "drop"}, default "raise"
-        What to do about rows with a missing risk, time, event, group or weight: raise an error, or drop them. The result states how
-        many were dropped.
     level
     n_resamples : int, default 200
         Number of bootstrap replicates for the intervals of ICI, E50 and E90; 0 for none.
@@ -331,7 +307,8 @@ def survival_summary(
       scale and regards the mean as fixed, which is conservative [1]_. The standard error is Greenwood's; with competing events, weights or
       groups it is that of the infinitesimal jackknife.
     - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk, or on
-      :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors.
+      :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors. Risks within 1e-12 of 0
+      or 1 are truncated there, where a few rows can dominate the slope.
     - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75, as for `ici`) of the outcome with
       weights :math:`w_i` [3]_. The bootstrap, in which the weights are estimated anew, is corrected for bias as by `interval`.
     - Brier score :math:`\sum_i w_i (y_i - p_i)^2 / \sum_i w_i` [2]_. The scaled Brier score, or index of prediction accuracy (IPA), is one minus its ratio to the
@@ -341,7 +318,7 @@ def survival_summary(
 
     Standard errors of the infinitesimal jackknife, and the sandwich, include the uncertainty of estimated weights.
 
-    Censoring may depend on the predicted risk, for example because patients who feel well are lost to follow-up. Unless `groups` or `censoring_weight` is
+    Censoring may depend on the predicted risk, for example because patients who feel well are lost to follow-up. Unless `groups` are
     given, rows are divided into five groups of risk (fewer where a group would have fewer than ten censored rows on average, or none observed until the horizon), whose
     censoring is compared by a log-rank test. Where it differs at the level 0.05, the probabilities of censoring are estimated within these groups; ``censoring``
     states the result.
@@ -386,11 +363,10 @@ def survival_summary(
     intercept and slope on the logit scale
     """
     check_choice(link, "link", ("logit", "cloglog"))
-    check_choice(edge, "edge", ("clip", "drop"))
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
-    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
+    follow_up = read_follow_up(time, event, cause, groups, sample_weight)
+    data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
     seed = seed_of(rng)
     parts = []
     notes: list[str] = []
@@ -398,56 +374,21 @@ def survival_summary(
         found = data.known(place)
         risk = data.risk[:, place]
         measures = [
-            *_point_measures(found, risk, link, float(level), edge),
+            *_point_measures(found, risk, link, float(level)),
             *_smooth(data, place, found, float(level), n_resamples, seed),
         ]
         hint_at_mistakes(found, risk)
-        notes += _boundary_notes(found, risk, edge)
+        notes += _boundary_notes(found, risk)
         measures.sort(key=lambda m: list(NAMES).index(m.measure))
         size = found.total**2 / float(np.square(found.weight).sum())
         parts.append(
             HorizonSummary(found.horizon, len(risk), **counts_of(found), effective_size=size, measures=tuple(measures))
         )
-    summary = SurvivalSummary(tuple(parts), float(level), link, data.censoring, tuple(notes))
-    if data.dropped is not None:
-        object.__setattr__(summary, "dropped", data.dropped)  # results are frozen
-    return summary
+    return SurvivalSummary(tuple(parts), float(level), link, data.censoring, tuple(notes))
 
 
-def read_survival(
-    y_prob: Any,
-    named: dict[str, Any],
-    horizon: Any,
-    cause: Any = None,
-    censoring_weight: Any = None,
-    prob: Any = None,
-    missing: str = "raise",
-) -> SurvivalInput:
-    """Check the arguments of a function of predicted risks at horizons; `named` are time, event, groups and sample weights."""
-    check_choice(missing, "missing", ("raise", "drop"))
-    names = {keyword: value for keyword, value in {"y_prob": prob, **named}.items() if isinstance(value, str)}
-    if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
-        if prob is None:
-            raise InputTypeError("prob", "is required with a frame", "name the column of the risks")
-        frame, y_prob = y_prob, pick_columns(y_prob, prob, "prob")
-        named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
-    elif prob is not None:
-        raise InputTypeError("prob", "names a column, but y_prob is not a frame", "drop it")
-    dropped = None
-    if missing == "drop":
-        # Weights of rows censored before the horizon are not used, and may be missing.
-        kept, dropped = without_missing({"y_prob": y_prob, **named}, names)
-        y_prob, named = kept.pop("y_prob"), kept
-        if dropped is not None and censoring_weight is not None and len(censoring_weight) == dropped.rows:
-            censoring_weight = kept_rows(censoring_weight, dropped.kept)
-    try:
-        data = _checked(y_prob, named, horizon, cause, censoring_weight)
-    except CalibrantError as error:
-        raise (error.replaced(remedy=DROP) if error.remedy == "drop or fill these rows" else error) from None
-    return data._replace(dropped=dropped)
-
-
-def _checked(y_prob: Any, named: dict[str, Any], horizon: Any, cause: Any, censoring_weight: Any) -> SurvivalInput:
+def read_survival(y_prob: Any, follow_up: FollowUp, horizon: Any, *, stratify: bool = True) -> SurvivalInput:
+    """Check risks and horizons; if `stratify`, censoring is estimated within groups of risk where it depends on it."""
     horizons = tuple(map(check_horizon, listed(horizon)))
     if not horizons or len(set(horizons)) < len(horizons):
         raise ArgumentError("horizon", "must be one time, or several different ones")
@@ -461,33 +402,16 @@ def _checked(y_prob: Any, named: dict[str, Any], horizon: Any, cause: Any, censo
             raise InputTypeError("y_prob", missing_values(count), "drop or fill these rows", row=row, count=count)
         remedy = "divide by 100 if these are percentages" if value > 1 else "pass risks by the horizon"
         raise ProbabilityError("y_prob", f"risks must lie in [0, 1]; got {value:g}", remedy, row=row)
-    follow_up = read_follow_up(named["time"], named["event"], cause, named["groups"], named["sample_weight"])
     if len(follow_up.time) != len(risk):
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
-    given = None if censoring_weight is None else _columns(censoring_weight, "censoring_weight", len(horizons))
-    if given is not None:
-        if named["groups"] is not None:
-            raise ArgumentError("groups", "has no effect with weights that are given", "drop it")
-        if len(given) != len(risk):
-            raise ShapeError("censoring_weight", f"expected one weight for each of {len(risk)} rows, got {len(given)}")
-        for place, end in enumerate(horizons):
-            used = (follow_up.time >= end) | (follow_up.event != 0)
-            wrong = used & ~(np.isfinite(given[:, place]) & (given[:, place] >= 0))
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise WeightError(
-                    "censoring_weight", f"weights must be finite and non-negative; got {given[row, place]}", row=row
-                )
-        given = np.where(np.isfinite(given), given, 0.0)
-    if given is not None or named["groups"] is not None:
+    if not stratify:
         within = f" within {len(follow_up.strata)} groups" if follow_up.strata else ""
-        text = f"Kaplan-Meier{within}" if given is None else "weights given, treated as fixed"
-        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, given, text)
+        return SurvivalInput(risk, (follow_up,) * len(horizons), horizons, f"Kaplan-Meier{within}")
     stratified = [stratify_by_risk(follow_up, *each) for each in zip(risk.T, horizons, strict=True)]
     texts = [text for _, text in stratified]
     if len(set(texts)) > 1:
         texts = [f"at {horizon:g} {text}" for horizon, text in zip(horizons, texts, strict=True)]
-    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, None, "; ".join(dict.fromkeys(texts)))
+    return SurvivalInput(risk, tuple(each for each, _ in stratified), horizons, "; ".join(dict.fromkeys(texts)))
 
 
 def _columns(values: Any, argument: str, horizons: int) -> Floats:
@@ -516,30 +440,18 @@ def hint_at_mistakes(found: Known, risk: Floats) -> None:
         )
 
 
-def _inside(risk: Floats) -> NDArray[np.bool_]:
-    """Mask of the risks whose log-odds are not truncated."""
-    return (risk >= CLIP) & (risk <= 1 - CLIP)
-
-
-def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
+def _boundary_notes(found: Known, risk: Floats) -> list[str]:
     """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
     used = found.weight > 0
-    sure = int((used & ~_inside(risk)).sum())
+    sure = int((used & ((risk < CLIP) | (risk > 1 - CLIP))).sum())
     if not sure:
         return []
-    some = f"{sure:,} of {int(used.sum()):,} risks at {found.horizon:g} are 0 or 1 (within 1e-12)"
-    if edge == "drop":
-        said = f"{some} and left out"
-        warn_caller(BoundaryScoresWarning("intercept and slope", said, "use edge='clip' to keep them"))
-        return [f"intercept and slope: {said}"]
-    said = f"{some}; their log-odds are truncated at 1e-12, where a few rows can dominate the fit"
-    warn_caller(
-        BoundaryScoresWarning(
-            "intercept and slope", said, "limit the risks to a range inside (0, 1), or use edge='drop'"
-        )
+    problem = (
+        f"{sure:,} of {int(used.sum()):,} risks at {found.horizon:g} are 0 or 1 (within 1e-12); their log-odds are truncated at 1e-12, where "
+        "a few rows can dominate the fit"
     )
-    drop = 'edge="drop" (on the command line --edge drop) leaves them out, as clinical.summary does'
-    return [f"intercept and slope: {said}; {drop}"]
+    warn_caller(BoundaryScoresWarning("intercept and slope", problem, "limit the risks to a range inside (0, 1)"))
+    return [f"intercept and slope: {problem}"]
 
 
 def view_of(found: Known, score: Floats) -> View:
@@ -550,23 +462,22 @@ def view_of(found: Known, score: Floats) -> View:
     return View(score[used], found.outcome[used], None if equal else weight, "unit" if equal else "importance")
 
 
-def _point_measures(found: Known, risk: Floats, link: str, level: float, edge: str = "clip") -> list[SurvivalMeasure]:
+def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list[SurvivalMeasure]:
     """The measures whose standard errors have a closed form."""
     own = found.follow_up.weight
     mean = float(own @ risk) / float(own.sum())
     observed = observed_risk(found, level)
     follow_up = found.follow_up
-    plain = bool(found.strata) and not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
+    plain = not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
     how = "Greenwood" if plain else "jackknife"
-    regressed = found if edge == "clip" else replace(found, weight=np.where(_inside(risk), found.weight, 0.0))
     measures = [
         _measured("observed_risk", observed, f"cloglog, {how}"),
         SurvivalMeasure("mean_predicted_risk", mean, None, None, None, ""),
     ]
     tasks: list[tuple[str, str, Callable[[], Interval]]] = [
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
-        ("calibration_intercept", "sandwich", lambda: _intercept(regressed, risk, link, level)),
-        ("calibration_slope", "sandwich", lambda: _slope(regressed, risk, link, level)),
+        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
+        ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
         ("brier", "jackknife", lambda: _brier(found, risk, level)),
         ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
         ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
@@ -646,8 +557,6 @@ def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
     w, y = found.weight, found.outcome.astype(np.float64)
     used = w > 0
     feature = _scale(link, risk)
-    if not used.any():
-        raise UndefinedMetricError("y_prob", "every predicted risk is 0 or 1, so the slope is not identified")
     if np.ptp(feature[used]) == 0:
         raise UndefinedMetricError("y_prob", "all predicted risks are equal, so the slope is not identified")
     groups = groups_of(view_of(found, risk))

@@ -55,18 +55,10 @@ class Groups(NamedTuple):
 
 def tie_groups(view: View) -> Groups:
     """Return the tie groups of a view; with importance weights neighbourhoods are still defined by numbers of rows."""
-    score, outcome, weight = view.sorted_rows
-    start = np.append(0, np.flatnonzero(score[1:] != score[:-1]) + 1)
-    ends = np.append(start[1:], len(score)).astype(np.int64)
-    if weight is None:
-        mass = np.diff(ends, prepend=0).astype(np.float64)
-        return Groups(score[start], np.add.reduceat(outcome, start) / mass, mass, ends)
-    if view.weight_kind == "counts":
-        ends = np.cumsum(np.add.reduceat(weight.astype(np.int64), start))
-    weight = weight.astype(np.float64)
-    mass = np.add.reduceat(weight, start)
-    rate = np.add.reduceat(weight * outcome, start) / mass
-    return Groups(score[start], rate, mass * (float(ends[-1]) / view.total), ends)
+    ties, ends = view.ties, view.ends[1:]
+    if view.weight is not None and view.weight_kind == "counts":
+        ends = np.cumsum(ties.weight.astype(np.int64))
+    return Groups(ties.score, ties.outcome / ties.weight, ties.weight * (float(ends[-1]) / view.total), ends)
 
 
 def loess(groups: Groups, span: float, degree: int, surface: str) -> Floats:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..errors import ArgumentError, ShapeError
-from ..input.convert import column, is_number, numbers
+from ..input.convert import column, numbers
 from ..input.predictions import Predictions
-from ..util.checks import check_number, check_whole
+from ..util.checks import check_number, check_whole, is_number
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from ..views.lenses import within_top

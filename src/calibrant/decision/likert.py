@@ -115,9 +115,7 @@ def likert_error(
     y_prob: Any = None,
     *,
     edges: Any = "three",
-    names: Any = None,
     within: Any = "kd_tree",
-    bins: Any = BINS,
     lens: Any = "auto",
     where: Any = None,
     sample_weight: Any = None,
@@ -135,14 +133,10 @@ def likert_error(
     edges : {"three", "five"} or array-like, default "three"
         ``"three"`` (low, medium, high, with edges 0.33 and 0.66), ``"five"`` (very low to very high, edges at fifths), or increasing
         edges from 0 to 1. Bands include their lower edge, the last one both.
-    names : sequence of str, optional
-        The terms, one per band.
     within : {"kd_tree", "one"}, KDTree, or binning, default "kd_tree"
         Cells of a band: ``"kd_tree"`` splits its rows at the median until a cell contains at most a tenth of them, as in [1]_, or
         fewer than 20; equal scores stay together. ``KDTree(gamma=...)`` sets another fraction. ``"one"`` evaluates each band as a whole, and a binning such as
-        ``"equal_mass"`` divides it into `bins` bins; ``"levels"`` has one cell per distinct score.
-    bins : int, optional
-        Number of bins within a band, if `within` is a binning.
+        ``EqualMass(15)`` divides it into bins; ``"levels"`` has one cell per distinct score.
     lens
     where
     sample_weight
@@ -190,19 +184,8 @@ def likert_error(
     'above'
     """
     view = one_view("likert_error", resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
-    cuts, terms = _terms(edges, names)
-    known = ("kd_tree", "one", *NAMED, LEVELS)
-    if isinstance(within, type) or (isinstance(within, str) and within not in known):
-        shown = within.__name__ if isinstance(within, type) else repr(within)
-        listed = ", ".join(map(repr, known))
-        raise ArgumentError(
-            "within", f"must be {listed}, a KDTree or a rule; got {shown}", "for example KDTree(gamma=0.1)"
-        )
-    rule: KDTree | BinningRule | None
-    if isinstance(within, str) and within in ("one", "kd_tree"):
-        rule = KDTree() if within == "kd_tree" else None
-    else:
-        rule = within if isinstance(within, KDTree) else binning_rule(bins, within)
+    cuts, terms = read_bands(edges)
+    rule = _read_rule(within)
     place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(
@@ -211,7 +194,20 @@ def likert_error(
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
 
 
-def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
+def _read_rule(within: Any) -> KDTree | BinningRule | None:
+    """The rule that divides a band into cells; None for one cell."""
+    known = ("kd_tree", "one", *NAMED, LEVELS)
+    if isinstance(within, type) or (isinstance(within, str) and within not in known):
+        listed = ", ".join(map(repr, known))
+        problem = f"must be {listed}, a KDTree or a rule; got {within!r}"
+        raise ArgumentError("within", problem, "for example KDTree(gamma=0.1)")
+    if isinstance(within, str) and within in ("one", "kd_tree"):
+        return KDTree() if within == "kd_tree" else None
+    return within if isinstance(within, KDTree) else binning_rule(BINS, within)
+
+
+def read_bands(edges: Any, names: Any = None) -> tuple[list[float], list[str]]:
+    """The edges of the bands, and the term of each."""
     known = TERMS.get(edges) if isinstance(edges, str) else None
     if known is not None:
         cuts, terms = list(known[0]), list(known[1])

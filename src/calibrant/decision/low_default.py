@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError
-from ..input.convert import is_number
-from ..util.checks import check_fraction
+from ..util.checks import check_fraction, is_number
 from ..util.results import Result, number
 from .rows import finite_column, upper_bound
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,11 +120,8 @@ def review_routing(
     review: float | None = None,
     capacity: float | None = None,
     volume: float = 1.0,
-    reviewer_error: float = 0.0,
-    fallback_error: float = 0.0,
-    error_cost: float = 1.0,
-    review_cost: float = 0.0,
-    fallback_cost: float = 0.0,
+    errors: Mapping[str, float] | None = None,
+    cost: Mapping[str, float] | None = None,
 ) -> ReviewRouting:
     """Evaluate a routing by confidence: automatic answers, manual review and a fallback.
 
@@ -141,16 +139,10 @@ def review_routing(
         Number of rows, out of `volume`, that can be reviewed: the largest threshold that requires no more is taken.
     volume : float, default 1.0
         Expected number of rows.
-    reviewer_error : float, default 0.0
-        Error rate of the reviewers.
-    fallback_error : float, default 0.0
-        Error rate of the fallback.
-    error_cost : float, default 1.0
-        Cost of a wrong answer.
-    review_cost : float, default 0.0
-        Cost of a review.
-    fallback_cost : float, default 0.0
-        Cost of a fallback.
+    errors : mapping of str to float, optional
+        Error rates of the reviewers, ``"review"``, and of the ``"fallback"``; 0 by default.
+    cost : mapping of str to float, optional
+        Cost of a wrong answer, ``"error"``, by default 1, of a ``"review"`` and of a ``"fallback"``, by default 0.
     confidence : array-like of shape (N,), optional
         Confidence of each row; by default the predicted probability of the predicted class.
     lens : str or Lens, optional
@@ -181,17 +173,10 @@ def review_routing(
     >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
-    rates = (
-        check_number(reviewer_error, "reviewer_error", high=1),
-        check_number(fallback_error, "fallback_error", high=1),
-    )
-    costs = (
-        check_number(error_cost, "error_cost"),
-        check_number(review_cost, "review_cost"),
-        check_number(fallback_cost, "fallback_cost"),
-    )
+    rates = _read_amounts(errors, "errors", {"review": 0.0, "fallback": 0.0}, high=1)
+    costs = _read_amounts(cost, "cost", {"error": 1.0, "review": 0.0, "fallback": 0.0})
     low = -math.inf if review is None else as_threshold(review, "review")
-    system = _System(judged, low, check_number(volume, "volume"), *rates, *costs)
+    system = _System(judged, low, check_number(volume, "volume"), rates, costs)
     if accept is not None and capacity is not None:
         raise ArgumentError("capacity", "cannot be combined with accept", "give one of them")
     grid = np.concatenate([[np.inf], judged.steps.threshold])
@@ -214,44 +199,46 @@ def review_routing(
         system_error=row["system_error"],
         claimed_system_error=row["claimed_system_error"],
         cost=row["cost"],
-        calibrated_accept=1 - costs[1] / costs[0] - rates[0] if costs[0] > 0 else None,
+        calibrated_accept=1 - costs["review"] / costs["error"] - rates["review"] if costs["error"] > 0 else None,
         cheapest=best,
         table=table,
     )
 
 
+def _read_amounts(
+    amounts: Mapping[str, float] | None, argument: str, default: dict[str, float], high: float = math.inf
+) -> dict[str, float]:
+    amounts = {} if amounts is None else amounts
+    if not isinstance(amounts, Mapping) or not set(amounts) <= set(default):
+        raise ArgumentError(argument, f"must be a number for each of {', '.join(map(repr, default))}; got {amounts!r}")
+    return default | {name: check_number(amount, argument, high=high) for name, amount in amounts.items()}
+
+
 @dataclass(frozen=True)
 class _System:
-    """Answers, reviews and a fallback for rows below the threshold `low`, with their error rates and costs."""
+    """The three routes: rows, threshold of the fallback, volume, error rates and costs."""
 
     judged: Judged
     low: float
     volume: float
-    reviewer_error: float
-    fallback_error: float
-    error_cost: float
-    review_cost: float
-    fallback_cost: float
+    rates: Mapping[str, float]
+    costs: Mapping[str, float]
 
     @cached_property
     def kept(self) -> float:
-        """Share of rows that do not go to the fallback."""
+        """Share of rows that are accepted or reviewed."""
         return float(self.judged.steps.at(np.array([self.low]))[0][0]) / self.judged.total
 
-    @cached_property
-    def claims(self) -> Judged:
-        """The rows with the error rates that their confidences imply in place of their errors."""
-        return replace(self.judged, loss=1 - self.judged.confidence)
-
     def table(self, grid: Floats) -> dict[str, Floats]:
-        """Coverage, workload, errors and cost at each threshold of acceptance."""
-        total = self.judged.total
+        """Coverage, workload, errors and cost at each threshold."""
+        total, claims = self.judged.total, replace(self.judged, loss=1 - self.judged.confidence)
         accepted, lost, _ = self.judged.steps.at(grid)
-        share, wrong, claimed = accepted / total, lost / total, self.claims.steps.at(grid)[1] / total
+        share, wrong, claimed = accepted / total, lost / total, claims.steps.at(grid)[1] / total
         reviewed, rest = self.kept - share, 1 - self.kept
-        others = reviewed * self.reviewer_error + rest * self.fallback_error
+        others = reviewed * self.rates["review"] + rest * self.rates["fallback"]
         with np.errstate(invalid="ignore"):
             error, claimed_error = wrong / share, claimed / share
+        handling = self.costs["review"] * reviewed + self.costs["fallback"] * rest
         return {
             "threshold": grid,
             "coverage": share,
@@ -261,38 +248,40 @@ class _System:
             "claimed_error": claimed_error,
             "system_error": wrong + others,
             "claimed_system_error": claimed + others,
-            "cost": self.error_cost * (wrong + others) + self.review_cost * reviewed + self.fallback_cost * rest,
+            "cost": self.costs["error"] * (wrong + others) + handling,
         }
 
     def routes(self, high: float, row: dict[str, float]) -> tuple[Route, ...]:
-        """The routes if rows are accepted from the threshold `high` on, for which `row` is that of the table."""
+        """The routes at one threshold, whose row of the table is known."""
         count, lost, square = (float(values[0]) for values in self.judged.steps.at(np.array([high])))
         bounds = (math.nan, math.nan)
         if count and self.judged.counts_errors:
             worth = count * count / square
             seen = worth * lost / count
             bounds = float(lower_bound(seen, worth, 0.025)), float(upper_bound(seen, worth, 0.025))
-        share, reviewer, fallback = row["coverage"], self.reviewer_error, self.fallback_error
-        reviewed = max(self.kept - share, 0.0)
+        reviewed = max(self.kept - row["coverage"], 0.0)
         routes = [
-            self._route("accept", (high, math.inf), share, row["error"], row["claimed_error"], bounds, 0.0),
-            self._route("review", (self.low, high), reviewed, reviewer, reviewer, (reviewer,) * 2, self.review_cost),
+            self._route("accept", high, math.inf, row["coverage"], row["error"], row["claimed_error"], bounds),
+            self._route("review", self.low, high, reviewed),
         ]
         if self.low > -math.inf:
-            below, rest = (-math.inf, self.low), 1 - self.kept
-            routes.append(self._route("fallback", below, rest, fallback, fallback, (fallback,) * 2, self.fallback_cost))
+            routes.append(self._route("fallback", -math.inf, self.low, 1 - self.kept))
         return tuple(routes)
 
     def _route(
         self,
         name: str,
-        band: tuple[float, float],
+        low: float,
+        high: float,
         share: float,
-        error: float,
-        claimed: float,
-        interval: tuple[float, float],
-        price: float,
+        error: float | None = None,
+        claimed: float | None = None,
+        interval: tuple[float, float] | None = None,
     ) -> Route:
+        if error is None or claimed is None:  # the rate that was given
+            error = claimed = self.rates[name]
         spread = math.sqrt(max(self.volume * share * (1 - share), 0))
-        cost = share * (price + self.error_cost * error) if share else 0.0
-        return Route(name, *band, share, self.volume * share, spread, error, claimed, interval, cost)
+        cost = share * (self.costs.get(name, 0.0) + self.costs["error"] * error) if share else 0.0
+        return Route(
+            name, low, high, share, self.volume * share, spread, error, claimed, interval or (error, error), cost
+        )

@@ -21,11 +21,12 @@ from ..errors import (
     UnknownArgumentError,
     WeightsNotSupportedError,
 )
-from ..input.convert import column, is_number, numbers
+from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
+from ..util.checks import is_number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView, View

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.intp]
 
 
 @documents_keywords()
@@ -69,7 +70,7 @@ def auroc(y_true: Any, y_prob: Any = None, sample_weight: Any = None, pos_label:
     >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    return _mean_over_classes(as_predictions(y_true, y_prob, sample_weight, pos_label), _auroc)
+    return discriminated(as_predictions(y_true, y_prob, sample_weight, pos_label))[0]
 
 
 @documents_keywords()
@@ -115,20 +116,34 @@ def average_precision(y_true: Any, y_prob: Any = None, sample_weight: Any = None
     >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return _mean_over_classes(as_predictions(y_true, y_prob, sample_weight, pos_label), _average_precision)
+    return discriminated(as_predictions(y_true, y_prob, sample_weight, pos_label))[1]
 
 
 def discriminated(p: Predictions) -> tuple[float, float]:
-    """AUROC and average precision of checked predictions; raises where they are undefined."""
-    return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
+    """AUROC and average precision of checked predictions, each the mean over the classes that occur; raises where they are undefined."""
+    if p.kind == "confidence":
+        raise UndefinedMetricError(
+            "y_prob", "holds the confidence of the predicted class only", "pass class probabilities"
+        )
+    views = views_of(p, "binary" if p.kind == "binary" else "classwise")
+    areas = np.array([areas_of([view]) for view in views if isinstance(view, View)])[:, :, 0]
+    defined = areas[~np.isnan(areas[:, 0])]
+    if not len(defined):
+        raise UndefinedMetricError(
+            "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
+        )
+    return float(defined[:, 0].mean()), float(defined[:, 1].mean())
 
 
-def areas_of(view: View) -> tuple[float, float] | tuple[None, None]:
-    """AUROC and average precision of one event; None where only one outcome occurs."""
-    positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
-    if not (positive.sum() > 0 and negative.sum() > 0):
-        return None, None
-    return _auroc(positive, negative), _average_precision(positive, negative)
+def areas_of(views: Sequence[View]) -> tuple[Floats, Floats]:
+    """AUROC and average precision of each of several events, in one pass over the scores of all; NaN where only one outcome occurs."""
+    positive = np.concatenate([view.ties.outcome for view in views])
+    negative = np.concatenate([view.ties.weight for view in views]) - positive
+    sizes = np.array([len(view.ties.score) for view in views])
+    # From the highest score.
+    precision = _average_precision(positive[::-1], negative[::-1], sizes[::-1])[::-1]
+    area = _auroc(positive, negative, sizes)
+    return area, np.where(np.isnan(area), np.nan, precision)
 
 
 def auroc_with_error(view: View) -> tuple[float, float]:
@@ -161,25 +176,7 @@ def placement_values(score: Floats, outcome: Floats, weight: Floats) -> tuple[fl
         raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
     below = (np.cumsum(others) - others / 2) / others.sum()
     above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
-    return _auroc(events, others), below[place], above[place]
-
-
-def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:
-    if p.kind == "confidence":
-        raise UndefinedMetricError(
-            "y_prob", "holds the confidence of the predicted class only", "pass class probabilities"
-        )
-    found = []
-    for view in views_of(p, "binary" if p.kind == "binary" else "classwise"):
-        assert isinstance(view, View)
-        positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
-        if positive.sum() > 0 and negative.sum() > 0:
-            found.append(formula(positive, negative))
-    if not found:
-        raise UndefinedMetricError(
-            "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
-        )
-    return float(np.mean(found))
+    return float(_auroc(events, others, np.array([len(distinct)]))[0]), below[place], above[place]
 
 
 def c_statistic(view: View, level: float) -> tuple[float, float, float]:
@@ -196,16 +193,39 @@ def c_statistic(view: View, level: float) -> tuple[float, float, float]:
     return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 
-def _auroc(positive: Floats, negative: Floats) -> float:
-    # Scaled by powers of two, since products of weights that are tiny beside others would underflow.
-    positive, negative = (np.ldexp(part, -math.frexp(part.max())[1]) for part in (positive, negative))
-    below = np.cumsum(negative) - negative
-    won = float((positive * (below + negative / 2)).sum())
-    return won / (float(positive.sum()) * float(negative.sum()))
+def _auroc(positive: Floats, negative: Floats, sizes: Counts) -> Floats:
+    """AUROC of consecutive parts, so many scores in each; NaN where a part has one outcome."""
+    starts, part = _parts(sizes)
+    scaled = []
+    for values in (positive, negative):
+        # By powers of two, since products of weights that are tiny beside others would underflow.
+        exponents = np.frexp(np.maximum.reduceat(values, starts))[1]
+        scaled.append(np.ldexp(values, -exponents[part]))
+    positive, negative = scaled
+    below = _running_sums(negative, starts, part) - negative
+    won = np.add.reduceat(positive * (below + negative / 2), starts)
+    pairs = np.add.reduceat(positive, starts) * np.add.reduceat(negative, starts)
+    return np.divide(won, pairs, out=np.full(len(sizes), np.nan), where=pairs > 0)
 
 
-def _average_precision(positive: Floats, negative: Floats) -> float:
-    hits, misses = np.cumsum(positive[::-1]), np.cumsum(negative[::-1])
+def _average_precision(positive: Floats, negative: Floats, sizes: Counts) -> Floats:
+    """Average precision of consecutive parts, so many scores in each, in decreasing order; NaN where a part has no event."""
+    starts, part = _parts(sizes)
+    hits, misses = (_running_sums(values, starts, part) for values in (positive, negative))
     accepted = hits + misses
     precision = np.divide(hits, accepted, out=np.ones(len(hits)), where=accepted > 0)
-    return float((positive[::-1] * precision).sum()) / float(positive.sum())
+    events = np.add.reduceat(positive, starts)
+    return np.divide(
+        np.add.reduceat(positive * precision, starts), events, out=np.full(len(sizes), np.nan), where=events > 0
+    )
+
+
+def _parts(sizes: Counts) -> tuple[Counts, Counts]:
+    """Where each part begins, and the part of each score."""
+    return np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _running_sums(values: Floats, starts: Counts, part: Counts) -> Floats:
+    """Sums from the beginning of the part to each entry; exact for counts."""
+    path = np.cumsum(values)
+    return path - (path[starts] - values[starts])[part]

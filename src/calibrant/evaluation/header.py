@@ -23,22 +23,29 @@ from .discrimination import areas_of
 from .result import Header
 
 
-def header_of(
-    p: Predictions | Sketches, outcome: str | None = None, quantiles: bool = True, lens: Any = None
-) -> Header:
-    """Return the header of checked predictions or of sketches, as far as their lenses allow; `outcome` names the event of two classes.
+def headers_of(
+    parts: Sequence[Any], outcome: str | None = None, quantiles: bool = True, lens: Any = None
+) -> list[Header]:
+    """Return the headers of predictions or of sketches of the same classes, as far as their lenses allow; `outcome` names the event of two classes.
 
-    `quantiles` of the scores require a sort. The event is the positive class of two, or that of a `lens` of one class.
+    Sketches are described in one pass over the cells of all. `quantiles` of the scores require a sort. The event is the positive class of
+    two, or that of a `lens` of one class.
     """
-    described = _describe_sketches(p, quantiles) if isinstance(p, Sketches) else _describe_rows(p, quantiles)
-    name = outcome_of(p, outcome)
-    positive = _positive(p.kind, p.classes)
-    is_class = str(lens.name if isinstance(lens, Lens) else lens).startswith("class:")
-    view = views_of(p, lens)[0] if is_class else None
-    if isinstance(view, View):
-        described |= _describe_event(view) | {"standard_error": _standard_error(view)}
-        positive = name = view.lens.removeprefix("class:")
-    return Header(n=p.n, kind=p.kind, classes=p.k, positive=positive, outcome=name, **described)
+    first = parts[0]
+    if isinstance(first, Sketches):
+        described = _describe_sketches(parts, quantiles)
+    else:
+        described = [_describe_rows(p, quantiles) for p in parts]
+    name, positive = outcome_of(first, outcome), _positive(first.kind, first.classes)
+    if str(lens.name if isinstance(lens, Lens) else lens).startswith("class:"):
+        views = [view for p in parts for view in views_of(p, lens) if isinstance(view, View)]
+        for own, event, error in zip(described, _describe_events(views), _standard_errors(views), strict=True):
+            own |= {**event, "standard_error": error}
+        positive = name = views[0].lens.removeprefix("class:")
+    return [
+        Header(n=p.n, kind=p.kind, classes=p.k, positive=positive, outcome=name, **own)
+        for p, own in zip(parts, described, strict=True)
+    ]
 
 
 def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
@@ -54,21 +61,25 @@ def _describe_rows(p: Predictions, quantiles: bool) -> dict[str, Any]:
     assert isinstance(view, View)
     described["mean_confidence"] = view.mean(view.score)
     if not view.is_soft:
-        described |= {"accuracy": view.mean(view.raw_outcome), "standard_error": _standard_error(view)}
+        described |= {"accuracy": view.mean(view.raw_outcome), "standard_error": _standard_errors([view])[0]}
     if p.kind == "binary":
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
-        described |= _describe_event(view) | {"event_rate": described["prevalence"][1]}
+        described |= _describe_events([view])[0] | {"event_rate": described["prevalence"][1]}
     return described
 
 
-def _describe_event(view: View) -> dict[str, Any]:
-    """Return the fields of the header that describe one event."""
-    described: dict[str, Any] = {"event_mean_score": view.mean(view.score), "event_rate": view.mean(view.raw_outcome)}
-    if not view.is_soft:
-        counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
-        described["events"] = round(float(np.dot(view.raw_outcome, counts)))
-    described["auroc"], described["average_precision"] = areas_of(view)
+def _describe_events(views: Sequence[View]) -> list[dict[str, Any]]:
+    """Return the fields of the header that describe the event of each view."""
+    described = []
+    for view, auroc, precision in zip(views, *areas_of(views), strict=True):
+        own: dict[str, Any] = {"event_mean_score": view.mean(view.score), "event_rate": view.mean(view.raw_outcome)}
+        if not view.is_soft:
+            counts = view.weight if view.weight is not None and view.weight_kind == "counts" else np.ones(view.n)
+            own["events"] = round(float(np.dot(view.raw_outcome, counts)))
+        if not math.isnan(auroc):
+            own |= {"auroc": float(auroc), "average_precision": float(precision)}
+        described.append(own)
     return described
 
 
@@ -117,10 +128,14 @@ def _positive(kind: str, classes: Sequence[Any] | None) -> str:
     return str(classes[1]) if named and classes is not None else ""
 
 
-def _standard_error(view: View) -> float:
-    """Return the standard error of the mean outcome under calibration; it is the same for both classes of two."""
-    square = view.weights**2 if view.weight_kind == "importance" else view.weights
-    return math.sqrt(float((square * view.score * (1 - view.score)).sum())) / view.total
+def _standard_errors(views: Sequence[View]) -> list[float]:
+    """Return the standard error of the mean outcome of each view under calibration; it is the same for both classes of two."""
+    weight, score = (np.concatenate([getattr(view, name) for view in views]) for name in ("weights", "score"))
+    starts = np.cumsum([0, *(view.n for view in views[:-1])])
+    square = weight**2 if views[0].weight_kind == "importance" else weight
+    variance = np.add.reduceat(square * score * (1 - score), starts)
+    errors: list[float] = (np.sqrt(variance) / np.add.reduceat(weight, starts)).tolist()
+    return errors
 
 
 def _class_shares(p: Predictions) -> tuple[float, ...]:
@@ -150,26 +165,29 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
 
 
-def _describe_sketches(sketches: Sketches, quantiles: bool) -> dict[str, Any]:
-    """Return the fields of the header that sketches determine."""
-    n, lenses = sketches.n, sketches.lenses
-    described: dict[str, Any] = {"weight": float(n)}
-    described["mean_confidence"], described["accuracy"] = sketches.confidence_and_accuracy()
-    if sketches.kind == "binary":
-        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if n and lens in lenses]
-        rate = math.nan
-        if held:
-            sketch = sketches.sketch(held[0])
-            rate = sketch.positives / n
-            described |= {"event_mean_score": sketch.mean_score, "event_rate": rate, "events": int(sketch.positives)}
-            described["auroc"], described["average_precision"] = areas_of(sketch.view())
-        described["prevalence"] = (1 - rate, rate)
-    elif all(f"class:{name}" in lenses for name in sketches.classes):
-        described["prevalence"] = tuple(sketches.sketch(f"class:{name}").positives / n for name in sketches.classes)
-    known = next((lens for lens in ("top_label", "binary") if n and lens in lenses), None)
+def _describe_sketches(parts: Sequence[Sketches], quantiles: bool) -> list[dict[str, Any]]:
+    """Return the fields of the headers that sketches of the same lenses determine."""
+    lenses = parts[0].lenses if parts[0].n else ()
+    names = [f"class:{name}" for name in parts[0].classes]
+    is_binary = parts[0].kind == "binary"
+    event = next((lens for lens in ("binary", *names[-1:]) if is_binary and lens in lenses), None)
+    known = next((lens for lens in ("top_label", "binary") if lens in lenses), None)
+    described: list[dict[str, Any]] = []
+    for part in parts:
+        confidence, accuracy = part.confidence_and_accuracy()
+        described.append({"weight": float(part.n), "mean_confidence": confidence, "accuracy": accuracy})
+        if is_binary:
+            described[-1]["prevalence"] = (math.nan, math.nan)
+        elif all(name in lenses for name in names):
+            described[-1]["prevalence"] = tuple(part.sketch(name).positives / part.n for name in names)
+    if event is not None:
+        events = _describe_events([part.sketch(event).view() for part in parts])
+        for own, found in zip(described, events, strict=True):
+            own |= {**found, "prevalence": (1 - found["event_rate"], found["event_rate"])}
     if known is not None:
-        described["standard_error"] = _standard_error(sketches.sketch(known).view())
-        described["confidence"] = _sketched_confidence(sketches) if quantiles else None
+        errors = _standard_errors([part.sketch(known).view() for part in parts])
+        for own, part, error in zip(described, parts, errors, strict=True):
+            own |= {"standard_error": error, "confidence": _sketched_confidence(part) if quantiles else None}
     return described
 
 

@@ -47,7 +47,7 @@ from .evidence import (
     with_additions,
     with_direction,
 )
-from .header import check_outcome, header_of
+from .header import check_outcome, headers_of
 from .result import Evaluation, Groups, Header, MetricResult, Skipped
 from .summary import EvaluationSummary
 
@@ -109,8 +109,8 @@ def evaluate(
         Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
         that is expected by chance: that of the metric if the predictions were calibrated. A summary tests by `ecce_mad` in any case.
     n_resamples : int, default 200
-        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval` have
-        more by default (999 and 1000): with ``n_resamples=999`` the simulated p-values here are those of `assess`.
+        Number of resamples for intervals and simulated p-values; those of the summary are of the calibration error. `assess` and `interval`, which
+        resample one metric and not all of an overview, have 999 and 1000: with ``n_resamples=999`` the simulated p-values here are those of `assess`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     calibrator : Calibrator, Recalibration, str or path-like, optional
@@ -209,14 +209,14 @@ def evaluate(
     if summary and source.kind != "binary" and lens is None and "cox_slope" not in named:
         chosen = [m for m in chosen if m.id != "cox_slope"]  # the slope is that of an event
     plan = Plan(chosen, [_options_of(m, options_of_all) for m in chosen], infer)
-    describe = partial(header_of, outcome=outcome, quantiles=not summary, lens=lens if summary else None)
+    describe = partial(headers_of, outcome=outcome, quantiles=not summary, lens=lens if summary else None)
     results = plan.results(source)
     make: Callable[..., Evaluation] = Evaluation
     if summary and infer is not None:
         make = partial(EvaluationSummary, level=infer.level)
     groups = _evaluate_groups(source, plan, describe, results, make)
     skipped = tuple(Skipped(m.id, PAIRS) for m in left_out)
-    return make(describe(source), tuple(results), groups, skipped, tuple(remarks))
+    return make(describe([source])[0], tuple(results), groups, skipped, tuple(remarks))
 
 
 def _read_options(
@@ -343,7 +343,7 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
 def _evaluate_groups(
     source: Predictions | Sketches,
     plan: Plan,
-    describe: Callable[[Predictions | Sketches], Header],
+    describe: Callable[[Sequence[Predictions | Sketches]], list[Header]],
     results: Sequence[MetricResult],
     make: Callable[..., Evaluation],
 ) -> dict[Any, Evaluation]:
@@ -406,7 +406,7 @@ class Plan:
     def groups(
         self,
         parts: Sequence[Source],
-        describe: Callable[[Source], Header],
+        describe: Callable[[Sequence[Any]], list[Header]],
         known: Mapping[str, MetricResult],
     ) -> list[tuple[Header, tuple[MetricResult, ...]]]:
         """Return the header and the results of each group: all values, then intervals and p-values, one group after the other.
@@ -415,18 +415,22 @@ class Plan:
         """
         infer = None if self.infer is None else self.infer.for_groups(len(parts))
         is_resampled = infer is not None and infer.resamples
+        # Without resamples, only the metric of the test has something added.
+        tested = [place for place, m in enumerate(self.metrics) if infer is not None and infer.asked(m)]
 
         def measure(some: Sequence[Source]) -> list[tuple[Header, list[MetricResult]]]:
             measured = []
             if isinstance(some[0], Sketches):
                 self._fill_views(some)
-            for part in track(some, "groups"):
+            headers = describe(some)
+            for part, header in zip(track(some, "groups"), headers, strict=True):
                 results = self._values(part, self.metrics, known)
                 if infer is None:
                     results = self._with_directions(results, part)
                 elif not infer.resamples:
-                    results = [self._inferred(infer, place, result, part) for place, result in enumerate(results)]
-                measured.append((describe(part), results))
+                    for place in tested:
+                        results[place] = self._inferred(infer, place, results[place], part)
+                measured.append((header, results))
                 if isinstance(part, Sketches):
                     part.clear_cache()
             return measured

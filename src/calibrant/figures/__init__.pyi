@@ -35,8 +35,6 @@ from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability_diagram as reliability_diagram
 from .selective import RiskCoverageDiagram as RiskCoverageDiagram
 from .selective import risk_coverage_diagram as risk_coverage_diagram
-from .simplex import SimplexDiagram as SimplexDiagram
-from .simplex import simplex_diagram as simplex_diagram
 from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
 from .survival_diagrams import SurvivalDiagram as SurvivalDiagram

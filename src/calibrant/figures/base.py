@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, LensError, ShapeError
+from ..errors import CalibrantError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
-from ..util.checks import check_positive
-from ..util.files import write_atomic
-from ..util.results import PICTURES, TABLES, TEXTS, Result, format_of, html_table, number
+from ..util.results import Result, html_table, number
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import Source, views_of
 from ..views.view import Summary, VectorView, View
@@ -36,41 +32,8 @@ ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 # Dashes of reference lines.
 DASHED = (0, (4, 3))
 
-# Parameters that the functions of figures share, for their docstrings.
-FIGURE_PARAMETERS = {
-    "bins": (
-        "int, sequence of float, str or fitted bins, default 15",
-        'Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.',
-    ),
-    "binning": (
-        'str or bin rule, default "equal_width"',
-        """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.""",
-    ),
-    "kind": (
-        '{"line", "bars", "roof", "smooth", "corp"}, default "line"',
-        """Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
-bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
-the density of the scores. ``"corp"``: isotonic regression, with the decomposition of the Brier score.""",
-    ),
-    "interval": ("float or None, default 0.95", "Level of the intervals; None for no intervals."),
-    "uncertainty": (
-        'str or None, default "auto"',
-        """Kind of the intervals. ``"clopper_pearson"``, ``"jeffreys"``, ``"wilson"``: binomial intervals of the rate of each bin.
-``"standard_error"``: plus and minus one standard error. ``"bootstrap"``: resampled rows. ``"consistency"``: range of the
-rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: a band for
-``kind="corp"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.""",
-    ),
-    "metrics": ("sequence of str, optional", "Identifiers of metrics to compute and to show in the legend."),
-    "bandwidth": (
-        "float, optional",
-        'Bandwidth of ``kind="smooth"``; by default the smooth calibration error itself.',
-    ),
-    "n_resamples": ("int, default 1000", 'Number of resamples of ``"bootstrap"`` and ``"consistency"``.'),
-    "ax": ("matplotlib.axes.Axes, optional", "Axes to plot into; by default a new figure."),
-}
-# The same for functions that accept several models.
+# Parameters of figures of several models, for their docstrings.
 MODELS_PARAMETERS = {
-    **FIGURE_PARAMETERS,
     "y_true": (
         "array-like of shape (N,), frame, Predictions, View, Sketch or mapping",
         """Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows; or an object that already holds labels
@@ -209,34 +172,26 @@ def none_for_nan(values: Any) -> list[float | None]:
 
 
 class Diagram(Result):
-    """Base class of the data of a figure; a subclass defines `_columns` and `plot`."""
+    """Base class of the data of a figure: its fields are exported, and its arrays are the columns of its table; a subclass defines `plot`."""
 
     _numeric = range(100)
-    _stated: ClassVar[tuple[str, ...]] = ()
-    """Scalar fields that `to_dict` has before the columns."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return scalar values and one list per column.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        return {**{name: getattr(self, name) for name in self._stated}, **self._columns(), **self._dropped_values()}
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        arrays = {name: value for name, value in self._fields().items() if isinstance(value, np.ndarray)}
+        return {name: none_for_nan(value) for name, value in arrays.items()}
 
     def _listed(self, *names: str) -> dict[str, list[Any]]:
         return {name: none_for_nan(getattr(self, name)) for name in names}
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = self._columns()
-        return list(columns), cells_of(columns)
+        return list(columns), short_rows(columns)
 
     def _repr_html_(self) -> str:
         """Return the figure with its table folded below; without matplotlib the table."""
         table = html_table(*self._table(), self._title())
         try:
-            content, wide = picture(self.plot, "png", 200)  # type: ignore[attr-defined]
+            content, wide = picture(self.plot, "png")  # type: ignore[attr-defined]
         except (CalibrantError, ImportError):  # no matplotlib, or nothing to draw
             return table
         from base64 import b64encode
@@ -246,54 +201,11 @@ class Diagram(Result):
         return f"{shown}<details><summary>Table</summary>{table}</details>"
 
     def _picture(self, format: str) -> bytes:
-        return picture(self.plot, format, 200)[0]  # type: ignore[attr-defined]
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str | None = None,
-        dpi: float = 200,
-        figsize: Sequence[float] | None = None,
-        **options: Any,
-    ) -> Path:
-        """Write the figure, or its values, to a file, atomically; the suffix determines the format.
-
-        Parameters
-        ----------
-        path : str or path-like
-            File to write: ``.png``, ``.svg`` or ``.pdf`` is the figure; ``.html`` the figure with its table; ``.md`` the table; ``.json`` has the
-            values of `to_dict`; ``.csv`` and ``.parquet`` the table of `to_frame`.
-        format : {"png", "svg", "pdf", "html", "md", "json", "csv", "parquet"}, optional
-            Format, where the suffix does not determine it.
-        dpi : float, default 200
-            Dots per inch of ``.png``.
-        figsize : tuple of float, optional
-            Width and height of the figure in inches.
-        **options
-            Keywords of ``plot``, such as ``title`` and ``color``.
-
-        Returns
-        -------
-        pathlib.Path
-            The file written.
-
-        Examples
-        --------
-        >>> import calibrant as cal
-        >>> diagram = cal.reliability_diagram([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
-        >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
-        """
-        kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))
-        if kind not in PICTURES:
-            return super().save(path, format=format)
-        if figsize is not None and (len(figsize) != 2 or not all(0 < side < 100 for side in figsize)):
-            raise ArgumentError("figsize", f"must be width and height in inches; got {figsize!r}")
-        check_positive(dpi, "dpi")
-        return write_atomic(path, picture(lambda: self.plot(**options), kind, dpi, figsize)[0])  # type: ignore[attr-defined]
+        return picture(self.plot, format)[0]  # type: ignore[attr-defined]
 
 
-# Columns that count rows.
+# Most rows of a table with the same text in the first column, and columns that count rows.
+MOST_ROWS = 20
 COUNTED = ("weight", "rows", "positive", "negative")
 
 
@@ -311,27 +223,24 @@ def rows_of(n: int, lens: str) -> str:
     return f"{'' if lens == 'binary' else f'{lens}, '}{n:,} row{'' if n == 1 else 's'}"
 
 
-def cells_of(columns: Mapping[str, Sequence[Any]]) -> list[list[str]]:
-    """Rows of text of a table: numbers of rows in full, other numbers with four digits."""
+def short_rows(columns: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    """Rows of text of a table; of more than twenty with the same text in the first column, ten that are evenly spread."""
     texts = [[_cell(name, value) for value in values] for name, values in columns.items()]
-    return [list(row) for row in zip(*texts, strict=True)]
+    rows = [list(row) for row in zip(*texts, strict=True)]
+    first = next(iter(columns.values()))
+    parts = [value if isinstance(value, str) else "" for value in first]
+    shown: list[list[str]] = []
+    for part in dict.fromkeys(parts):
+        own = [row for row, name in zip(rows, parts, strict=True) if name == part]
+        places = np.linspace(0, len(own) - 1, 10 if len(own) > MOST_ROWS else len(own))
+        shown += [own[int(place)] for place in places]
+    return shown
 
 
 def _cell(name: str, value: Any) -> str:
     if isinstance(value, (str, int)):
         return str(value)
     return number_of(value) if name in COUNTED and value is not None else number(value)
-
-
-def thinned_table(columns: Mapping[str, Sequence[Any]], by: str = "") -> tuple[list[str], list[list[str]]]:
-    """A table of at most ten evenly spread rows, of each value of the column `by` if there is one."""
-    parts = list(columns[by]) if by else [""] * len(next(iter(columns.values())))
-    shown: list[int] = []
-    for part in dict.fromkeys(parts):
-        rows = np.flatnonzero([own == part for own in parts])
-        shown += rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 10)).astype(np.int64))].tolist()
-    cells = cells_of(columns)
-    return list(columns), [cells[place] for place in shown]
 
 
 def rows_or_view(source: Source) -> Predictions | View | VectorView:

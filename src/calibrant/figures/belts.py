@@ -83,22 +83,6 @@ class CalibrationBelt(Diagram):
         """P-value of the test of calibration."""
         return self.test.pvalue
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the test, the ranges and the bounds as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Values by name.
-        """
-        facts = {"n": self.n, "degree": self.degree, "external": self.external, "lens": self.lens}
-        tested = {"statistic": self.test.statistic, "pvalue": self.pvalue}
-        ranges = {
-            name: {f"{level:g}": [list(each) for each in spans] for level, spans in zip(self.levels, held, strict=True)}
-            for name, held in (("over", self.over), ("under", self.under))
-        }
-        return {**facts, **tested, **ranges, **self._columns(), **self._dropped_values()}
-
     def _columns(self) -> dict[str, list[Any]]:
         count = len(self.levels)
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -126,20 +126,16 @@ def grow(figure: Any, lines: int) -> None:
         figure.set_size_inches(wide, high + LINE * small_size() / 7 * lines)
 
 
-def picture(
-    draw: Callable[[], Any], format: str, dpi: float, figsize: Sequence[float] | None = None
-) -> tuple[bytes, float]:
+def picture(draw: Callable[[], Any], format: str) -> tuple[bytes, float]:
     """The figure that is drawn as bytes, the same for the same figure, and its width in inches; pyplot does not keep it."""
     import io
 
     matplotlib = load_matplotlib()
     drawn = draw()
     figure = (drawn[0] if isinstance(drawn, list) else drawn).figure
-    if figsize is not None:
-        figure.set_size_inches(*figsize)
     stream, dated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
     with matplotlib.rc_context({"svg.hashsalt": "calibrant"}):
-        figure.savefig(stream, format=format, metadata=dated, dpi=dpi)
+        figure.savefig(stream, format=format, metadata=dated, dpi=200)
     if figure.get_gid() == OURS and "matplotlib.pyplot" in sys.modules:  # which would show it once more
         sys.modules["matplotlib.pyplot"].close(figure)
     return stream.getvalue(), float(figure.get_size_inches()[0])

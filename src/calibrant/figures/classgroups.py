@@ -13,7 +13,6 @@ from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.checks import check_choice, check_whole
-from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
@@ -80,18 +79,6 @@ class GroupErrorDiagram(Diagram):
         columns = {name: list(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
         return {**columns, "error": none_for_nan(columns["error"])}
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        models = list(self.level_errors)
-        rows = [
-            [f"{name} ({size})", *(number(float(self.level_errors[m][i])) for m in models)]
-            for i, (name, size) in enumerate(zip(self.levels, self.sizes, strict=True))
-        ]
-        rows += [
-            [f"- {name}", *(number(float(self.group_errors[m][i])) for m in models)]
-            for i, name in enumerate(self.groups)
-        ]
-        return ["level", *models], rows
-
     def _title(self) -> str:
         return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_rows_text(self.rows)})"
 
@@ -136,7 +123,6 @@ def group_error_diagram(
     y_prob: Any = None,
     *,
     hierarchy: Mapping[Any, Any],
-    names: Sequence[str] | None = None,
     level: int = 1,
     rows: Rows = "all",
     metric: str | Metric = "gece",
@@ -155,8 +141,6 @@ def group_error_diagram(
     y_prob
     hierarchy : mapping
         Classes of each group, nested for several levels, as in `class_hierarchy`.
-    names : sequence of str, optional
-        Names of the levels, the coarsest first; the classes are the last level.
     level : int, default 1
         Level whose groups are shown individually, 1 for the coarsest.
     rows : {"all", "label"}, default "all"
@@ -193,11 +177,6 @@ def group_error_diagram(
     steps = levels_of(hierarchy)
     check_level(level, steps)
     titles = [f"level {place}" for place in range(1, len(steps) + 1)]
-    if names is not None:
-        titles = [names] if isinstance(names, str) else [str(name) for name in names]
-    if len(titles) != len(steps):
-        problem = f"expected {len(steps)} names, one for each level of the hierarchy; got {len(titles)}"
-        raise ArgumentError("names", problem)
     models = read_predictions("group_error_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     level_errors, weights, group_errors = {}, {}, {}
     for name, p in models.items():

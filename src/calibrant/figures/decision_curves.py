@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from ..decision.costs import BenefitRows, Rule, check_thresholds
 from ..errors import ArgumentError, InputTypeError, ShapeError
-from ..input.convert import is_frame
 from ..util.checks import check_fraction
 from ..util.results import percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of, thinned_table
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, reference, rows_of
 from .canvas import PAPER_WIDTH, ink, muted, new_ax
 from .models import (
     SEEN,
@@ -42,20 +41,21 @@ RARE = 0.05
 
 @dataclass(frozen=True)
 class BenefitCurve:
-    """Decision curve of one model or of treating all, with pointwise intervals (NaN without)."""
+    """Decision curve of one model or of treating all, with pointwise intervals (NaN without).
+
+    ``standardised`` is the net benefit divided by the prevalence, its maximum; ``avoided_per_100`` are the net interventions avoided per
+    100 rows, compared with treating all; ``rule`` is the number of thresholds at which each row is treated.
+    """
 
     name: str
     net_benefit: Floats
     low: Floats
     high: Floats
     standardised: Floats
-    """Net benefit divided by the prevalence, its maximum."""
     avoided_per_100: Floats
-    """Net interventions avoided per 100 rows, compared with treating all."""
     avoided_low: Floats
     avoided_high: Floats
     rule: Rule = field(repr=False, compare=False)
-    """Number of thresholds at which each row is treated."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +82,8 @@ class DecisionCurve(Diagram):
         Outcomes and weights of the rows.
     """
 
+    _hidden = ("rows",)
+
     threshold: Floats
     curves: tuple[BenefitCurve, ...]
     treat_all: BenefitCurve
@@ -90,8 +92,6 @@ class DecisionCurve(Diagram):
     lens: str
     level: float | None
     rows: BenefitRows = field(repr=False, compare=False)
-
-    _stated = ("prevalence", "n", "lens", "level")
 
     def __getitem__(self, name: str) -> BenefitCurve:
         return self.treat_all if name == TREAT_ALL else model_named(self.curves, name)
@@ -129,10 +129,6 @@ class DecisionCurve(Diagram):
         return f"Decision curve ({facts}); treating none has net benefit 0"
 
     _numeric = range(1, 100)
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        return thinned_table({name: values for name, values in columns.items() if name != "standardised"}, "model")
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
@@ -201,8 +197,7 @@ def decision_curve(
     Parameters
     ----------
     y_true
-    y_prob : array-like of shape (N,) or (N, K), mapping or frame, optional
-        Predicted risks; for several models a mapping from names to risks, or a data frame with one column per model.
+    y_prob
     thresholds : float or array-like, optional
         Threshold probabilities between 0 and 1; by default 0.01, 0.02, ..., 0.99, and with fewer than 5% events also
         0.001, ..., 0.009.
@@ -262,7 +257,6 @@ def decision_curve(
     """
     if level is not None:
         check_fraction(level, "level")
-    y_prob = _columns_as_models(y_prob)
     sources = read_models(y_true, y_prob, sample_weight, pos_label)
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
@@ -294,17 +288,3 @@ def decision_curve(
     curves = tuple(curve(name, rows.rule(each.score)) for name, each in views.items())
     size = round(view.total) if view.weight_kind == "counts" else view.n
     return DecisionCurve(t, curves, curve(TREAT_ALL, len(t)), prevalence, size, view.lens, level, rows)
-
-
-def _columns_as_models(y_prob: Any) -> Any:
-    """A frame of several risks as a mapping from its columns; one whose rows sum to 1 over the classes stays as it is."""
-    if not is_frame(y_prob):
-        return y_prob
-    import narwhals.stable.v2 as nw
-
-    frame = nw.from_native(y_prob)
-    names = frame.columns
-    values = np.column_stack([frame[name].to_numpy() for name in names])
-    if len(names) > 1 and np.allclose(values.sum(axis=1), 1, atol=1e-6):
-        return y_prob
-    return {str(name): values[:, i] for i, name in enumerate(names)}

@@ -15,7 +15,7 @@ from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
-from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, one_view, reference, series_on, side_names
+from .base import Diagram, corner_texts, finish, one_view, reference, series_on, side_names
 from .canvas import OVER, PAPER_WIDTH, UNDER, muted, new_ax, small_size
 from .models import legend_above
 from .styling import plots, series_of
@@ -73,11 +73,6 @@ class CumulativeDiagram(Diagram):
     lens: str
     n: int
 
-    _stated = ("scale", "level", "reach", "pvalue", "ecce_mad", "ecce_r", "lens", "n")
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("share", "score", "path")
-
     def _title(self) -> str:
         return (
             f"Cumulative differences ({self.lens}, {self.n:,} rows): ecce_mad {number(self.ecce_mad)}, "
@@ -87,10 +82,6 @@ class CumulativeDiagram(Diagram):
         )
 
     __repr__ = _title
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        names = ("ecce_mad", "ecce_r", "scale", "reach", "pvalue")
-        return ["", "value"], [[name, number(getattr(self, name))] for name in names]
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
@@ -165,7 +156,7 @@ def _short(score: float) -> str:
     return "~0" if score < 0.5 else "~1"
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def cumulative_diagram(
     y_true: Any,
     y_prob: Any = None,

@@ -16,7 +16,7 @@ from .base import axis_names, diagonal, finish, mark_sides
 from .canvas import COLORS, OVER, PAPER_WIDTH, UNDER, ink, muted, new_ax, small_size
 from .labels import plain
 from .models import legend_above, metric_label, single_point
-from .styling import Series, series_of, style_of_each
+from .styling import Series, series_of
 
 if TYPE_CHECKING:
     from .reliability_diagrams import ReliabilityDiagram
@@ -26,7 +26,6 @@ Limits = tuple[float, float]
 
 # Largest number of single outcomes shown, their distance from the edges, and their jitter.
 MOST_LABELS, LABEL_EDGE, JITTER = 2000, 0.03, 0.025
-LARGEST_MARKER = 45.0
 # Distance of the corner texts from the edge, without and with single outcomes.
 INSET, LABEL_INSET = 0.02, 0.1
 # Left, bottom, width and height of the strip of counts in axes coordinates.
@@ -35,18 +34,19 @@ STRIP = (0.0, 1.025, 1.0, 0.115)
 
 @dataclass(frozen=True)
 class DrawOptions:
-    """What a plot of a reliability diagram shows beside the curve."""
+    """What a plot of a reliability diagram shows beside the curve.
+
+    A `small` one has no room for the meaning of both sides of the diagonal; a `named` one has a legend for the curve and the intervals.
+    """
 
     counts: str | None = "strip"
     labels: bool = False
     scale: str = "probability"
     small: bool = False
-    """Whether there is no room for the meaning of both sides of the diagonal."""
     named: bool = True
-    """Whether a legend names the curve and the intervals."""
 
     def __post_init__(self) -> None:
-        check_choice(self.counts, "counts", ("strip", "area", None))
+        check_choice(self.counts, "counts", ("strip", None))
         check_choice(self.scale, "scale", ("probability", "logit"))
 
     def limits(self, diagrams: Iterable[ReliabilityDiagram]) -> Limits:
@@ -70,16 +70,15 @@ def draw_reliability(
     """Plot one diagram into `ax` or a new figure; diagrams `beside` it share its limits."""
     if options.scale == "logit" and diagram.kind in ("bars", "roof"):
         raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", "use kind='line'")
-    area = options.counts == "area"
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if options.counts == "strip" else 1.0))
     limits = options.limits([diagram, *beside])
-    look = _look(ax, diagram, style, None, area)
+    look = _look(ax, diagram, style)
     _prepare(ax, diagram.lens, options.scale, limits)
     if not options.small:
         mark_sides(ax, diagram.lens, LABEL_INSET if options.labels else INSET)
     if options.labels:
         _draw_labels(diagram, ax, limits)
-    _PAINTERS[diagram.kind](diagram, ax, limits, look, area)
+    _PAINTERS[diagram.kind](diagram, ax, limits, look)
     if options.counts == "strip":
         if diagram.kind == "smooth" and diagram.curve is not None:
             draw_density(ax, look.color, clip(diagram.curve.x, limits), diagram.curve.density)
@@ -109,10 +108,9 @@ def draw_overlay(
     lens = next(iter(diagrams.values())).lens
     _prepare(ax, lens, options.scale, limits)
     mark_sides(ax, lens, INSET)
-    styles = style_of_each(style, list(diagrams))
-    for own, (name, diagram) in zip(styles, diagrams.items(), strict=True):
-        look = _look(ax, diagram, own, name, False)
-        _PAINTERS[diagram.kind](diagram, ax, limits, look, False)
+    for name, diagram in diagrams.items():
+        look = _look(ax, diagram, {**style, "label": plain(name)})
+        _PAINTERS[diagram.kind](diagram, ax, limits, look)
         facts = ", ".join(_metric_lines(diagram))
         _newest(ax).set_label(look.named(facts) if facts else look.label)
     legend_above(ax)
@@ -121,9 +119,9 @@ def draw_overlay(
     return ax
 
 
-def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any], name: str | None, area: bool) -> Series:
+def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any]) -> Series:
     binned = diagram.kind == "line"
-    return series_of(ax, style, [name], width=1.2 if binned else 1.5, marker=binned and not area)[0]
+    return series_of(ax, style, width=1.2 if binned else 1.5, marker=binned)[0]
 
 
 def _newest(ax: Any) -> Any:
@@ -204,34 +202,27 @@ def _draw_band(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Serie
     look.shade(ax, clip(x, limits), clip(low, limits), clip(high, limits), bound_label(diagram))
 
 
-def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
-    """A marker for each bin, connected; markers beyond the axis are hollow, and areas show the rows where asked for."""
+def _draw_line(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
+    """A marker for each bin, connected; markers beyond the axis are hollow."""
     x, y = _curve_points(diagram)
     _draw_bounds(diagram, ax, limits, look)
     shown = (clip(x, limits), clip(y, limits))
     beyond = np.any([(values < limits[0]) | (values > limits[1]) for values in (x, y)], axis=0)
-    marker = {"marker": "none"} if area else {"markersize": 3.5}
-    ax.plot(*shown, zorder=3, gid="curve", clip_on=False, **{**look.line, **marker})
-    if area:
-        weight = diagram.table.weight[~diagram.table.empty]
-        size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
-        dots: dict[str, Any] = {"marker": look.line.get("marker", "o"), "color": look.color, "linewidths": 0}
-        alpha = 0.75 * look.line.get("alpha", 1.0)
-        ax.scatter(*shown, s=size, alpha=alpha, zorder=3.1, gid="markers", clip_on=False, **dots)
+    ax.plot(*shown, zorder=3, gid="curve", clip_on=False, **{**look.line, "markersize": 3.5})
     if beyond.any():
         hollow: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "none", "color": look.color}
         hollow |= {"markerfacecolor": ax.get_facecolor(), "label": "hollow: beyond the axis", "clip_on": False}
         ax.plot(*(values[beyond] for values in shown), zorder=3.2, gid="beyond", **hollow)
 
 
-def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
+def _draw_bars(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     """Bars up to the rate, with the gap to the mean score hatched."""
     mean_score, rate = diagram.mean_score, diagram.rate
     _draw_walls(diagram, ax, look, (rate, rate), (mean_score, mean_score))
     _draw_marks(diagram, ax, limits, look)
 
 
-def _draw_roofs(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
+def _draw_roofs(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     """Bars whose tops are parallel to the diagonal, with the gap to the diagonal hatched."""
     _draw_walls(diagram, ax, look, diagram.roof, (diagram.table.left, diagram.table.right))
     _draw_marks(diagram, ax, limits, look)
@@ -272,7 +263,7 @@ def _draw_marks(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Seri
     ax.plot(*_curve_points(diagram), color=ink(), zorder=3, gid="curve", clip_on=False, **style)
 
 
-def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series, area: bool) -> None:
+def _draw_curve(diagram: ReliabilityDiagram, ax: Any, limits: Limits, look: Series) -> None:
     curve = diagram.curve
     assert curve is not None
     x, y = clip(curve.x, limits), clip(curve.y, limits)

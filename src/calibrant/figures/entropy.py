@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,23 +36,22 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-UNITS = {"nats": "nats", "bits": "bits", "share": "share of the maximum"}
 
 
 @dataclass(frozen=True)
 class EntropyParts:
-    """Results of one model by part of the rows; NaN for parts without rows."""
+    """Results of one model by part of the rows; NaN for parts without rows.
+
+    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``entropy`` is the mean entropy of the predicted distributions,
+    ``confidence`` the mean probability of the predicted class, and ``overall`` the mean entropy of all rows.
+    """
 
     name: str
     rows: Floats
-    """Number of rows; importance weights are scaled to sum to it."""
     entropy: Floats
-    """Mean entropy of the predicted distributions."""
     accuracy: Floats
     confidence: Floats
-    """Mean probability of the predicted class."""
     overall: float
-    """Mean entropy of all rows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,14 +66,11 @@ class EntropyDiagram(Diagram):
         What the parts are.
     models : tuple of EntropyParts
         Results of each model; ``diagram[name]`` returns one.
-    unit : str
-        Unit of the entropy.
     """
 
     parts: tuple[str, ...]
     by: str | None
     models: tuple[EntropyParts, ...]
-    unit: str
 
     def __getitem__(self, name: str) -> EntropyParts:
         return model_named(self.models, name)
@@ -87,12 +82,12 @@ class EntropyDiagram(Diagram):
 
     def _title(self) -> str:
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
-        return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
+        return f"Mean entropy in nats (all rows: {overall})"
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot one bar per model, or for parts the accuracy (filled) and the confidence (open) against the entropy."""
-        label = f"mean entropy ({UNITS[self.unit]})"
+        label = "mean entropy (nats)"
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
@@ -129,7 +124,6 @@ def entropy_diagram(
     *,
     by: Literal["interval", "class", "predicted"] | None = None,
     intervals: Any = 5,
-    unit: Literal["nats", "bits", "share"] = "nats",
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> EntropyDiagram:
@@ -146,8 +140,6 @@ def entropy_diagram(
         predicted classes. By default all rows together.
     intervals : int, str or sequence, default 5
         The intervals, as in `interval_error_diagram`.
-    unit : {"nats", "bits", "share"}, default "nats"
-        Unit of the entropy; ``"share"`` divides by the logarithm of the number of classes.
     sample_weight
     pos_label
 
@@ -167,12 +159,11 @@ def entropy_diagram(
     Examples
     --------
     >>> from calibrant.figures.entropy import entropy_diagram
-    >>> shown = entropy_diagram([0, 1], {"flat": [[0.5, 0.5], [0.5, 0.5]], "sure": [[1.0, 0.0], [0.0, 1.0]]}, unit="bits")
-    >>> shown["flat"].overall, shown["sure"].overall
-    (1.0, 0.0)
+    >>> shown = entropy_diagram([0, 1], {"flat": [[0.5, 0.5], [0.5, 0.5]], "sure": [[1.0, 0.0], [0.0, 1.0]]})
+    >>> round(shown["flat"].overall, 3), shown["sure"].overall
+    (0.693, 0.0)
     """
     check_choice(by, "by", ("interval", "class", "predicted", None))
-    check_choice(unit, "unit", tuple(UNITS))
     low, high, spans = spans_of(intervals, None)
     models = read_predictions("entropy_diagram", read_models(y_true, y_prob, sample_weight, pos_label))
     first = next(iter(models.values()))
@@ -180,22 +171,19 @@ def entropy_diagram(
         parts = [str(name) for name in (first.classes if first.classes is not None else range(first.k))]
     else:
         parts = ["all rows"] if by is None else spans
-    measured = tuple(_entropy_parts(name, p, by, low, high, len(parts), unit) for name, p in models.items())
-    return EntropyDiagram(tuple(parts), by, measured, unit)
+    measured = tuple(_entropy_parts(name, p, by, low, high, len(parts)) for name, p in models.items())
+    return EntropyDiagram(tuple(parts), by, measured)
 
 
 def _entropy_of(block: Block) -> Floats:
     return -np.where(block.probs > 0, block.probs * np.log(np.where(block.probs > 0, block.probs, 1)), 0).sum(axis=1)
 
 
-def _entropy_parts(
-    name: str, p: Predictions, by: str | None, low: Floats, high: Floats, count: int, unit: str
-) -> EntropyParts:
+def _entropy_parts(name: str, p: Predictions, by: str | None, low: Floats, high: Floats, count: int) -> EntropyParts:
     vector, top = views_of(p, "canonical")[0], views_of(p, "top_label")[0]
     assert isinstance(vector, VectorView)
     assert isinstance(top, View)
-    scale = {"nats": 1.0, "bits": math.log(2), "share": math.log(p.k)}[unit]
-    entropy = np.maximum(vector.each_row(_entropy_of), 0.0) / scale
+    entropy = np.maximum(vector.each_row(_entropy_of), 0.0)
     if by is None:
         part = np.zeros(p.n, np.intp)
     elif by == "predicted":

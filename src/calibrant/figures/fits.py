@@ -15,9 +15,9 @@ from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
 from ..inference.replicates import Bounds
-from ..input.convert import is_number
 from ..metrics.kernel.smooth import smece
 from ..metrics.kernel.spectral import NARROWEST
+from ..util.checks import is_number
 from ..util.results import Result
 from ..views.view import View
 from .uncertainty import BINOMIAL, Resampler, band_bounds, bounds_of, standard_errors
@@ -32,14 +32,13 @@ LOCAL_ROWS = 2.0
 
 @dataclass(frozen=True)
 class FittedCurve(Result):
-    """A curve with pointwise intervals (NaN without intervals)."""
+    """A curve with pointwise intervals (NaN without), and the probability density of the scores (NaN for an isotonic curve)."""
 
     x: Floats
     y: Floats
     low: Floats
     high: Floats
     density: Floats
-    """Probability density of the scores; NaN for an isotonic curve."""
     bandwidth: float | None = None
 
 

@@ -28,18 +28,15 @@ from ..views.resolve import resolve
 from ..views.view import View
 from .base import (
     ENDS,
-    FIGURE_PARAMETERS,
     Diagram,
     axis_names,
     drawn,
     finish,
     halo,
-    none_for_nan,
     one_view,
     rows_of,
     series_on,
     square,
-    thinned_table,
 )
 from .canvas import OVER, muted, new_ax
 from .fits import no_bounds, refit_isotonic
@@ -127,6 +124,8 @@ class FlexibleCalibrationCurve(Diagram):
     flexible_calibration_curve : The function that returns it.
     """
 
+    _hidden = ("fit", "end")
+
     smoother: str
     risk: Floats
     observed: Floats
@@ -170,28 +169,8 @@ class FlexibleCalibrationCurve(Diagram):
             bounds = _closed_form(self.fit, x, self.how, self.level)
         return y, np.where(inside, bounds.low, np.nan), np.where(inside, bounds.high, np.nan)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimates and the curve as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        names = ("smoother", "lens", "n", "prevalence", "level", "how")
-        estimates = {
-            name: {key: None if math.isnan(value) else value for key, value in getattr(self, name)._asdict().items()}
-            for name in ("intercept", "slope", "c_statistic")
-        }
-        rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
-        stated = {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
-        return stated | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
-
     def _notes(self) -> list[str]:
         return list(self.notes)
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("risk", "observed", "low", "high")
 
     def _title(self) -> str:
         band = "" if self.how is None else f", {100 * self.level:g}% pointwise intervals ({self.how})"  # type: ignore[operator]
@@ -206,9 +185,6 @@ class FlexibleCalibrationCurve(Diagram):
                 bounds = "" if math.isnan(each.low) else f" ({each.low:.2f} to {each.high:.2f})"
                 lines.append(f"{name} {each.value:.2f}{bounds}")
         return lines
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        return thinned_table(self._columns())
 
     @plots
     def plot(
@@ -269,7 +245,7 @@ class FlexibleCalibrationCurve(Diagram):
             ax.text(0.995 * end, base + side * 1.08 * most, shorten(name, 40), **style)
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def flexible_calibration_curve(
     y_true: Any,
     y_prob: Any = None,
@@ -394,7 +370,7 @@ def flexible_calibration_curve(
         bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
     elif level is not None and how is not None:
         bounds = _closed_form(fit, risk, how, level)
-    observed, tail = fit(risk), float(_quantile(view, 0.999))
+    observed, tail = np.clip(fit(risk), 0, 1), float(_quantile(view, 0.999))
     # The axes need not show the largest risks of all, which may be outliers.
     highest = max(1.05 * tail, float(observed[risk <= tail].max()))
     end = next((end for end in ENDS if highest <= end), 1.0)

@@ -74,16 +74,6 @@ class ForestDiagram(Diagram):
     ideal: float | None
     decimals: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows, one list per column, and the pooled estimate.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        return {"heading": self.heading, "ideal": self.ideal, **self._columns(), "pooled": self.pooled.to_dict()}
-
     def _columns(self) -> dict[str, list[Any]]:
         values = self._listed("estimate", "low", "high", "weight")
         return {self.kind: list(self.names), **values, "reason": list(self.reasons)}

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.view import VectorView
 from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, width_of
@@ -61,10 +60,6 @@ class GroupConfidenceDiagram(Diagram):
             "confidence": none_for_nan(self.confidence.ravel()),
             "weight": np.repeat(self.weight, len(self.groups)).tolist(),
         }
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        lines = zip(self.rows, self.confidence.tolist(), strict=True)
-        return [self._heading, *self.groups], [[name, *map(number, values)] for name, values in lines]
 
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")

@@ -15,9 +15,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from .base import (
-    FIGURE_PARAMETERS,
     Diagram,
-    cells_of,
     drawn,
     finish,
     none_for_nan,
@@ -57,8 +55,6 @@ class ScoreHistogram(Diagram):
     negative: Floats
     lens: str
 
-    _stated = ("lens",)
-
     @property
     def positive_share(self) -> Floats:
         """Share of the rows with outcome 1 in each bin; NaN without such rows."""
@@ -75,11 +71,6 @@ class ScoreHistogram(Diagram):
 
     def _title(self) -> str:
         return f"Score histogram ({self.lens})"
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns()
-        kept = {name: columns[name] for name in ("left", "right", "positive", "negative")}
-        return list(kept), cells_of(kept)
 
     @plots
     def plot(
@@ -135,7 +126,7 @@ def outcome_names(lens: str) -> tuple[str, str]:
     return (f"{detail}", f"not {detail}") if name == "class" else ("event", "no event")
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def score_histogram(
     y_true: Any,
     y_prob: Any = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.likert import _outside, _terms
+from ..decision.likert import _outside, read_bands
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -46,20 +46,19 @@ COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 
 @dataclass(frozen=True)
 class IntervalErrors:
-    """Results of one model by interval; NaN for intervals without rows."""
+    """Results of one model by interval; NaN for intervals without rows.
+
+    ``rows`` are numbers of rows, to whose sum importance weights are scaled; ``rate`` is the observed rate, ``outside`` its distance from the
+    interval (0 inside), ``error`` the calibration error of the rows in the interval, and ``overall`` that of all rows.
+    """
 
     name: str
     rows: Floats
-    """Number of rows; importance weights are scaled to sum to it."""
     mean_score: Floats
     rate: Floats
-    """Observed rate."""
     outside: Floats
-    """Distance of the observed rate from the interval; 0 inside."""
     error: Floats
-    """Calibration error of the rows in the interval."""
     overall: float
-    """Calibration error of all rows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,7 +206,7 @@ def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
     if isinstance(intervals, (int, np.integer)) and not isinstance(intervals, bool) and intervals > 0:
         intervals = (np.arange(intervals + 1) / intervals).tolist()
     if isinstance(intervals, str) or np.ndim(intervals) != 2:
-        cuts, titles = _terms(intervals, names)
+        cuts, titles = read_bands(intervals, names)
         ends = np.array(list(pairwise(cuts)), dtype=np.float64)
         return ends[:, 0], ends[:, 1], titles
     ends = np.asarray(intervals, dtype=np.float64)

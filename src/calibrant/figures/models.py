@@ -15,7 +15,7 @@ from ..metrics.registry import Metric, catalogue
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, paired_models, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .base import Diagram, finish, legend, none_for_nan, only_view, reference, rows_or_view, thinned_table, width_of
+from .base import Diagram, finish, legend, none_for_nan, only_view, reference, rows_or_view, width_of
 from .canvas import LINE, PAPER_WIDTH, grid_of_axes, grow, keep_title_above, new_ax
 from .labels import fit, letters_in, plain, shorten
 from .styling import Series, plots, series_of
@@ -102,17 +102,9 @@ class CurveDifference(Diagram):
     high: NDArray[np.float64]
     level: float | None
 
-    _stated = ("measure", "first", "second", "level")
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("threshold", "difference", "low", "high")
-
     def _title(self) -> str:
         bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise intervals)"
         return f"{self.measure.capitalize()} of {self.first} minus {self.second}{bounds}"
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        return thinned_table(self._columns())
 
     @plots
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:

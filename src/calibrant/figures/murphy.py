@@ -41,12 +41,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MurphyCurve:
-    """Murphy curve of one model."""
+    """Murphy curve of one model; ``area`` is its exact integral over all thresholds, half the Brier score."""
 
     name: str
     score: Floats
     area: float
-    """Exact integral over all thresholds: half the Brier score."""
 
     @property
     def brier(self) -> float:
@@ -73,6 +72,8 @@ class MurphyDiagram(Diagram):
     orders : dict
         Sorted rows of each model.
     """
+
+    _hidden = ("orders",)
 
     theta: Floats
     curves: tuple[MurphyCurve, ...]

@@ -42,17 +42,12 @@ class OptimismDiagram(Diagram):
         The event.
     """
 
-    _stated = ("mean_error", "method", "event")
-
     score: Floats
     apparent: Floats
     corrected: Floats
     mean_error: float
     method: str
     event: str
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("score", "apparent", "corrected")
 
     def _title(self) -> str:
         return f"Calibration curve corrected for optimism ({self.method}); mean error {number(self.mean_error)}"
@@ -114,7 +109,7 @@ def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
             "validation", f"must be the result of internal_validation; got {type(validation).__name__}"
         )
     if validation.curve is None:
-        raise ArgumentError("validation", "has no curve", "use curve='lowess'")
+        raise ArgumentError("validation", "has no curve", "it has one for two classes")
     curve = validation.curve
     event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
     return OptimismDiagram(curve.score, curve.apparent, curve.corrected, curve.mean_error, validation.method, event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,19 +14,18 @@ from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import Source, resolve, views_of
-from .base import FIGURE_PARAMETERS, Diagram, axis_names, width_of
+from .base import Diagram, axis_names, width_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow
 from .drawing import DrawOptions, bound_label, draw_overlay, draw_reliability, legend_lines
 from .labels import fit, plain
 from .reliability_diagrams import ReliabilityDiagram, reliability_diagram
-from .styling import plots, style_of_each
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_CLASSES = 12
-PANEL_KEYWORDS = tuple(inspect.signature(reliability_diagram).parameters)[2:]
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,20 +46,10 @@ class ReliabilityPanels(Diagram):
     def __getitem__(self, name: str) -> ReliabilityDiagram:
         return self.diagrams[name]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the diagrams as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Result of `ReliabilityDiagram.to_dict` by name.
-        """
-        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()} | self._dropped_values()
-
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, diagram in self.diagrams.items():
-            bins = diagram.to_dict()["bins"]
+            bins = {**diagram.table.to_dict(), **diagram._listed("low", "high")}
             columns.setdefault("name", []).extend([name] * len(diagram.table))
             for heading, values in bins.items():
                 columns.setdefault(heading, []).extend(values)
@@ -111,13 +99,12 @@ class ReliabilityPanels(Diagram):
         across = panels_across(len(self))
         size: dict[str, Any] = {"width": 1.75, "height": 2.3} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        styles = style_of_each(style, list(self.diagrams))
         several = len({diagram.lens for diagram in self.diagrams.values()}) > 1
         most_lines = 0
         for place, (ax, name, diagram) in enumerate(zip(axes, self.diagrams, self.diagrams.values(), strict=True)):
-            draw_reliability(diagram, ax, options, styles[place], self.diagrams.values())
+            draw_reliability(diagram, ax, options, style, self.diagrams.values())
             bounds = [] if small or diagram.how is None else [bound_label(diagram)]
-            lines = [styles[place].get("label", plain(name)), *legend_lines(diagram), *bounds]
+            lines = [plain(name), *legend_lines(diagram), *bounds]
             title = "\n".join(fit(line, 0.8 * width_of(ax)) for line in lines)
             most_lines = max(most_lines, title.count("\n"))
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
@@ -137,7 +124,7 @@ def panels_across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
+@documents_keywords()
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
     """Compute reliability diagrams of several models on the same rows.
 
@@ -148,6 +135,7 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     models : mapping of str to array-like, optional
         Probabilities of each model.
     **options
+        Keywords of `reliability_diagram`, such as `bins`, `lens` and `level`.
 
     Returns
     -------
@@ -177,17 +165,12 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     return ReliabilityPanels({name: reliability_diagram(*source, **options) for name, source in sources.items()})
 
 
-@documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
-    source=reliability_diagram,
-    table=FIGURE_PARAMETERS,
-)
+@documents_keywords()
 def classwise_panels(
     y_true: Any,
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -200,10 +183,10 @@ def classwise_panels(
     y_prob
     show : int or sequence, default 12
         Number of classes, the most frequent ones, or the classes by name or index.
-    where
     sample_weight
     pos_label
     **options
+        Keywords of `reliability_diagram`, such as `bins` and `level`.
 
     Returns
     -------
@@ -226,23 +209,18 @@ def classwise_panels(
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     return ReliabilityPanels(
         {name: reliability_diagram(source, lens=f"class:{key}", **options) for name, key in classes_shown(source, show)}
     )
 
 
-@documents_keywords(
-    taken=tuple(name for name in PANEL_KEYWORDS if name not in ("lens", "where")),
-    source=reliability_diagram,
-    table=FIGURE_PARAMETERS,
-)
+@documents_keywords()
 def ordinal_panels(
     y_true: Any,
     y_prob: Any = None,
     *,
     show: int | Sequence[Any] = MOST_CLASSES,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -255,10 +233,10 @@ def ordinal_panels(
     y_prob
     show : int or sequence, default 12
         Largest number of cuts, evenly spread over the classes, or the classes at which the order is cut, by name or index.
-    where
     sample_weight
     pos_label
     **options
+        Keywords of `reliability_diagram`, such as `bins` and `level`.
 
     Returns
     -------
@@ -286,7 +264,7 @@ def ordinal_panels(
     >>> list(cal.figures.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
     ['at most 0', 'at most 1']
     """
-    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label, where))
+    source = with_rows(resolve(y_true, y_prob, sample_weight, pos_label))
     cuts = [view.lens.removeprefix("ordinal:") for view in views_of(source, "ordinal")]
     if isinstance(show, (int, np.integer)) and not isinstance(show, bool):
         count = min(check_whole(show, "show"), len(cuts))

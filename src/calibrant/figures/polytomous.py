@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..util.checks import check_choice
 from ..util.results import number
-from ..views.keywords import documents_keywords, parameters_of
+from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from .base import Diagram, square
 from .canvas import PAPER_WIDTH, grid_of_axes
 from .flexible_curves import FlexibleCalibrationCurve, flexible_calibration_curve
 from .labels import plain
 from .panels import MOST_CLASSES, classes_shown, panels_across, with_rows
-from .styling import plots, style_of_each
+from .styling import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,16 +39,6 @@ class ClasswiseCurves(Diagram):
 
     def __getitem__(self, name: str) -> FlexibleCalibrationCurve:
         return self.curves[name]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curves as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Result of `FlexibleCalibrationCurve.to_dict` by class.
-        """
-        return {name: curve.to_dict() for name, curve in self.curves.items()} | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"class": []}
@@ -92,20 +82,19 @@ class ClasswiseCurves(Diagram):
             Whether the legend states intercept, slope and C-statistic of each class against the rest.
         """
         check_choice(layout, "layout", ("side_by_side", "overlay"))
-        looks = style_of_each(style, list(self.curves))
-        names = [own.pop("label", None) or plain(name) for own, name in zip(looks, self.curves, strict=True)]
+        style.pop("label", None)  # the curves are named by their classes
         if layout == "overlay":
             (ax,) = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)
             square(ax, max(curve.end for curve in self.curves.values()))
-            for name, curve, look in zip(names, self.curves.values(), looks, strict=True):
-                curve.plot(ax, label=name, distribution=False, estimates=estimates, **look)
+            for name, curve in self.curves.items():
+                curve.plot(ax, distribution=False, estimates=estimates, label=plain(name), **style)
             ax.set(xlabel="predicted probability of the class", ylabel="observed rate of the class")
             return [ax]
         across = panels_across(len(self))
         axes = grid_of_axes(figure, len(self), columns=across, width=2.2, height=2.5, share=False)
-        for place, (ax, name, curve) in enumerate(zip(axes, names, self.curves.values(), strict=True)):
-            curve.plot(ax, estimates=estimates, **looks[place])
-            ax.set_title(name)
+        for place, (ax, name, curve) in enumerate(zip(axes, self.curves, self.curves.values(), strict=True)):
+            curve.plot(ax, estimates=estimates, **style)
+            ax.set_title(plain(name))
             ax.set_xlabel("predicted probability" if place >= len(self) - across else "")
             ax.set_ylabel("" if place % across else "observed rate")
             legend = ax.get_legend()
@@ -114,11 +103,7 @@ class ClasswiseCurves(Diagram):
         return axes
 
 
-@documents_keywords(
-    taken=("smoother", "level", "uncertainty", "span", "degree", "knots", "n_resamples", "rng"),
-    source=flexible_calibration_curve,
-    table=parameters_of(flexible_calibration_curve),
-)
+@documents_keywords()
 def classwise_curves(
     y_true: Any,
     y_prob: Any = None,
@@ -142,6 +127,7 @@ def classwise_curves(
     sample_weight
     pos_label
     **options
+        Keywords of `flexible_calibration_curve`, such as `smoother` and `level`.
 
     Returns
     -------

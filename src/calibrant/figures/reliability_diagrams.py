@@ -15,7 +15,6 @@ from ..binning.table import BinTable
 from ..errors import UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
-from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import CalibrationCurve
 from ..util.checks import check_choice, check_fraction
@@ -24,8 +23,8 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve
 from ..views.view import View
-from .base import FIGURE_PARAMETERS, Diagram, one_view
-from .drawing import DrawOptions, draw_reliability
+from .base import Diagram, one_view
+from .drawing import DrawOptions, bound_label, draw_reliability
 from .fits import FittedCurve, corp_curve, no_bounds, smooth_curve
 from .models import find_metric, metric_label
 from .styling import plots
@@ -42,14 +41,6 @@ Uncertainty = Literal[
 
 KINDS = ("line", "bars", "roof", "smooth", "corp")
 WAYS = ("auto", *BINOMIAL, "standard_error", "bootstrap", "consistency", "band", None)
-HOW_WORDS = {
-    "clopper_pearson": "Clopper-Pearson intervals",
-    "jeffreys": "Jeffreys intervals",
-    "wilson": "Wilson intervals",
-    "bootstrap": "bootstrap intervals",
-    "consistency": "consistency bars",
-    "band": "simultaneous band",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +80,8 @@ class ReliabilityDiagram(Diagram):
     --------
     reliability_diagram : The function that returns it.
     """
+
+    _hidden = ("view", "rule")
 
     kind: str
     lens: str
@@ -137,28 +130,6 @@ class ReliabilityDiagram(Diagram):
         how = None if curve.level is None else "clopper_pearson"
         return cls("line", curve.lens, curve.table, curve.low, curve.high, curve.level, how)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the diagram as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        bins = {**self.table.to_dict(), **self._listed("low", "high")}
-        return {
-            "kind": self.kind,
-            "lens": self.lens,
-            "level": self.level,
-            "how": self.how,
-            "metrics": dict(self.metrics),
-            "bins": bins,
-            "curve": None if self.curve is None else self.curve.to_dict(),
-            "band": None if self.band is None else self.band.to_dict(),
-            "decomposition": None if self.decomposition is None else self.decomposition.to_dict(),
-            **self._dropped_values(),
-        }
-
     def _columns(self) -> dict[str, list[Any]]:
         """One row per bin, or per point of the curve."""
         if self.curve is None:
@@ -166,23 +137,16 @@ class ReliabilityDiagram(Diagram):
         return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
     def _title(self) -> str:
-        bounds = "" if self.how is None else f", {how_words(self.how, self.level)}"
+        bounds = "" if self.how is None else f", {bound_label(self)}"
         values = "".join(f", {metric_label(id, self.lens)} {number(value)}" for id, value in self.metrics.items())
         return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values})"
-
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        headings, lines = self.table._headings(), self.table._lines()
-        if np.isnan(self.low).all():  # the intervals of a smooth curve belong to its points
-            return headings, lines
-        bounds = zip(lines, self.low, self.high, strict=True)
-        return [*headings, "low", "high"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     @plots
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        counts: Literal["strip", "area"] | None = "strip",
+        counts: Literal["strip"] | None = "strip",
         labels: bool = False,
         scale: Literal["probability", "logit"] = "probability",
         **style: Any,
@@ -192,21 +156,14 @@ class ReliabilityDiagram(Diagram):
         Parameters
         ----------
         ax
-        counts : {"strip", "area"} or None, default "strip"
-            How to show the number of rows per bin: a strip of bars above, the area of the markers, or not at all.
+        counts : {"strip"} or None, default "strip"
+            Whether to show a strip with the number of rows per bin above the diagram.
         labels : bool, default False
             Whether to show single outcomes, jittered around 0 and 1; at most 2000.
         scale : {"probability", "logit"}, default "probability"
             Scale of both axes; ``"logit"`` for rare events.
         """
         return draw_reliability(self, ax, DrawOptions(counts=counts, labels=labels, scale=scale), style)
-
-
-def how_words(how: str, level: float | None) -> str:
-    """Kind of the intervals as text."""
-    if how == "standard_error" or level is None:
-        return "plus or minus one standard error"
-    return f"{100 * level:g}% {HOW_WORDS[how]}"
 
 
 def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
@@ -216,7 +173,7 @@ def metric_value(metric: Metric, view: View, rule: BinningRule) -> float:
     return float(metric(view, binning=rule) if same else metric(view))
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def reliability_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -224,7 +181,6 @@ def reliability_diagram(
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
-    where: Any = None,
     kind: Kind = "line",
     level: float | None = 0.95,
     uncertainty: Uncertainty | None = "auto",
@@ -244,16 +200,29 @@ def reliability_diagram(
     ----------
     y_true
     y_prob
-    bins
-    binning
+    bins : int, sequence of float, str or fitted bins, default 15
+        Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.
+    binning : str or bin rule, default "equal_width"
+        Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of
+        `calibrant.binning`.
     lens
-    where
-    kind
-    level
-    uncertainty
-    metrics
-    bandwidth
-    n_resamples
+    kind : {"line", "bars", "roof", "smooth", "corp"}, default "line"
+        Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
+        bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
+        the density of the scores. ``"corp"``: isotonic regression, with the decomposition of the Brier score.
+    level : float or None, default 0.95
+        Level of the intervals; None for no intervals.
+    uncertainty : str or None, default "auto"
+        Kind of the intervals. ``"clopper_pearson"``, ``"jeffreys"``, ``"wilson"``: binomial intervals of the rate of each bin.
+        ``"standard_error"``: plus and minus one standard error. ``"bootstrap"``: resampled rows. ``"consistency"``: range of the
+        rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: a band for
+        ``kind="corp"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.
+    metrics : sequence of str, optional
+        Identifiers of metrics to compute and to show in the legend.
+    bandwidth : float, optional
+        Bandwidth of ``kind="smooth"``; by default the smooth calibration error itself.
+    n_resamples : int, default 1000
+        Number of resamples of ``"bootstrap"`` and ``"consistency"``.
     rng
     sample_weight
     pos_label
@@ -301,11 +270,10 @@ def reliability_diagram(
     check_choice(uncertainty, "uncertainty", WAYS)
     if level is not None:
         check_fraction(level, "level")
-    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens)
+    view = one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens)
     how = None if level is None else _uncertainty_of(view, kind, uncertainty)
     level = level or 0.95
     rule = binning_rule(bins, binning)
-    hint_at_edges(view, rule)
     table = bin_table(view, rule)
     band = calibration_band(view, alpha=1 - level) if how == "band" else None
     draws: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..binning.table import check_interval
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
-from ..errors import ArgumentError
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -32,24 +31,24 @@ HEADINGS = ["model", "area", "risk at full coverage", "threshold", "coverage", "
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """Risk-coverage curve of one model, with those of the oracle and of random acceptance."""
+    """Risk-coverage curve of one model, with those of the oracle and of random acceptance.
+
+    ``low`` and ``high`` are the ends of the interval of the risk (NaN without), ``area`` is AURC, or AUGRC for generalised risks. The oracle
+    ranks every correct prediction above every wrong one; ``random_risk`` is the risk at each coverage for random acceptance; ``mark`` is
+    the operating point at the threshold that is marked, None without one.
+    """
 
     name: str
     threshold: Floats
     coverage: Floats
     risk: Floats
     low: Floats
-    """Lower end of the interval of the risk; NaN without interval."""
     high: Floats
     area: float
-    """AURC, or AUGRC for generalised risks."""
     oracle_coverage: Floats
     oracle_risk: Floats
-    """Risk of the oracle, which ranks every correct prediction above every wrong one."""
     random_risk: Floats
-    """Risk at each coverage for random acceptance."""
     mark: OperatingPoint | None
-    """Operating point at the threshold that is marked; None without one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,8 +128,6 @@ def risk_coverage_diagram(
     y_true: Any,
     y_prob: Any = None,
     *,
-    confidence: Any = None,
-    loss: Any = None,
     risk: Risk = "selective",
     threshold: Any = None,
     level: float | None = 0.95,
@@ -144,11 +141,6 @@ def risk_coverage_diagram(
     ----------
     y_true
     y_prob
-    confidence : array-like of shape (N,) or mapping, optional
-        Confidence of each row, as in `risk_coverage`; a mapping by name for several models. By default the largest
-        probability.
-    loss : array-like of shape (N,) or mapping, optional
-        Loss of each row, as in `risk_coverage`; by default 1 for a wrong prediction.
     risk : {"selective", "generalised"}, default "selective"
         Mean loss of the accepted rows, or over all rows with rejected rows counted as 0.
     threshold : float or mapping, optional
@@ -164,11 +156,6 @@ def risk_coverage_diagram(
     RiskCoverageDiagram
         ``curves`` by model, with ``coverage``, ``risk``, ``area`` and the marked operating point ``mark``. ``plot()``
         draws them.
-
-    Raises
-    ------
-    ArgumentError
-        If a mapping has no entry for a model.
 
     See Also
     --------
@@ -197,19 +184,10 @@ def risk_coverage_diagram(
     models = read_models(y_true, y_prob, sample_weight, pos_label)
     curves = []
     for name, source in models.items():
-        options = {"confidence": _each(confidence, name, "confidence"), "loss": _each(loss, name, "loss"), "lens": lens}
-        path = risk_coverage(source, level=None, **options)
-        chosen = _each(threshold, name, "threshold")
-        curves.append(_curve(name, path, risk, level, None if chosen is None else path.at(chosen)))
+        path = risk_coverage(source, level=None, lens=lens)
+        marked = threshold.get(name) if isinstance(threshold, Mapping) else threshold
+        curves.append(_curve(name, path, risk, level, None if marked is None else path.at(marked)))
     return RiskCoverageDiagram(tuple(curves), risk, level, path.lens)
-
-
-def _each(values: Any, name: str, argument: str) -> Any:
-    if not isinstance(values, Mapping):
-        return values
-    if name not in values:
-        raise ArgumentError(argument, f"has no entry for model {name!r}", f"its entries are {list(values)}")
-    return values[name]
 
 
 def _risk_at(point: OperatingPoint, risk: Risk) -> float:

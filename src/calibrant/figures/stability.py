@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import is_default
-from ..binning.partition import Auto, KDTree, cells_of, partition_of
+from ..binning.partition import KDTree
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
 from ..inference.cells import Draws
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler
 from ..inference.seeds import seed_of
 from ..inference.simultaneous import resampled_values
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction, check_whole, is_number
 from ..util.results import number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import AnyView, shared_name
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import DASHED, FIGURE_PARAMETERS, Diagram, finish, rows_or_view
+from .base import DASHED, Diagram, finish, rows_or_view
 from .canvas import PAPER_WIDTH, muted
 from .models import Source, find_metric, in_octaves, legend_above, panels
 from .styling import Series, plots, series_of
@@ -36,19 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-COLUMNS = (
-    "metric_value",
-    "spread",
-    "low",
-    "high",
-    "by_chance",
-    "chance_low",
-    "chance_high",
-    "cells",
-    "least",
-    "middle",
-    "most",
-)
+COLUMNS = ("metric_value", "spread", "low", "high", "by_chance", "chance_low", "chance_high")
 USUAL: dict[str, tuple[float, ...]] = {
     "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
     "gamma": tuple(2.0**-k for k in range(1, 9)),
@@ -96,20 +83,10 @@ class StabilityDiagram(Diagram):
         Lower end of the band that contains the metric of calibrated predictions with probability `level`.
     chance_high : ndarray
         Upper end of this band.
-    cells : ndarray
-        Number of non-empty bins or cells; NaN if the metric has none.
-    least : ndarray
-        Least number of rows in one of them.
-    middle : ndarray
-        Median number of rows in them.
-    most : ndarray
-        Largest number of rows in one of them.
     region : tuple of int or None
         First and last index of the stable region, or None.
     plateau : float
         Midrange of the values in the region, or NaN.
-    tolerance : float or str
-        Criterion of stability.
     level : float
         Level of the intervals.
     n_resamples : int
@@ -130,13 +107,8 @@ class StabilityDiagram(Diagram):
     by_chance: Floats
     chance_low: Floats
     chance_high: Floats
-    cells: Floats
-    least: Floats
-    middle: Floats
-    most: Floats
     region: tuple[int, int] | None
     plateau: float
-    tolerance: float | str
     level: float
     n_resamples: int
     lens: str
@@ -155,13 +127,6 @@ class StabilityDiagram(Diagram):
             "stable": inside,
         }
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = [
-            [_setting(value), *map(number, rest), "yes" if held else ""]
-            for value, *rest, held in zip(*self._columns().values(), strict=True)
-        ]
-        return [self.over, self.metric, *COLUMNS[1:], "stable"], rows
-
     def _title(self) -> str:
         where = "no stable region"
         if self.region is not None:
@@ -169,22 +134,18 @@ class StabilityDiagram(Diagram):
         suggested = "" if self.suggested is None else f"; suggested {self.over} {_setting(self.suggested)}"
         return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}{suggested}"
 
-    @property
-    def _sized(self) -> bool:
-        return bool(np.isfinite(self.cells).any())
-
     @plots
     def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
-        """Plot two panels: the metric with its stable region, and the rows per bin or the standard deviation.
+        """Plot two panels: the metric with its stable region, and its standard deviation over the resamples.
 
         The dashed line with its band is the metric of calibrated predictions, and a ring marks the suggested setting.
 
         Parameters
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
-            Two axes, or one if there are neither bins nor resamples; by default a new figure.
+            Two axes, or one without resamples; by default a new figure.
         """
-        count = 2 if self._sized or self.n_resamples else 1
+        count = 2 if self.n_resamples else 1
         axes = panels(ax, count, columns=1, width=PAPER_WIDTH, height=1.7)
         x, ordered = self._places()
         octaves = ordered and x[0] > 0 and x[-1] >= 8 * x[0] and self.over != "fraction"
@@ -192,7 +153,9 @@ class StabilityDiagram(Diagram):
         (other,) = series_of(axes[0], {"linestyle": "-", "marker": "s"})
         self._draw_metric(axes[0], x, octaves, look)
         if count == 2:
-            (self._draw_sizes if self._sized else self._draw_spread)(axes[1], x, other)
+            axes[1].plot(x, self.spread, gid="series", **other.line)
+            axes[1].set_ylim(bottom=0)
+            finish(axes[1], "", "standard deviation")
         for one in axes:
             if not ordered:
                 one.set_xticks(x, [str(value) for value in self.values])
@@ -232,30 +195,12 @@ class StabilityDiagram(Diagram):
         finish(ax, "", self.metric)
         legend_above(ax)
 
-    def _draw_sizes(self, ax: Axes, x: Floats, look: Series) -> None:
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-        look.shade(ax, x, self.least, self.most, "minimum to maximum", alpha=0.2)
-        ax.plot(x, self.middle, gid="series", **look.line, label="median")
-        ax.set_yscale("log")
-        least, most = ax.get_ylim()
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < 300 * least else (1,)))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-        ax.yaxis.set_minor_formatter(NullFormatter())
-        finish(ax, "", "rows per bin")
-        legend_above(ax)
-
-    def _draw_spread(self, ax: Axes, x: Floats, look: Series) -> None:
-        ax.plot(x, self.spread, gid="series", **look.line)
-        ax.set_ylim(bottom=0)
-        finish(ax, "", "standard deviation")
-
 
 def _setting(value: Any) -> str:
     return number(value, 3) if is_number(value) and not isinstance(value, int) else str(value)
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def stability_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -263,7 +208,6 @@ def stability_diagram(
     metric: str | Metric = "ece",
     over: str = "bins",
     values: Sequence[Any] | None = None,
-    tolerance: float | Literal["interval"] = "interval",
     n_resamples: int = 100,
     level: float = 0.95,
     lens: Any = None,
@@ -275,7 +219,7 @@ def stability_diagram(
     """Compute a metric as a function of one of its options, or of the share of rows, and find where it is stable.
 
     With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable:
-    the stable region is the longest run of at least three adjacent settings over which it does not change. Settings
+    the stable region is the longest run of at least three adjacent settings whose intervals have a value in common. Settings
     with the same cells, for example where a tree cannot split further or scores have few values, count once. Beside the
     metric stands its value for calibrated predictions, from labels that are simulated from the probabilities: what
     sampling noise alone gives at each setting.
@@ -291,9 +235,6 @@ def stability_diagram(
         that share of the rows instead.
     values : sequence, optional
         The settings; there are defaults for bins, gamma, norm and fraction.
-    tolerance : float or "interval", default "interval"
-        Criterion of stability: some value lies in the intervals of all settings of the run (requires resamples), or,
-        for a number such as 0.1, all values lie within this fraction of the midrange of the run.
     n_resamples : int, default 100
         Number of bootstrap resamples, and of simulated sets of labels, the same for every setting; 0 for none.
     level : float, default 0.95
@@ -338,7 +279,7 @@ def stability_diagram(
     >>> import calibrant as cal
     >>> from calibrant.figures.stability import stability_diagram
     >>> drawn = cal.inference.make_miscalibrated(5000, warp=cal.inference.simulation.temperature(2.0), rng=0)
-    >>> shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 5, 10, 15, 20], tolerance=0.1, n_resamples=0)
+    >>> shown = stability_diagram(drawn.y_true, drawn.y_prob, values=[1, 5, 10, 15, 20])
     >>> shown.stable
     (5, 10, 15, 20)
     """
@@ -346,7 +287,7 @@ def stability_diagram(
     check_options(stability_diagram, options, chosen)
     settings = _settings(chosen, over, values, options)
     source = rows_or_view(resolve(y_true, y_prob, sample_weight, pos_label))
-    _check(source, lens, over, tolerance, level, n_resamples)
+    _check(source, lens, over, level, n_resamples)
     views = chosen.views(source, **({} if lens is None else {"lens": lens}))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     whole = np.array([_value(chosen, views, plan) for plan in plans])
@@ -356,30 +297,26 @@ def stability_diagram(
         )
     with_lens = [plan if lens is None else {**plan, "lens": lens} for plan in plans]
     resamples = _Resamples(source, chosen, with_lens, n_resamples, seed_of(rng))
-    sizes = np.full((len(settings), 4), np.nan)
     if over == "fraction":
         sample = np.hstack([resamples.values("rows", share) for share in settings])
         null = np.hstack([resamples.simulated(share) for share in settings])
         value, spread, low, high = _summary(sample, level)
     else:
         sample = resamples.values("rows")
-        sizes[:] = [_cell_sizes(chosen, views, plan) for plan in plans]
         null = replace(resamples, plans=[_with_cells(chosen, source, plan) for plan in with_lens]).simulated()
         value = whole
         spread, low, high = _normal_interval(whole, sample, level, chosen.range)
     # Settings with the same cells have the same value, up to the order of sums.
     kinds = None if over == "fraction" else np.round(whole, 12).tolist()
-    region, plateau = _stable(value, low, high, tolerance, kinds)
+    region, plateau = _stable(value, low, high, kinds)
     by_chance, _, chance_low, chance_high = _summary(null, level)
-    cells, least, middle, most = sizes.T
     return StabilityDiagram(
         chosen.id,
         over,
         settings,
-        *(value, spread, low, high, by_chance, chance_low, chance_high, cells, least, middle, most),
+        *(value, spread, low, high, by_chance, chance_low, chance_high),
         region=region,
         plateau=plateau,
-        tolerance=tolerance,
         level=level,
         n_resamples=n_resamples,
         lens=shared_name(views),
@@ -406,22 +343,13 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
     return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
 
 
-def _check(source: Source, lens: Any, over: str, tolerance: Any, level: Any, n_resamples: Any) -> None:
+def _check(source: Source, lens: Any, over: str, level: Any, n_resamples: Any) -> None:
     check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     if isinstance(source, VectorView) and n_resamples:
         raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
         raise ArgumentError("lens", "is determined by the view", "drop lens")
-    if tolerance == "interval":
-        if n_resamples < 2:
-            raise ArgumentError(
-                "tolerance", "'interval' requires resamples", "pass n_resamples or give a number such as 0.1"
-            )
-    elif not (is_number(tolerance) and 0 < tolerance < 1):
-        raise ArgumentError(
-            "tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "for example 0.1"
-        )
 
 
 def _summary(sample: Floats, level: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -449,7 +377,7 @@ def _normal_interval(
 
 
 def _stable(
-    value: Floats, low: Floats, high: Floats, tolerance: float | str, kinds: Sequence[float] | None = None
+    value: Floats, low: Floats, high: Floats, kinds: Sequence[float] | None = None
 ) -> tuple[tuple[int, int] | None, float]:
     """The longest run of settings, at least three different ones, over which the metric is stable, and its value.
 
@@ -462,10 +390,7 @@ def _stable(
         for end in range(start + LEAST_RUN - 1, len(value)):
             run = slice(start, end + 1)
             least, most = float(value[run].min()), float(value[run].max())
-            if tolerance == "interval":
-                fits = float(low[run].max()) <= float(high[run].min())
-            else:
-                fits = (most - least) / 2 <= float(tolerance) * abs(least + most) / 2
+            fits = float(low[run].max()) <= float(high[run].min())
             different = len(set(kinds[start : end + 1]))
             rank = (different, least - most, end - start)
             if fits and different >= LEAST_RUN and (best is None or rank > best):  # false for NaN
@@ -533,32 +458,3 @@ def _suggested(metric: Metric, over: str, settings: Sequence[Any], excess: Float
     best = int(np.nanargmax(excess))
     near = excess >= excess[best] - np.nanstd(null[:, best], ddof=1)  # false for NaN
     return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
-
-
-def _cell_sizes(metric: Metric, views: Sequence[AnyView], options: dict[str, Any]) -> tuple[float, float, float, float]:
-    """Number of non-empty bins or cells of all views, and least, median and largest number of rows; NaN without cells."""
-    settings = metric.arguments(options)
-    sizes: list[Floats] = []
-    for view in views:
-        cell = None if "rule" not in settings else _cell_of_rows(view, metric, settings)
-        if cell is None:
-            return math.nan, math.nan, math.nan, math.nan
-        rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
-        counts = np.bincount(cell, rows)
-        sizes.append(counts[np.bincount(cell) > 0].astype(np.float64))
-    held = np.concatenate(sizes)
-    return float(len(held)), float(held.min()), float(np.median(held)), float(held.max())
-
-
-def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
-    """Cell of each row; None where the bins are not those of the score."""
-    rule = settings["rule"]
-    try:
-        if metric.takes == "View" and isinstance(view, View):
-            return rule.cells(view)[0]
-        vector = view.as_vector() if isinstance(view, View) else view
-        if isinstance(rule, Auto):
-            rule = partition_of(vector, rule, settings["gamma"], settings["min_size"])
-        return cells_of(vector, rule)[0]
-    except ArgumentError:
-        return None

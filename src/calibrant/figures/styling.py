@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentError
 from ..views.keywords import parameter_lines, shared_entry, unknown_keyword
 from .base import series_on
 from .canvas import figure_style
@@ -22,8 +21,7 @@ PARAMETERS = {
     "ax": ("matplotlib.axes.Axes, optional", "Axes to plot into; by default a new figure."),
     "**style": (
         "keywords of matplotlib",
-        "``color``, ``label``, ``linestyle``, ``linewidth``, ``marker`` or ``alpha`` of the main lines, bars or points; for several models one "
-        "value, a list, or a mapping from names.",
+        "``color``, ``label``, ``linestyle``, ``linewidth``, ``marker`` or ``alpha`` of the main lines, bars or points; the same for all series. A label is that of a single series.",
     ),
 }
 
@@ -57,38 +55,12 @@ def plots(method: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def style_of_each(style: Mapping[str, Any], names: Sequence[str | None]) -> list[dict[str, Any]]:
-    """The keywords of each series: one value for all, a list, or a mapping from names."""
-    looks: list[dict[str, Any]] = [{} for _ in names]
-    for keyword, value in style.items():
-        if keyword not in KEYWORDS:
-            raise unknown_keyword("plot", keyword, value, KEYWORDS)
-        if isinstance(value, Mapping):
-            for name in value:
-                if name not in names:
-                    known = [one for one in names if one]
-                    raise ArgumentError(keyword, f"unknown name {name!r}", f"choose one of {known}")
-            values = [value.get(name) for name in names]
-        elif isinstance(value, list):
-            values = value
-        else:
-            values = [value] * (1 if keyword == "label" else len(names))
-        if len(values) != len(names):
-            raise ArgumentError(keyword, f"expected {len(names)}, one for each series; got {len(values)}")
-        for look, own in zip(looks, values, strict=True):
-            if own is not None:
-                look[keyword] = own
-    return looks
-
-
 class Series(NamedTuple):
-    """Look of one series of a figure."""
+    """Look of one series of a figure: its name in the legend, its color and the keywords of its line."""
 
     label: str | None
-    """Name in the legend: the one given, or that of the model."""
     color: Any
     line: dict[str, Any]
-    """Keywords of its line."""
 
     def named(self, facts: str) -> str:
         """The name with facts in parentheses, or the facts alone."""
@@ -113,14 +85,23 @@ def series_of(
     width: float = 1.2,
     marker: bool = False,
 ) -> list[Series]:
-    """Look of each series: the keywords given for it, else the next color of the axes, and the dashes of its number."""
+    """Look of each series: the keywords given for all, else the next color of the axes, and the dashes of its number.
+
+    A label is that of a single series; several have the names of their models.
+    """
+    for keyword, value in style.items():
+        if keyword not in KEYWORDS:
+            raise unknown_keyword("plot", keyword, value, KEYWORDS)
+    shared = {keyword: value for keyword, value in style.items() if keyword != "label"}
     series = []
-    for number, (name, own) in enumerate(zip(names, style_of_each(style, names), strict=True), series_on(ax)):
-        label = own.pop("label", None if name is None else plain(name))
+    for number, name in enumerate(names, series_on(ax)):
+        label = None if name is None else plain(name)
+        if len(names) == 1:
+            label = style.get("label", label)
         line: dict[str, Any] = {"linestyle": DASHES[number % len(DASHES)], "linewidth": width}
-        if marker or "marker" in own:
+        if marker or "marker" in shared:
             line |= {"marker": MARKERS[number % len(MARKERS)], "markersize": 3}
-        line |= own
+        line |= shared
         if "color" not in line:
             (sample,) = ax.plot([], [])  # takes the next color of the axes, as any line does
             line["color"] = sample.get_color()

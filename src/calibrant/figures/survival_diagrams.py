@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.rules import EqualMass, check_bins
-from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk
+from ..clinical.censoring import Known, counted, counts_of, known_outcomes, observed_risk, read_follow_up
 from ..clinical.survival import hint_at_mistakes, read_survival, replicates, smooth_at, survival_summary
 from ..errors import ArgumentError, CalibrantError
 from ..inference.replicates import Replicates
-from ..input.convert import is_number
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction, check_whole, is_number
 from ..views.keywords import documents_keywords, parameters_of
 from ..views.view import View
 from .base import Diagram, finish, mark_sides, none_for_nan, series_on, square
@@ -83,6 +82,8 @@ class SurvivalDiagram(Diagram):
     survival_diagram : The function that returns it.
     """
 
+    _hidden = ("risk",)
+
     horizon: float
     n: int
     n_events: int
@@ -96,20 +97,6 @@ class SurvivalDiagram(Diagram):
     high: Floats
     groups: tuple[RiskGroup, ...]
     risk: Floats
-
-    _stated = ("horizon", "n", "n_events", "n_event_free", "n_competing", "n_censored", "level")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts, the curve and the risk groups as plain values and lists.
-
-        Returns
-        -------
-        dict
-            Values by name; missing numbers are None.
-        """
-        stated = {name: getattr(self, name) for name in self._stated}
-        curve = {"curve": self._listed("x", "y", "low", "high"), "groups": self._columns()}
-        return stated | curve | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = {"rows": [group.rows for group in self.groups]}
@@ -171,9 +158,6 @@ def survival_diagram(
     cause: int | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    censoring_weight: Any = None,
-    prob: Any = None,
-    missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = 0,
@@ -185,8 +169,8 @@ def survival_diagram(
 
     Parameters
     ----------
-    y_prob : array-like of shape (N,) or frame
-        Predicted risk of the event by the horizon. A frame, if `time`, `event`, `prob` and other arguments name its columns.
+    y_prob : array-like of shape (N,)
+        Predicted risk of the event by the horizon.
     time
     event
     horizon : float
@@ -196,11 +180,6 @@ def survival_diagram(
     cause
     groups
     sample_weight
-    censoring_weight : array-like of shape (N,), optional
-        Inverse probability of censoring weights from a model of your own, used for the smooth curve and treated as fixed.
-    prob : str, optional
-        Column of the frame `y_prob` that holds the risks.
-    missing
     level : float, default 0.95
         Confidence level of the band and of the intervals.
     n_resamples : int, default 200
@@ -259,8 +238,8 @@ def survival_diagram(
     check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
-    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
-    data = read_survival(y_prob, named, horizon, cause, censoring_weight, prob, missing)
+    follow_up = read_follow_up(time, event, cause, groups, sample_weight)
+    data = read_survival(y_prob, follow_up, horizon, stratify=groups is None)
     known, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(known, risk)
     used = risk[known.weight > 0]
@@ -276,7 +255,7 @@ def survival_diagram(
         sample, reason = replicates(drawn, Replicates(len(risk), n_resamples, rng), len(x))
         if not reason:
             low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    diagram = SurvivalDiagram(
+    return SurvivalDiagram(
         known.horizon,
         len(risk),
         **counts_of(known),
@@ -288,9 +267,6 @@ def survival_diagram(
         groups=_risk_groups(known, risk, bins, float(level)),
         risk=risk,
     )
-    if data.dropped is not None:
-        object.__setattr__(diagram, "dropped", data.dropped)  # results are frozen
-    return diagram
 
 
 def _risk_groups(known: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:

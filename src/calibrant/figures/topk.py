@@ -43,19 +43,18 @@ COLUMNS = ("error", "accuracy", "confidence", "rank_confidence", "rank_rate")
 
 @dataclass(frozen=True)
 class TopkLine:
-    """Results of one model, one entry per k."""
+    """Results of one model, one entry per k; NaN where undefined.
+
+    ``error`` is the calibration error, ``accuracy`` the top-k accuracy, ``confidence`` the mean sum of the k largest probabilities,
+    ``rank_confidence`` the mean of the k-th largest probability, and ``rank_rate`` the observed rate of the class of rank k.
+    """
 
     name: str
     error: Floats
-    """Calibration error; NaN where undefined."""
     accuracy: Floats
-    """Top-k accuracy."""
     confidence: Floats
-    """Mean sum of the k largest probabilities."""
     rank_confidence: Floats
-    """Mean of the k-th largest probability."""
     rank_rate: Floats
-    """Observed rate of the class of rank k."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,7 +30,7 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import resolve
 from ..views.view import VectorView, View
-from .base import FIGURE_PARAMETERS, Diagram, corner_texts, finish, square, vector_view
+from .base import Diagram, corner_texts, finish, square, vector_view
 from .canvas import OVER, UNDER, ink, new_ax
 from .models import legend_above
 from .styling import Series, plots, series_of
@@ -86,11 +86,6 @@ class VariationDiagram(Diagram):
     observed: Floats
     vce: float
 
-    _stated = ("variation", "vce")
-
-    def _columns(self) -> dict[str, list[Any]]:
-        return self._listed("left", "right", "weight", "stated", "observed")
-
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
 
@@ -119,7 +114,7 @@ def _weighted_points(ax: Any, look: Series, x: Floats, y: Floats, weight: Floats
     ax.scatter(x[full], y[full], s=size, color=look.color, zorder=3.1, gid="markers", clip_on=False, **dots)
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def variation_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -144,7 +139,8 @@ def variation_diagram(
         Measure of variation, by name as in `vce`, or a function of one probability vector that returns a number from 0 to 1.
     bins : int or sequence of float, default 10
         Number of bins of the variation on [0, 1], or their edges.
-    binning
+    binning : str or bin rule, default "equal_width"
+        Rule of the bins: ``"equal_width"``, ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.
     sample_weight
     pos_label
 
@@ -214,8 +210,6 @@ class UceDiagram(Diagram):
     level: float | None
     uce: float
 
-    _stated = ("uce", "level")
-
     def _columns(self) -> dict[str, list[Any]]:
         columns = self.table.to_dict()
         more = self._listed("expected", "low", "high")
@@ -245,7 +239,7 @@ class UceDiagram(Diagram):
         return ax
 
 
-@documents_keywords(table=FIGURE_PARAMETERS)
+@documents_keywords()
 def uce_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -267,7 +261,8 @@ def uce_diagram(
     y_prob
     bins : int or sequence of float, default 10
         Number of bins of the entropy on [0, 1], or their edges.
-    binning
+    binning : str or bin rule, default "equal_width"
+        Rule of the bins: ``"equal_width"``, ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.
     level : float or None, default 0.95
         Level of the Clopper-Pearson interval of each error rate; None for no intervals.
     sample_weight

@@ -165,13 +165,10 @@ def one_view(view: AnyView) -> Drawn:
 
 def options_of_copies(options: dict[str, Any]) -> dict[str, Any]:
     """The options for `MANY_COPIES` of each row: the least number of rows of a bin grows with them."""
-    copied = dict(options)
-    if copied.get("min_rows") is not None:
-        copied["min_rows"] *= MANY_COPIES
-    rule = copied.get("binning")
+    rule = options.get("binning")
     if isinstance(rule, Rule) and rule.min_rows is not None:
-        copied["binning"] = replace(rule, min_rows=rule.min_rows * MANY_COPIES)
-    return copied
+        return {**options, "binning": replace(rule, min_rows=rule.min_rows * MANY_COPIES)}
+    return options
 
 
 def has_limit(metric: Metric) -> bool:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
-from ..input.convert import is_number, missing_values
+from ..input.convert import missing_values
 from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import brownian_quantile, maximum_survival, range_survival
 from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
-from ..util.checks import check_choice
+from ..util.checks import check_choice, is_number
 from ..views.view import View
 from .asymptotic import too_few
 from .metric_tests import LEAST_VARIANCE

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from ..binning.partition import bin_of_each
 from ..binning.rules import EqualMass, check_bins
 from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
-from ..input.convert import is_number
 from ..input.predictions import Predictions
-from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of

@@ -63,7 +63,7 @@ HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact"), "accuracy": 
 # 91% with three (the sandwich 71%).
 HOLD_FROM_FIVE = ("wald", "profile")
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
-FEW_FOR = "only {} rows have the rarer outcome; with fewer than {} such rows the {} interval may undercover"
+FEW_FOR = "only {} rows have the rarer outcome; with fewer than {} such rows the {} interval may be too short"
 
 
 @dataclass(frozen=True, repr=False)

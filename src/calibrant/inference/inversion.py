@@ -278,8 +278,12 @@ class Deviations:
         """The sampler of labels that deviate by a step."""
 
         def make() -> Sampler:
-            chance = self.shape(self.sign * 2.0 ** (step / 2))
-            return self.own.with_chance(chance if chance.shape[1] > 1 else chance[:, 0])
+            chance, own = self.shape(self.sign * 2.0 ** (step / 2)), self.own.chance
+            if own.ndim == 1:
+                chance = chance[:, 0]
+            elif own.shape[1] > chance.shape[1]:  # both classes of two
+                chance = np.column_stack([1 - chance, chance])
+            return self.own.with_chance(chance)
 
         size = COPIES_OF_CHANCE * 8 * self.own.chance.size
         return shared(("deviation", Same(self.own), self.name, self.cells, self.sign, step), make, size)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, is_number
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from .effects import (

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import is_number
-from ..util.checks import check_choice, check_fraction, check_positive, check_whole
+from ..util.checks import check_choice, check_fraction, check_positive, check_whole, is_number
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords, parameters_of
 from .effects import nodes_of, normal_quantile

@@ -53,11 +53,6 @@ def column(value: Any, argument: str) -> Column:
     return Column(array, precision)
 
 
-def is_number(value: Any) -> bool:
-    """Whether an option is a real number; booleans are not."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def numbers(array: Array, argument: str) -> Array:
     """Return `array` with a numeric dtype in native byte order; float16 and long double are converted to the nearest supported type."""
     kind = array.dtype.kind

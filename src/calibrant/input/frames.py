@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, LabelError
-from .convert import is_frame, is_hashable, is_number
+from ..util.checks import is_number
+from .convert import is_frame, is_hashable
 
 # Suffix of the columns that a calibrator writes.
 CALIBRATED = "_calibrated"

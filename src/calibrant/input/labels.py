@@ -16,8 +16,8 @@ from ..errors import (
     SwappedArgumentsError,
 )
 from ..util.blocks import map_blocks, rows_per_block
-from ..util.checks import suggest
-from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
+from ..util.checks import is_number, suggest
+from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, missing_values, numbers
 from .frames import classes_of_columns, two_classes
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 SOFT = "pass soft=True if the labels are class proportions"
 POSITIVE_ALONE = "pass the column of the positive class alone, y_prob[:, 0] or y_prob[:, 1]"
-SWAP = "pass (y_true, y_prob): labels first, probabilities second"
+SWAP = "pass y_true before y_prob"
 PER_CLASS = "pass one 0/1 column per class"
 UNLABELLED = "drop the rows without a label"
 

@@ -66,7 +66,7 @@ def _as_floats(probs: Array, labels: Array, multilabel: bool, input: str) -> Arr
         raise ShapeError("y_prob", problem, "pass y_prob.max(axis=1) or drop input='confidence'")
     if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
         problem = "has a single column, which could be that of either class"
-        raise ShapeError("y_prob", problem, "pass y_prob[:, 0] if it is the probability of the positive class")
+        raise ShapeError("y_prob", problem, "pass one dimension if it is the probability of the positive class")
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")
     if probs.ndim == 1 and multilabel:

@@ -9,9 +9,8 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, Binning, Bins, binning_rule
+from ..binning.parse import BINS, Binning, Bins, rule_of
 from ..binning.partition import KDTree, SimplexGrid, cells_of, partition_rule
-from ..binning.table import BinTable
 from ..errors import (
     ArgumentError,
     InputError,
@@ -20,13 +19,13 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
 )
-from ..input.convert import column, is_number, numbers
+from ..input.convert import column, numbers
 from ..input.predictions import Predictions
+from ..util.checks import is_number
 from ..util.results import Record, number
 from ..views.keywords import check_options, documents_keywords
 from ..views.lenses import Lens, single_event
 from ..views.resolve import Source, as_predictions, resolve, views_of
-from ..views.selections import Selection, parse_selection, select
 from ..views.view import Summary, VectorView, View
 from .registry import Metric, catalogue
 
@@ -128,7 +127,6 @@ def decompose(
     method: Literal["auto", "murphy", "corp"] = "auto",
     bins: Bins | Binning | None = None,
     lens: str | Lens | None = None,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
 ) -> Decomposition:
@@ -156,7 +154,6 @@ def decompose(
     lens : str or Lens, optional
         Which binary event of the predictions is evaluated. By default all classes together, or ``"auto"`` where one score per row
         is required.
-    where
     sample_weight
     pos_label
 
@@ -210,7 +207,7 @@ def decompose(
         raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", "use method='murphy'")
     is_partition = isinstance(bins, (KDTree, SimplexGrid))
     usual = "auto" if (bins is not None and not is_partition) or method == "corp" else proper.lens
-    view = _one_view(resolve(y_true, y_prob, sample_weight, pos_label, where), lens, usual)
+    view = _one_view(resolve(y_true, y_prob, sample_weight, pos_label), lens, usual)
     if method == "auto" and bins is None:
         view = _as_one_score(view)
         method = "corp" if isinstance(view, View) else "auto"
@@ -220,9 +217,7 @@ def decompose(
         return _binned(proper, view, *cells_of(view, partition_rule(BINS, bins)))
     if bins is not None:
         view = _yes_no(view, "bins")
-        is_rule = hasattr(bins, "table") or isinstance(bins, BinTable)
-        rule = binning_rule(binning=bins) if is_rule else binning_rule(bins)
-        return _binned(proper, view, *rule.cells(view))
+        return _binned(proper, view, *rule_of(bins).cells(view))
     group, count = _same_forecast(view)
     rows = view.total if view.weight_kind == "counts" else float(view.n)
     if method == "auto" and rows < _ENOUGH_ROWS * count and isinstance(view, VectorView):
@@ -369,7 +364,6 @@ def skill_score(
     score: str | Metric = "brier",
     reference: Any = None,
     lens: str | Lens | None = None,
-    where: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     **options: Any,
@@ -389,7 +383,6 @@ def skill_score(
         out-of-sample comparison pass the proportions of the training data: a number for two classes, or one number per class. Or
         another forecast, with the shape and scale of `y_prob`; an array of that shape is taken as a forecast.
     lens
-    where
     sample_weight
     pos_label
     **options
@@ -440,13 +433,13 @@ def skill_score(
     whole: Any
     other: Any
     if isinstance(y_true, (View, VectorView, Summary)):
-        (whole,) = views_of(resolve(y_true, y_prob, sample_weight, pos_label, where), "auto")
+        (whole,) = views_of(resolve(y_true, y_prob, sample_weight, pos_label), "auto")
         if reference is not None:
             raise InputTypeError("reference", "cannot be added to a view", "pass arrays or Predictions")
         other = with_forecast(whole, constant_forecast(proportions(whole), whole.n))
     else:
-        given = as_predictions(y_true, y_prob, sample_weight, pos_label)
-        whole, other = _reference_of(given, reference, where)
+        whole = as_predictions(y_true, y_prob, sample_weight, pos_label)
+        other = _with_reference(whole, reference)
     return _skill(metric, metric(whole, lens=lens, **options), metric(other, lens=lens, **options))
 
 
@@ -487,26 +480,22 @@ def constant_forecast(share: Floats, n: int) -> Floats:
     return np.tile(share, (n, 1)) if share.ndim else np.full(n, float(share))
 
 
-def _reference_of(given: Predictions, reference: Any, where: Any) -> tuple[Predictions, Predictions]:
-    """The predictions that `where` keeps, and the same rows with the forecast of the reference."""
-    kept = parse_selection(where, given)
+def _with_reference(p: Predictions, reference: Any) -> Predictions:
+    """The same rows with the forecast of the reference."""
     if reference is None:
-        return kept, _with_probs(kept, constant_forecast(_class_proportions(kept), kept.n))
+        return _with_probs(p, constant_forecast(_class_proportions(p), p.n))
     if is_number(reference):
-        return kept, _with_probs(kept, constant_forecast(_constant_of(float(reference), kept), kept.n))
+        return _with_probs(p, constant_forecast(_constant_of(float(reference), p), p.n))
     values = numbers(column(reference, "reference").array, "reference")
-    rows = given.n if given.kept is None else len(given.kept)
-    if values.shape == (rows, *given.probs.shape[1:]):
-        values = values if given.kept is None else values[given.kept]
-        if where is not None:
-            values = values[(where if isinstance(where, Selection) else select.mask(where)).mask(given)]
-        return kept, _with_probs(kept, values, "logit" if given.logits is not None else "prob")
-    if values.shape == (given.k,) and given.kind != "confidence":
-        share = values[1] if kept.probs.ndim == 1 else values
-        return kept, _with_probs(kept, constant_forecast(np.asarray(share, np.float64), kept.n))
+    rows = p.n if p.kept is None else len(p.kept)
+    if values.shape == (rows, *p.probs.shape[1:]):
+        return _with_probs(p, values if p.kept is None else values[p.kept], "logit" if p.logits is not None else "prob")
+    if values.shape == (p.k,) and p.kind != "confidence":
+        share = values[1] if p.probs.ndim == 1 else values
+        return _with_probs(p, constant_forecast(np.asarray(share, np.float64), p.n))
     raise ShapeError(
         "reference",
-        f"expected shape {(rows, *given.probs.shape[1:])} or {given.k} numbers, got shape {values.shape}",
+        f"expected shape {(rows, *p.probs.shape[1:])} or {p.k} numbers, got shape {values.shape}",
     )
 
 

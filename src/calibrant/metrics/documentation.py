@@ -1,7 +1,7 @@
 """The documentation of metrics: docstrings in the form of numpydoc, built from the entry, the formula text and the example.
 
-The formulas in LaTeX, each with a paragraph on its use, are in ``formulas/``, and the printed values of the examples in
-``examples.json``. Nothing here is read before a docstring is requested.
+The formulas in LaTeX, each with a paragraph on its use, are in ``formulas/``, the printed values of the examples in
+``examples.json``, and the form in ``docstring.jinja``. Nothing here is read before a docstring is requested.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges, between which all scores must lie; or a rule that chooses the "
     "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates). ``'levels'`` is one bin per distinct score, for scores with few values.",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, ``'quantile'`` (at interpolated quantiles, as in scikit-learn), a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
-    "min_rows": "Bins with fewer rows are merged: from the left, such a bin joins the next one, and the last one joins the one before.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class.",
 }
@@ -187,15 +186,19 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _wrapped(text: str, indent: str = "", width: int = WIDTH) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        " ".join(text.split()),
+        WIDTH,
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _indented(text: str) -> str:
+    return _wrapped(text, "    ")
 
 
 def _as_rst(text: str) -> str:
@@ -210,12 +213,9 @@ def _as_rst(text: str) -> str:
     return "".join(parts)
 
 
-def _paragraphs(text: str) -> list[str]:
+def _paragraphs(text: str) -> str:
     """Paragraphs of Markdown, wrapped, with blank lines between."""
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        lines += [*_wrapped(_as_rst(" ".join(paragraph.split()))), ""]
-    return lines
+    return "\n\n".join(_wrapped(_as_rst(paragraph)) for paragraph in text.split("\n\n"))
 
 
 def signature_of(metric: Metric) -> list[str]:
@@ -298,66 +298,6 @@ def parameters_of(metric: Metric) -> list[tuple[str, str, str]]:
     return [*first, *own, *(_shared(metric, name) for name in shared)]
 
 
-def _parameters(metric: Metric) -> list[str]:
-    lines = ["Parameters", "----------"]
-    for name, kind, text in parameters_of(metric):
-        lines += [f"{name} : {kind}", *_wrapped(text, "    ")]
-    return [*lines, ""]
-
-
-def _returns(metric: Metric) -> list[str]:
-    low, high = map(_number, metric.range)
-    brackets = ("(" if low == "-inf" else "[") + f"{low}, {high}" + (")" if high == "inf" else "]")
-    text = "Any real number" if metric.range == (-math.inf, math.inf) else f"Value in {brackets}"
-    if metric.ideal is None:
-        text += ". No value is ideal."
-    else:
-        text += f". The ideal value is {_number(metric.ideal)}, attained by {reached_by(metric)}. {sign_of(metric)}"
-    return ["Returns", "-------", "float", *_wrapped(text, "    "), ""]
-
-
-def _raises(metric: Metric) -> list[str]:
-    without = [name for name, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if not has]
-    needs = [need for need in metric.needs if need not in ("labels", "predicted")]
-    undefined = "If the metric has no value for these data" + (
-        ", or the labels are soft." if not metric.soft else ", for example without rows."
-    )
-    reads_rows = not metric.sketch or metric.takes != "View"
-    entries = {
-        "InputError": "If labels, probabilities, weights or groups are invalid, such as missing values or rows that do not sum to 1.",
-        "InputTypeError": "If an argument has an unsupported type"
-        + (f", `{needs[0]}` is missing" if needs else "")
-        + (", or a sketch is passed, since this metric needs the rows." if reads_rows else "."),
-        "ArgumentError": "If the value of an option is invalid; its subclass `LensError` if the lens does not apply.",
-        "UnknownArgumentError": "If a keyword is unknown.",
-        "UndefinedMetricError": undefined,
-    }
-    if without:
-        entries["WeightsNotSupportedError"] = f"If {' or '.join(f'`{name}`' for name in without)} is given."
-    return ["Raises", "------", *_entries(entries)]
-
-
-def _warns(metric: Metric) -> list[str]:
-    entries = {
-        "InputWarning": "If the input looks unintended: hard predictions in place of probabilities, probabilities passed as logits, "
-        "or reversed classes.",
-    }
-    if metric.reads_log_odds:
-        entries["BoundaryScoresWarning"] = "If scores are within 1e-12 of 0 or 1, where log-odds are truncated."
-    if "binning" in metric.options:
-        entries["EdgeRoundingWarning"] = "If many scores in single precision coincide with bin edges up to rounding."
-    if metric.info.order_dependent:
-        entries["CalibrantWarning"] = "If the rows are sorted, since the value depends on their order."
-    return ["Warns", "-----", *_entries(entries)]
-
-
-def _entries(entries: dict[str, str]) -> list[str]:
-    lines: list[str] = []
-    for name, text in entries.items():
-        lines += [name, *_wrapped(text, "    ")]
-    return [*lines, ""]
-
-
 def related_to(metric: Metric, catalogue: Mapping[str, Metric]) -> list[tuple[str, str]]:
     """Metrics and functions to see beside a metric, each with a short description."""
     others = [m for m in catalogue.values() if m.id != metric.id]
@@ -370,56 +310,40 @@ def related_to(metric: Metric, catalogue: Mapping[str, Metric]) -> list[tuple[st
     return [(name, FUNCTIONS.get(name) or _sentence(catalogue[name].name)) for name in names]
 
 
-def _see_also(metric: Metric, catalogue: Mapping[str, Metric]) -> list[str]:
-    lines = ["See Also", "--------", *(f"{name} : {text}" for name, text in related_to(metric, catalogue))]
-    tests = f" Methods: {', '.join(f'``{method!r}``' for method in metric.tests)}." if metric.tests else ""
-    lines += [
-        "assess : Test whether the value is compatible with calibration:",
-        *_wrapped(f'``assess(y_true, y_prob, metric="{metric.id}")``.{tests}', "    "),
-        "interval : Confidence interval of the value.",
-        "",
-    ]
-    return lines
+@cache
+def _template() -> Any:
+    """The template of docstrings."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-
-def _notes(metric: Metric) -> list[str]:
-    lines = ["Notes", "-----"]
-    text = formula_texts().get(metric.id)
-    if text is not None:
-        lines += ["The metric is defined as [1]_", "", ".. math::", ""]
-        lines += [f"    {line.strip()}" for line in text.formula.split("\n")]
-        lines += [""]
-        lines += _paragraphs(text.remarks) if text.remarks else []
-        symbols = explain_symbols(f"$${text.formula}$$ {text.remarks}")
-        lines += _paragraphs(symbols) if symbols else []
-        lines += _paragraphs("With weights, sums over rows are weighted.") if metric.counts or metric.importance else []
-    else:
-        lines += ["The metric is described in [1]_.", ""]
-    lines += _paragraphs(f"Strengths: {metric.info.strengths}.") if metric.info.strengths else []
-    lines += _paragraphs(f"Limitations: {metric.info.limits}.") if metric.info.limits else []
-    lines += _paragraphs(metric.info.notes) if metric.info.notes else []
-    lines += _paragraphs(certainty_of(metric)) if certainty_of(metric) else []
-    return lines
-
-
-def _examples(metric: Metric) -> list[str]:
-    example = example_of(metric)
-    if not example.value:
-        return []
-    lines = ["Examples", "--------", ">>> import calibrant as cal"]
-    lines += [f"{'...' if line.startswith(' ') else '>>>'} {line}" for line in example.setup]
-    return [*lines, f">>> round({example.call}, 4)", example.value]
+    loader = PackageLoader("calibrant", "metrics")
+    templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701
+    templates.filters |= {"indented": _indented, "number": _number, "paragraphs": _paragraphs}
+    return templates.get_template("docstring.jinja")
 
 
 def build_doc(metric: Metric, catalogue: Mapping[str, Metric]) -> str:
     """The docstring of a metric in the form of numpydoc, with its signature on top."""
-    text = formula_texts().get(metric.id)
+    formula, info = formula_texts().get(metric.id), metric.info
     body = "\n".join((metric.formula.__doc__ or "").strip().split("\n")[1:]).strip("\n")
-    use = text.use if text is not None else inspect.cleandoc(body) if body and metric.base is None else ""
-    lines = [*signature_of(metric), "", metric.summary, ""]
-    lines += _paragraphs(use) if use else []
-    lines += [*_parameters(metric), *_returns(metric), *_raises(metric), *_warns(metric)]
-    lines += [*_see_also(metric, catalogue), *_notes(metric)]
-    # On one line: the reference is searched for and copied as it is.
-    lines += ["References", "----------", f".. [1] {metric.reference}", "", *_examples(metric)]
-    return "\n".join(lines).rstrip("\n")
+    described = inspect.cleandoc(body) if body and metric.base is None else ""
+    low, high = map(_number, metric.range)
+    supported = {"`counts`": metric.counts, "`sample_weight`": metric.importance}
+    text: str = _template().render(
+        metric=metric,
+        signature="\n".join(signature_of(metric)),
+        use=described if formula is None else formula.use,
+        parameters=parameters_of(metric),
+        interval=("(" if low == "-inf" else "[") + f"{low}, {high}" + (")" if high == "inf" else "]"),
+        reached_by=reached_by(metric),
+        sign=sign_of(metric),
+        needs=[need for need in metric.needs if need not in ("labels", "predicted")],
+        without=[name for name, has in supported.items() if not has],
+        related=related_to(metric, catalogue),
+        formula=formula,
+        symbols="" if formula is None else explain_symbols(f"$${formula.formula}$$ {formula.remarks}"),
+        strengths=f"Strengths: {info.strengths}." if info.strengths else "",
+        limits=f"Limitations: {info.limits}." if info.limits else "",
+        certainty=certainty_of(metric),
+        example=example_of(metric),
+    )
+    return text.rstrip()

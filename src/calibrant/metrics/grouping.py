@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, are_edges, binning_rule
+from ..binning.parse import BINS, Binning, Bins, rule_of
 from ..errors import (
     ArgumentError,
     InputTypeError,
@@ -324,38 +324,30 @@ def permuted(sample: Sample, fold: Cells, rng: Any) -> Iterator[Floats]:
 
 @documents_keywords()
 def grouping_loss(
-    y_true: Any,
-    y_prob: Any = None,
+    predictions: Predictions,
     *,
-    bins: Bins | None = None,
-    binning: Binning | None = None,
+    bins: Bins | Binning | None = None,
     regions: int | None = None,
     folds: int = 2,
     level: float = 0.95,
     n_resamples: int = 499,
     rng: Any = 0,
     lens: str | Lens = "auto",
-    where: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
 ) -> GroupingLoss:
     r"""Decompose the Brier score into calibration, grouping and irreducible loss, with the help of features.
 
     A calibrated score can be far from the probability of single rows, if rows with the same score have different probabilities: this is
     the grouping loss. No recalibration of the score removes it, but a better model, or the use of further features, can. It is
     estimated as the variance of the observed rate between regions of the features, among rows of similar score, and is a *lower
-    bound*: features or regions that are not considered can only add to it. The features are those of
-    ``Predictions(..., features=...)``. Use `decompose` without features.
+    bound*: features or regions that are not considered can only add to it. Use `decompose` without features.
 
     Parameters
     ----------
-    y_true
-    y_prob
-    bins : int or sequence of float, optional
-        Number of bins of the score, or increasing edges; by default one for each 100 rows, from 5 to 15. If at most 15 scores are
+    predictions : Predictions
+        Predictions with features: ``Predictions(y_true, y_prob, features=x)``.
+    bins : int, sequence of float, binning rule or BinTable, optional
+        Number of bins of equal mass of the score, increasing edges, or a rule such as ``EqualWidth(10)``; by default one for each 100 rows, from 5 to 15. If at most 15 scores are
         distinct, each is a bin by default.
-    binning : str, binning rule or BinTable, optional
-        Binning rule; by default bins of equal mass.
     regions : int, optional
         Largest number of regions in each bin; by default one for each 20 rows on which they are fitted, from 2 to 8.
     folds : int, default 2
@@ -367,9 +359,6 @@ def grouping_loss(
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the folds and resamples. With a seed the result does not depend on the order of the rows.
     lens
-    where
-    sample_weight
-    pos_label
 
     Returns
     -------
@@ -451,9 +440,9 @@ def grouping_loss(
     check_whole(folds, "folds", 2)
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    sample, view = _sample(as_predictions(y_true, y_prob, sample_weight, pos_label, where), lens)
+    sample, view = _sample(as_predictions(predictions), lens)
     _check_rows(len(sample.score), folds)
-    cell, count = _cells_of_scores(sample, view, bins, binning)
+    cell, count = _cells_of_scores(sample, view, bins)
     order = _content_order(sample)
     sample, cell = Sample(*(values[order] for values in sample)), cell[order]
     generator = _generator(rng, sample)
@@ -499,14 +488,13 @@ def _check_rows(n: int, folds: int) -> None:
         raise UndefinedMetricError("grouping_loss", problem, "use more rows")
 
 
-def _cells_of_scores(sample: Sample, view: View, bins: Bins | None, binning: Binning | None) -> tuple[Cells, int]:
+def _cells_of_scores(sample: Sample, view: View, bins: Bins | Binning | None) -> tuple[Cells, int]:
     """Return the bin of each row and the number of bins: the distinct scores where these are few."""
     levels, cell = np.unique(sample.score, return_inverse=True)
-    if bins is None and binning is None and len(levels) <= BINS:
+    if bins is None and len(levels) <= BINS:
         return cell, len(levels)
-    number = max(LEAST_BINS, min(BINS, len(sample.score) // 100)) if bins is None else bins
-    usual = EQUAL_WIDTH if are_edges(number) else "equal_mass"
-    return binning_rule(number, usual if binning is None else binning).cells(view)
+    number = max(LEAST_BINS, min(BINS, len(sample.score) // 100))
+    return rule_of(number if bins is None else bins, "equal_mass").cells(view)
 
 
 def _generator(rng: Any, sample: Sample) -> np.random.Generator:

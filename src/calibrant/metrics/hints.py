@@ -1,25 +1,19 @@
-"""Warnings about sensitive scores: at 0 and 1 in log-odds, and at bin edges in float32."""
+"""Scores of 0 and 1 in log-odds: the warning about them, and the rows without them."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import Edges, EqualWidth
 from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
+from ..errors import ArgumentError, BoundaryScoresWarning, warn_caller
 from ..views.view import FixedRest, VectorView, View
 
 Array = NDArray[Any]
 AnyView = View | VectorView
 
-# One score on an edge in a sample of this size triggers the check of all.
-SAMPLED = 100
-# From this fraction and this number of scores on an edge a warning is raised.
-SHARE, FEWEST = 0.05, 10
 DOMINATED = f"their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
 
 
@@ -78,66 +72,3 @@ def inside(view: View) -> View:
         )
     found: View = view.tables["inside"]
     return found
-
-
-def hint_at_edges(view: View, rule: Any) -> None:
-    """Warn if many float32 scores coincide with bin edges up to rounding, which then decides their bin."""
-    edges = _edges(rule) if view.raw_score.dtype == np.float32 else None
-    if edges is None:
-        return
-    if view.column is not None:
-        # All classes are checked together with the first one.
-        classes, index = view.column
-        if index:
-            return
-        scores = classes.probs.reshape(-1)
-    else:
-        scores = view.raw_score
-    values, exact = _rounded_edges(edges)
-    if not _on_edge(scores[:: -(-len(scores) // SAMPLED)], values):
-        return
-    count = _on_edge(scores, values)
-    if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
-        return
-    view.tables["edges", edges] = True
-    place = values[np.isin(values, scores)][0]  # not the last, which is infinite
-    edge = exact[np.searchsorted(values, place)]
-    warn_caller(
-        EdgeRoundingWarning(
-            "y_prob",
-            f"{count:,} of {len(scores):,} scores in {scores.dtype} lie on a bin edge up to rounding (such as {edge:g}, stored as "
-            f"{float(place):.9g}), so rounding decides their bin",
-            "pass rounded float64 scores, y_prob.astype('float64').round(6), or use edges between the scores, bins=[0, ..., 1]",
-        )
-    )
-
-
-def _on_edge(scores: Array, values: Array) -> int:
-    return int(np.count_nonzero(values[values.searchsorted(scores)] == scores))
-
-
-def _edges(rule: Any) -> tuple[float, ...] | int | None:
-    """Return the bins as a number of equal widths or as edges; None if they depend on the scores or their range."""
-    if isinstance(rule, Edges):
-        return tuple(rule.edges)
-    plain = isinstance(rule, EqualWidth) and rule.range == (0.0, 1.0) and rule.edges == "exact"
-    return rule.bins if plain else None
-
-
-@lru_cache(maxsize=64)
-def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
-    """Return the inner edges rounded to float32, float16 and bfloat16, where that changes them, in increasing order and followed by
-    infinity; and the edges.
-    """
-    exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])
-    if len(exact) > 4096:
-        return np.array([np.inf], np.float32), exact
-    single = exact.astype(np.float32)
-    bits = single.view(np.uint32)
-    brain = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(
-        np.float32
-    )
-    held = np.concatenate([single, exact.astype(np.float16).astype(np.float32), brain])
-    owner = np.tile(exact, 3)
-    values, first = np.unique(held[held != owner], return_index=True)
-    return np.append(values, np.float32(np.inf)), owner[held != owner][first]

@@ -35,7 +35,7 @@ from ..views.lenses import Combine, Lens, combination, has_one_event, shared_nam
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .forms import FORMS, Fitted, Form, Path
-from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
+from .hints import inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
@@ -123,6 +123,8 @@ class MetricInfo:
         Description of each option.
     recommended : bool, default False
         Whether the metric is among those recommended for common use.
+    proper : {"strictly", "no"}, default "no"
+        Whether the metric is a strictly proper score.
     ideal_for : {"calibrated", "sure", "nothing"}
         Forecasts that attain the ideal value: calibrated ones; only those that predict the true class with probability 1; or no
         class of forecasts in general.
@@ -163,6 +165,7 @@ class MetricInfo:
     certainty: str = "certain"
     option_texts: Mapping[str, str] = field(default_factory=dict)
     recommended: bool = False
+    proper: Literal["strictly", "no"] = "no"
     ideal_for: IdealFor = "calibrated"
     signed: bool = False
     sign_of: SignOf = "level"
@@ -206,7 +209,7 @@ class Metric:
     ----------
     formula : callable
         Function of a `BinTable`, a `View`, a `VectorView` or a `Block`, with the options of the metric as keyword-only arguments. A
-        `BinTable`, or an argument `rule`, gives the metric the options `bins`, `binning` and `min_rows`. It returns a number or, if it is
+        `BinTable`, or an argument `rule`, gives the metric the options `bins` and `binning`. It returns a number or, if it is
         a function of sums over rows, a form of ``metrics/forms.py``, by which resamples are evaluated together.
     id : str
         Identifier, the name of the metric in Python and on the command line.
@@ -218,8 +221,6 @@ class Metric:
         Smallest and largest possible value.
     ideal : float or None
         Ideal value; None if there is none.
-    proper : {"strictly", "no"}, default "no"
-        Whether the metric is a strictly proper score.
     alternative : {"greater", "less", "two-sided"}, default "greater"
         Alternative hypothesis of a test of calibration with this metric.
     lens : str, default "auto"
@@ -266,7 +267,7 @@ class Metric:
     >>> cal.ece
     <metric ece: Expected calibration error>
     >>> cal.ece.range, cal.ece.ideal, cal.ece.options
-    ((0, 1), 0, {'bins': 15, 'binning': 'equal_width', 'min_rows': None, 'norm': 1})
+    ((0, 1), 0, {'bins': 15, 'binning': 'equal_width', 'norm': 1})
     >>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
     0.25
     """
@@ -281,7 +282,6 @@ class Metric:
     cite: str
     range: tuple[float, float]
     ideal: float | None
-    proper: Literal["strictly", "no"] = "no"
     alternative: Literal["greater", "less", "two-sided"] = "greater"
     lens: str = "auto"
     combine: Combine = "mean"
@@ -349,12 +349,12 @@ class Metric:
             options |= {name: value for name, value in keywords.items() if name in options}
         if self._read_rule is None:
             return options
-        bins, binning, min_rows = map(options.pop, BIN_OPTIONS)
+        bins, binning = map(options.pop, BIN_OPTIONS)
         numbers = None if isinstance(bins, int) else several_bins(bins)
         if numbers is None:
-            rule = self._read_rule(bins, binning, min_rows)
+            rule = self._read_rule(bins, binning)
         else:
-            rule = Averaged(tuple(self._read_rule(number, binning, min_rows) for number in numbers))
+            rule = Averaged(tuple(self._read_rule(number, binning) for number in numbers))
         return {"rule": rule, **options}
 
     def averaged(self, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -386,7 +386,7 @@ class Metric:
         """Names in the literature, strengths, limits and properties."""
         record = {**_read_records().get(self.id, {}), **self.facts}
         if self.base is None:
-            ideal_for: IdealFor = "sure" if self.proper == "strictly" else "calibrated"
+            ideal_for: IdealFor = "sure" if record.get("proper") == "strictly" else "calibrated"
             return MetricInfo(**{"ideal_for": ideal_for, **record})
         base = catalogue[self.base]
         texts = {**base.info.option_texts, **record.pop("option_texts", {})}
@@ -671,8 +671,6 @@ class Metric:
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
             warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
-        if "rule" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
-            hint_at_edges(view, options["rule"])
         for need in self.needs:
             if isinstance(view, View) and view.events > 1:
                 raise LensError(
@@ -835,6 +833,11 @@ class Metric:
         return (self.info.summary or self.formula.__doc__ or "").strip().split("\n")[0]
 
     @property
+    def proper(self) -> str:
+        """Whether the metric is a strictly proper score: ``"strictly"`` or ``"no"``."""
+        return self.info.proper
+
+    @property
     def certain(self) -> bool:
         """Whether the definition is certainly that of the paper; only such metrics are recommended."""
         return self.info.certainty.split(";")[0] == "certain"
@@ -935,10 +938,6 @@ def _find(id: str) -> Metric:
 
 def _as_vector(view: AnyView) -> VectorView:
     return view.as_vector() if isinstance(view, View) else view
-
-
-# Largest number of values of a field that a message lists.
-MOST_VALUES = 12
 
 
 class Catalogue(Mapping[str, Metric]):
@@ -1045,8 +1044,6 @@ class Catalogue(Mapping[str, Metric]):
         ------
         UnknownArgumentError
             If a criterion is neither a property nor a field of the entries.
-        ArgumentError
-            If a property is given another value than True or False, or a field a value that no entry has.
 
         Examples
         --------
@@ -1056,12 +1053,10 @@ class Catalogue(Mapping[str, Metric]):
         >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
         ['calibration_in_the_large']
         """
-        entry_fields = list(next(iter(self._metrics.values())).to_dict()) if self._metrics else []
-        known = [*PROPERTIES, *entry_fields]
+        known = [*PROPERTIES, *next(iter(self._metrics.values())).to_dict()]
         for name in criteria:
             if name not in known:
                 raise unknown_keyword("find", name, criteria[name], known)
-            self._check_criterion(name, criteria[name], name in entry_fields)
 
         def fits(metric: Metric) -> bool:
             entry = metric.to_dict()
@@ -1079,17 +1074,6 @@ class Catalogue(Mapping[str, Metric]):
 
         called = {m.id for m in named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m)]
-
-    def _check_criterion(self, name: str, wanted: Any, is_field: bool) -> None:
-        """Raise for a value that no entry has: it would find nothing without a word."""
-        known: list[Any] = [True, False] if name in PROPERTIES else []
-        for metric in self._metrics.values() if is_field else ():
-            value = metric.to_dict()[name]
-            several = isinstance(value, tuple) and name != "range"
-            known += [each for each in ((*value, True, False) if several else (value,)) if each not in known]
-        if wanted not in known:
-            listed = f"; the values are {', '.join(map(repr, known))}" if len(known) <= MOST_VALUES else ""
-            raise ArgumentError(name, f"no metric has the value {wanted!r}{listed}")
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.
@@ -1129,7 +1113,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     The annotation of the first argument of the formula determines what it reads: a `BinTable` (sums over bins of one score per row), a `View`
     (one score per row), a `VectorView` (the whole vector of probabilities) or a `Block` (some rows of the latter). A formula over blocks returns one number per row, and
     the metric is their weighted mean. Keyword-only arguments of the formula are the options of the metric. One whose formula reads a
-    `BinTable`, or a `BinningRule` as its argument `rule`, has the options `bins`, `binning` and `min_rows`.
+    `BinTable`, or a `BinningRule` as its argument `rule`, has the options `bins` and `binning`.
 
     Parameters
     ----------

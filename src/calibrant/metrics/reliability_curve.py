@@ -18,7 +18,6 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import Source, resolve, views_of
 from ..views.view import VectorView
-from .hints import hint_at_edges
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +100,6 @@ def calibration_curve(
     bins: Bins = BINS,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "auto",
-    where: Any = None,
     level: float | None = 0.95,
     sample_weight: Any = None,
     pos_label: Any = None,
@@ -122,7 +120,6 @@ def calibration_curve(
     lens : str or Lens, default "auto"
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
-    where
     level : float or None, default 0.95
         Confidence level of the intervals; None for no intervals.
     sample_weight
@@ -154,15 +151,13 @@ def calibration_curve(
     """
     if level is not None:
         check_fraction(level, "level")
-    source = resolve(y_true, y_prob, sample_weight, pos_label, where)
+    source = resolve(y_true, y_prob, sample_weight, pos_label)
     views = views_of(source, lens, flattened=level is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
-    rule = binning_rule(bins, binning)
-    hint_at_edges(view, rule)
-    table = bin_table(view, rule)
+    table = bin_table(view, binning_rule(bins, binning))
     if level is None:
         low = high = np.full(len(table), np.nan)
     else:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
-
-import numpy as np
 
 from ..binning.parse import binning_rule, block_rule
 from ..binning.partition import partition_rule
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
-from ..util.checks import check_rng
+from ..util.checks import check_rng, is_number
 
 if TYPE_CHECKING:
     from .registry import Metric
 
 
 # Options of every formula that reads a table or a rule of bins: defaults and annotations.
-BIN_OPTIONS: dict[str, Any] = {"bins": 15, "binning": "equal_width", "min_rows": None}
-BIN_ANNOTATIONS = {"bins": "Bins | None", "binning": "Binning", "min_rows": "int | None"}
+BIN_OPTIONS: dict[str, Any] = {"bins": 15, "binning": "equal_width"}
+BIN_ANNOTATIONS = {"bins": "Bins | None", "binning": "Binning"}
 # How these options are read as one rule, by the annotation of the argument that receives it.
 RULE_READERS: dict[str, Callable[..., Any]] = {
     "BinTable": binning_rule,
@@ -72,9 +69,8 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
     if word == "norm":
         return check_norm(value)
     kind = str(formula.__annotations__.get(word))
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
     is_left_out = value is None and kind.endswith(" | None")
-    if word != "bins" and kind.removesuffix(" | None") in ("int", "float") and not (is_number or is_left_out):
+    if word != "bins" and kind.removesuffix(" | None") in ("int", "float") and not (is_number(value) or is_left_out):
         raise ArgumentError(word, f"must be a number; got {value!r}")
     return check_rng(value) if word == "rng" else value
 
@@ -86,7 +82,7 @@ def check_norm(norm: Any) -> float:
         raise ArgumentError(
             "norm", f"must be a number of at least 1, or inf; got {norm!r}", f"use {hint}" if hint else ""
         )
-    if isinstance(norm, bool) or not isinstance(norm, (int, float, np.integer, np.floating)) or not norm >= 1:
+    if not (is_number(norm) and norm >= 1):
         raise ArgumentError(
             "norm", f"must be a number of at least 1, or inf; got {norm!r}", "for example 1, 2 or math.inf"
         )

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
-from ..input.convert import is_number
 from ..sketches.sketch import Sketch
-from ..util.checks import check_fraction
+from ..util.checks import check_fraction, is_number
 from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, well_formed, window_of

@@ -25,10 +25,9 @@ from ..errors import (
     UndefinedMetricError,
     WeightsNotSupportedError,
 )
-from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..util.checks import check_fraction
+from ..util.checks import check_fraction, is_number
 from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 

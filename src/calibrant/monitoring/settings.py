@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ArgumentError, LensError
-from ..input.convert import is_number
-from ..util.checks import check_fraction, check_whole
+from ..util.checks import check_fraction, check_whole, is_number
 from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration

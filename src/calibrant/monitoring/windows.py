@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
-from ..input.convert import as_entries, is_number
-from ..util.checks import check_choice, check_whole
+from ..input.convert import as_entries
+from ..util.checks import check_choice, check_whole, is_number
 
 Whole = NDArray[np.int64]
 SECOND = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -23,7 +23,6 @@ from ..errors import (
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
-from ..util.results import plain_value
 from ..util.texts import parameter_texts
 from .scores import (
     Array,
@@ -124,17 +123,6 @@ class Method:
         return self.calibrator(**{**copy.deepcopy(dict(self.options)), **parameters})
 
 
-# Methods of other packages, and their counterparts here.
-OTHER_METHODS = {
-    "transform": "predict_proba(scores)",
-    "calibrate": "predict_proba(scores)",
-    "fit_transform": "fit(scores, y) on held-out data, then predict_proba(scores)",
-    "predict_log_proba": "the logarithm of predict_proba(scores)",
-    "decision_function": "predict_proba(scores)",
-    "save": "calibrant.save(calibrator, path)",
-}
-
-
 class Calibrator:
     """Base class of calibrators: functions from the scores of a classifier to calibrated probabilities.
 
@@ -216,10 +204,6 @@ class Calibrator:
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
     checks: ClassVar[Mapping[str, Callable[[Any, str], Any]]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(f"{problem}; use {OTHER_METHODS[name]}" if name in OTHER_METHODS else problem)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -306,19 +290,17 @@ class Calibrator:
         return self
 
     def _warn_of_boundary(self, data: TrainingData, boundary: float) -> None:
+        # Rows with a high probability of the observed class have no influence on the fit.
         own = data.probs[np.arange(data.n), data.labels]
         count = int(np.count_nonzero(own < self.least_probability))
-        if (
-            count and boundary < DOMINANT
-        ):  # rows with a high probability of the observed class have no influence on the fit
-            warn_caller(
-                BoundaryScoresWarning(
-                    type(self).__name__,
-                    f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, for which "
-                    f"{boundary:g} is used; a few such rows can dominate the fit",
-                    "clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6), use input='logit' with logits, or drop these rows",
-                )
-            )
+        if not count or boundary >= DOMINANT:
+            return
+        problem = (
+            f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, for which "
+            f"{boundary:g} is used; a few such rows can dominate the fit"
+        )
+        remedy = "clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6), use input='logit' with logits, or drop these rows"
+        warn_caller(BoundaryScoresWarning(type(self).__name__, problem, remedy))
 
     def predict_proba(self, scores: Any) -> Floats:
         """Predict calibrated probabilities.
@@ -401,45 +383,6 @@ class Calibrator:
         if inner.needs:
             problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
             raise ArgumentError("calibrator", problem, remedy if inner.needs == "groups" else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return parameters, classes, fitted values and the record of the fit as plain values.
-
-        Returns
-        -------
-        dict of str to object
-            With the keys ``calibrator``, ``parameters``, ``classes``, ``fitted`` and ``fit``. Fitted values include coefficients, edges and knots
-            (`derived`); arrays are lists.
-
-        Raises
-        ------
-        NotFittedError
-            If the calibrator is not fitted.
-
-        See Also
-        --------
-        save : Write the calibrator to a file that `load` reads.
-
-        Examples
-        --------
-        >>> import calibrant as cal
-        >>> calibrator = cal.HistogramBinning(bins=2).fit([0.1, 0.2, 0.6, 0.9], [0, 0, 0, 1])
-        >>> calibrator.to_dict()["fitted"]
-        {'edges_': [[0.0, 0.4, 1.0]], 'values_': [[0.0, 0.5]]}
-        """
-        self._check_fitted()
-        names = dict.fromkeys((*self.fitted, *self.derived))
-        if self.derived:  # they hold all that the curves do
-            names.pop("curves_", None)
-        if getattr(self, "scale_", 1.0) != 1:  # what a curve refers to
-            names["scale_"] = None
-        return {
-            "calibrator": type(self).__name__,
-            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
-            "classes": plain_value(self.classes_),
-            "fitted": {name: _plain(getattr(self, name)) for name in names},
-            "fit": asdict(self.fit_record_),
-        }
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_record_"):
@@ -577,20 +520,6 @@ def _choices(kind: type[Calibrator]) -> dict[str, tuple[Any, ...]]:
     """The parameters that are restricted to a set of values by their annotation."""
     hints = get_type_hints(kind)
     return {n: get_args(hints[n]) for n in kind._parameter_names() if get_origin(hints.get(n)) is Literal}
-
-
-def _plain(value: Any) -> Any:
-    """A value of a calibrator as numbers, text, lists and dictionaries."""
-    if isinstance(value, Calibrator):
-        return value.to_dict() if hasattr(value, "fit_record_") else repr(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            "type": type(value).__name__,
-            **{part.name: _plain(getattr(value, part.name)) for part in fields(value)},
-        }
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return plain_value(value)
 
 
 def _short(value: Any) -> str:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, quantiles, separating_side
 from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError
-from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
+from ..input.convert import column, is_missing, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
 from ..input.weights import WeightKind
-from ..util.checks import check_positive, check_whole
+from ..util.checks import check_positive, check_whole, is_number
 from ..views.view import View
 from .base import Calibrator, Input
 from .scores import Array, Floats, Scores, TrainingData, named_as, names_array, normalised

@@ -357,22 +357,25 @@ def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray
     The result does not depend on the original order, since rows that tie are identical. Small changes of the scores, such as rounding to
     single precision, change the order only slightly. `beside` holds further numeric columns by which rows are distinguished.
     """
-    # Logits if given, since many of them round to a probability of 1.
-    rows, given = np.arange(data.n), data._p.logits is not None
-    if data.k == 2:
-        odds = data.log_odds if given else data.score
-        own, scores = np.where(data.labels == 1, odds, -odds), odds[:, None]
-    elif not given:
-        own, scores = data.probs[rows, data.labels], data.probs
-    else:
-        scores = data.logits - data.logits.max(axis=1, keepdims=True)
-        others = scores.copy()
-        others[rows, data.labels] = -np.inf
-        own = scores[rows, data.labels] - others.max(axis=1)
+    own, scores = _own_score(data)
     parts = [scores]
     if beside is not None:
         parts.append(beside.astype(np.float64))
     return np.lexsort((data.weight, row_hashes(np.column_stack(parts), 0), own, data.labels))
+
+
+def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
+    """The score of the label of each row, and all scores; logits if given, since many of them round to a probability of 1."""
+    rows, given = np.arange(data.n), data._p.logits is not None
+    if data.k == 2:
+        scores = data.log_odds if given else data.score
+        return np.where(data.labels == 1, scores, -scores), scores[:, None]
+    if not given:
+        return data.probs[rows, data.labels], data.probs
+    scores = data.logits - data.logits.max(axis=1, keepdims=True)
+    others = scores.copy()
+    others[rows, data.labels] = -np.inf
+    return scores[rows, data.labels] - others.max(axis=1), scores
 
 
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:

@@ -44,9 +44,9 @@ from .provenance import trace
 from .recalibration import compare_calibrators, no_calibrators
 from .settings import Settings
 from .summary import summarize
-from .tables import best_method, metric_table, places_found, report_tables, summary_table
+from .tables import metric_table, places_found, report_tables, summary_table
 from .thresholding import find_threshold
-from .verdict import ALPHA, TEST, judge
+from .verdict import ALPHA, TEST, judge, recalibration_sentence
 from .weaknesses import find_weaknesses
 
 BINS = 15
@@ -89,8 +89,7 @@ class Report(Document):
     before_after : BeforeAfter or None
         Effect of a calibrator, where the report describes calibrated probabilities.
     clinical : Clinical or None
-        Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``risks``, ``benefit``, ``subgroups`` and
-        ``tripod``.
+        Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``benefit``, ``subgroups`` and ``tripod``.
 
     See Also
     --------
@@ -144,7 +143,7 @@ class Report(Document):
             report=self,
             tables=report_tables(self),
             summary=None if self.clinical is None else summary_table(self.clinical.summary),
-            best=best_method(self.recalibration),
+            best=recalibration_sentence(self.recalibration),
             places=places_found(self.weaknesses),
         )
 
@@ -356,7 +355,7 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
         seen = shared_name(views)
         what = "cumulative probabilities" if seen == "ordinal" else "classes"
         reason = f"{len(views)} {what} have {len(views)} diagrams; choose one with a lens such as {view.lens}"
-        return Diagram((), seen, "equal_width", None, "clopper_pearson", tuple(notes), reason), None
+        return Diagram((), seen, "equal_width", None, tuple(notes), reason), None
     own = None if view.is_soft else level
     curve = calibration_curve(view, bins=BINS, level=own)
     binning = "equal_width"
@@ -374,7 +373,7 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     levels = few_levels(view.raw_score, view.total if view.weight_kind == "counts" else None)
     if levels is not None and int((curve.table.rows > 0).sum()) < len(levels):
         extra.append(f"The {len(levels)} distinct scores share bins; evaluate with --bins levels has one bin for each.")
-    return Diagram(bins, view.lens, binning, curve.level, "clopper_pearson", (*notes, *extra)), curve.table
+    return Diagram(bins, view.lens, binning, curve.level, (*notes, *extra)), curve.table
 
 
 def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:

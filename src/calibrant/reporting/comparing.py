@@ -19,7 +19,7 @@ from ..recalibration.choosing import rows_summing_to_one
 from ..sketches.collection import Sketches
 from ..util.checks import check_choice
 from ..util.files import check_writable
-from ..util.results import number, percent
+from ..util.results import number, percent, pvalue_clause
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, paired_models
 from .building import Report, build
@@ -30,7 +30,7 @@ from .plain import render_markdown
 from .recalibration import most_rows, sampled_rows
 from .settings import Settings
 from .tables import side_table
-from .verdict import ALPHA, chance
+from .verdict import ALPHA
 from .weaknesses import adjust_known
 from .wording import mean_name, percents, rate_name
 
@@ -46,22 +46,22 @@ MOST_WORK, LEAST_ROWS = 2e9, 2_000
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: a model, a period, or the scores before or after recalibration."""
+    """One side of the comparison: a model, a period, or the scores before or after recalibration.
+
+    ``lens`` is that of the mean score and the rate, ``pvalue`` the p-value of the test of the report, ``adjusted`` the same adjusted for the
+    number of sides, ``found`` whether miscalibration is then statistically significant, and ``detectable`` the minimum detectable effect: the
+    difference of mean score and rate that the test detects with a power of 0.8.
+    """
 
     name: str
     rows: int
     mean_score: float | None
     rate: float | None
     lens: str
-    """Lens of both."""
     pvalue: float | None
-    """P-value of the test of the report."""
     adjusted: float | None
-    """P-value adjusted for the number of sides."""
     found: bool | None
-    """Whether miscalibration is statistically significant after the adjustment."""
     detectable: float | None
-    """Minimum detectable effect: the difference of both that the test detects with a power of 0.8."""
 
     @property
     def gap(self) -> float | None:
@@ -245,7 +245,7 @@ def compare_reports(
     >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
     >>> found = compare_reports(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"])
     >>> found.sentence
-    'good has the lowest brier, 0.04000; the difference from flat is statistically significant.'
+    'good has the lowest brier, 0.04000 (difference from flat significant).'
     """
     if path is not None:
         form_of(path)
@@ -432,27 +432,13 @@ def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
     if kind == "before-after":
         return _change(main)
     best = min(main.values, key=lambda name: main.values[name])
-    results: dict[bool | None, list[str]] = {True: [], False: [], None: []}
-    for d in main.differences:
-        if best in (d.first, d.second):
-            results[d.found].append(d.second if d.first == best else d.first)
-    parts = []
-    if results[True]:
-        parts.append(f"{_difference_from(results[True])} statistically significant")
-    if results[False]:
-        parts.append(f"{_difference_from(results[False])} not statistically significant")
-    if results[None]:
-        parts.append(f"that of {_listed(results[None])} is infinite")
-    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}."
-
-
-def _difference_from(names: list[str]) -> str:
-    subject, verb = ("the differences", "are") if len(names) > 1 else ("the difference", "is")
-    return f"{subject} from {_listed(names)} {verb}"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    results = {True: "significant", False: "not significant", None: "infinite"}
+    others = [
+        f"from {d.second if d.first == best else d.first} {results[d.found]}"
+        for d in main.differences
+        if best in (d.first, d.second)
+    ]
+    return f"{best} has the lowest {main.id}, {number(main.values[best])} (difference {', '.join(others)})."
 
 
 def _change(main: ComparedMetric) -> str:
@@ -463,7 +449,7 @@ def _change(main: ComparedMetric) -> str:
     if judged.adjusted is None:
         return f"{moved}; a change from or to an infinite value cannot be tested."
     verdict = "statistically significant" if judged.found else "not statistically significant"
-    return f"{moved}; the change is {verdict} ({chance(judged.adjusted)})."
+    return f"{moved}; the change is {verdict} ({pvalue_clause(judged.adjusted)})."
 
 
 def _over_time(periods: tuple[Side, ...], outcome: str) -> str:

@@ -10,6 +10,8 @@ from ..clinical.performance import ClinicalRow, ClinicalSummary
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
+    from ..figures.decision_curves import DecisionCurve
+    from ..figures.flexible_curves import FlexibleCalibrationCurve
     from .interactive import Interactive
     from .tripod_items import Tripod
 
@@ -136,9 +138,7 @@ class Diagram:
     binning : str
         ``equal_width``, or ``equal_mass`` where nearly all scores lie in one bin of equal width.
     level : float or None
-        Confidence level of the interval of each bin; None where there is none.
-    method : str
-        Method.
+        Confidence level of the Clopper-Pearson interval of each bin; None where there is none.
     notes : tuple of str
         Remarks.
     reason : str
@@ -149,7 +149,6 @@ class Diagram:
     lens: str
     binning: str
     level: float | None
-    method: str
     notes: tuple[str, ...] = ()
     reason: str = ""
 
@@ -723,52 +722,6 @@ class BeforeAfter:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """The flexible calibration curve at one predicted risk.
-
-    Parameters
-    ----------
-    risk : float
-        Predicted risk.
-    observed : float
-        Observed rate.
-    low : float or None
-        Lower end of the interval.
-    high : float or None
-        Upper end of the interval.
-    logistic : float or None
-        The logistic calibration curve, from joint intercept and slope; None where they are undefined.
-    """
-
-    risk: float
-    observed: float
-    low: float | None
-    high: float | None
-    logistic: float | None
-
-
-@dataclass(frozen=True)
-class RiskBin:
-    """Number of rows with and without the event in a range of predicted risks."""
-
-    left: float
-    right: float
-    events: float
-    others: float
-
-
-@dataclass(frozen=True)
-class BenefitPoint:
-    """Net benefit at one threshold probability; treating none has net benefit 0."""
-
-    threshold: float
-    model: float
-    low: float | None
-    high: float | None
-    treat_all: float
-
-
-@dataclass(frozen=True)
 class Subgroup:
     """Performance in one group, with intervals in closed form."""
 
@@ -780,12 +733,11 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Clinical:
-    """Validation of a risk model: performance, flexible calibration curve, distribution of risks, decision curve, TRIPOD+AI."""
+    """Validation of a risk model: performance, flexible calibration curve with the distribution of risks, decision curve, TRIPOD+AI."""
 
     summary: ClinicalSummary
-    curve: tuple[CurvePoint, ...]
-    risks: tuple[RiskBin, ...]
-    benefit: tuple[BenefitPoint, ...]
+    curve: FlexibleCalibrationCurve
+    benefit: DecisionCurve | None
     subgroups: tuple[Subgroup, ...]
     tripod: Tripod
     notes: tuple[str, ...] = ()

@@ -11,17 +11,18 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..curves.logistic_regression import logit
 from ..evaluation.result import shown_number as number
+from ..figures.base import none_for_nan
 from ..util.files import cached_text
 from ..util.results import percent
-from .content import MetricRow, Metrics, RiskBin
+from ..views.view import sigmoid
+from .content import Clinical, MetricRow, Metrics
 from .interactive import shown
 from .overlay import Overlay, PageSide, compared_sides, report_sides
 from .specs import (
-    ACCURACY,
-    COVERAGE,
-    ROWS,
-    SHARE,
     WITH_EVENT,
     WITHOUT_EVENT,
     Spec,
@@ -37,7 +38,7 @@ from .specs import (
 from .tables import (
     Table,
     amount,
-    best_method,
+    benefit_rows,
     bin_table,
     chance_cell,
     difference_table,
@@ -51,13 +52,14 @@ from .tables import (
     value_table,
 )
 from .templates import environment
+from .verdict import recalibration_sentence
 from .wording import ABOVE, BELOW, event_of, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
+    from ..figures.flexible_curves import RiskDistribution
     from .building import Report
     from .comparing import ReportComparison
 
-INTERVAL_LEVEL = 0.95
 # Parts of lines of the header that the page always shows: how many rows were dropped, and that there was a sketch.
 ALWAYS_SHOWN = ("dropped because of missing values", "from a sketch")
 # Longer names of events are cut in axis titles.
@@ -92,7 +94,7 @@ def render_report(report: Report) -> str:
         report=report,
         comparison=None,
         metric_tables=_metric_tables(report.metrics, report.outcome),
-        best=best_method(report.recalibration),
+        best=recalibration_sentence(report.recalibration),
         tile=_titles(report.verdict.lens, report.outcome),
         facts=[
             line for place, line in enumerate(report.header) if place < 2 or any(text in line for text in ALWAYS_SHOWN)
@@ -259,18 +261,10 @@ def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]
         "weights": cells.weight_kind,
         "soft": any(report.cells is not None and report.cells.is_soft for report in reports),
         "binning": "equal_mass" if first.diagram.binning == "equal_mass" else "equal_width",
-        "level": first.diagram.level or INTERVAL_LEVEL,
+        "level": first.diagram.level or 0.95,
         "chosen": reports[sides.focus].threshold.threshold if len(reports) > 1 else first.threshold.threshold,
         "outcome": shown(first.outcome),
         "titles": [_titles(lens, first.outcome) for lens in lenses],
-        "words": {
-            "above": ABOVE,
-            "below": BELOW,
-            "accuracy": ACCURACY,
-            "coverage": COVERAGE,
-            "rows": ROWS,
-            "share": SHARE,
-        },
         "charts": charts,
     }
 
@@ -291,7 +285,7 @@ def _trend(sides: Overlay, reports: Sequence[Report]) -> Spec:
             ]
             own = {"place": side.place, "name": shown(side.name), "tip": tip}
             values += [{**own, "value": mean, "what": name} for name, mean in means.items()]
-    return trend_spec(values, names)
+    return trend_spec(values)
 
 
 def clinical_charts(report: Report) -> dict[str, Spec]:
@@ -305,30 +299,40 @@ def clinical_charts(report: Report) -> dict[str, Spec]:
     )
     interval = f"{level_text(part.summary.level)} interval"
 
-    def values(points: Sequence[Any], end: float, names: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Fields of the points, the strips around them, and what is shown there."""
-        at = [getattr(point, next(iter(names))) for point in points]
+    def with_tips(points: list[dict[str, Any]], end: float, names: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Add the strip around each point, and what is shown there."""
+        at = [point[next(iter(names))] for point in points]
         edges = [0.0, *((first + second) / 2 for first, second in pairwise(at)), end]
         rows = []
         for point, (left, right) in zip(points, pairwise(edges), strict=True):
-            tip = [
-                (text, number(getattr(point, name))) for name, text in names.items() if getattr(point, name) is not None
-            ]
-            bounds = [] if point.low is None else [(interval, span(point.low, point.high))]
-            rows.append({**vars(point), "from": left, "to": right, "tip": [*tip[:2], *bounds, *tip[2:]]})
+            tip = [(text, number(point[name])) for name, text in names.items() if point[name] is not None]
+            bounds = [] if point["low"] is None else [(interval, span(point["low"], point["high"]))]
+            rows.append({**point, "from": left, "to": right, "tip": [*tip[:2], *bounds, *tip[2:]]})
         return rows
 
     curve = {"risk": "predicted risk", "observed": "observed, flexible curve", "logistic": "observed, logistic curve"}
-    end = _round_end(max(max(point.risk, point.observed) for point in part.curve))
+    points = _curve_rows(part)
+    end = _round_end(max(max(point["risk"], point["observed"]) for point in points))
     charts = {
-        "clinical-curve": curve_spec(values(part.curve, end, curve), end, titles),
-        "clinical-risks": risks_spec(_risk_values(part.risks), end, titles[0]),
+        "clinical-curve": curve_spec(with_tips(points, end, curve), end, titles),
+        "clinical-risks": risks_spec(_risk_values(part.curve.distribution), end, titles[0]),
     }
-    if part.benefit:
+    if part.benefit is not None:
         benefit = {"threshold": "threshold", "model": "net benefit of the model", "treat_all": "treat all"}
-        last = _round_end(part.benefit[-1].threshold)
-        charts["clinical-benefit"] = benefit_spec(values(part.benefit, last, benefit), last)
+        last = _round_end(float(part.benefit.threshold[-1]))
+        charts["clinical-benefit"] = benefit_spec(with_tips(benefit_rows(part.benefit), last, benefit), last)
     return charts
+
+
+def _curve_rows(part: Clinical) -> list[dict[str, Any]]:
+    """Return the flexible and the logistic calibration curve at each risk; a loess may leave the range of a probability."""
+    curve, intercept, slope = part.curve, part.summary["joint_intercept"].value, part.summary["slope"].value
+    logistic = np.full(len(curve.risk), np.nan)
+    if intercept is not None and slope is not None:
+        logistic = sigmoid(intercept + slope * logit(curve.risk))
+    columns = {"risk": curve.risk, "observed": np.clip(curve.observed, 0.0, 1.0), "low": curve.low, "high": curve.high}
+    values = zip(*map(none_for_nan, (*columns.values(), logistic)), strict=True)
+    return [dict(zip((*columns, "logistic"), row, strict=True)) for row in values]
 
 
 def _round_end(largest: float) -> float:
@@ -336,17 +340,14 @@ def _round_end(largest: float) -> float:
     return next((end for end in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8) if largest <= end), 1)
 
 
-def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
+def _risk_values(bins: RiskDistribution) -> list[dict[str, Any]]:
     """Return a bar for each bin and outcome, as shares of the rows with that outcome; those without the event are negative."""
     values = []
-    for what, name, sign in ((WITH_EVENT, "events", 1), (WITHOUT_EVENT, "others", -1)):
-        total = sum(getattr(bin, name) for bin in bins) or 1.0
-        for bin in bins:
-            count = getattr(bin, name)
-            tip = [("risk", f"{number(bin.left)} to {number(bin.right)}"), (what, amount(count))]
-            values.append(
-                {"left": bin.left, "right": bin.right, "share": sign * count / total, "what": what, "tip": tip}
-            )
+    for what, counts, sign in ((WITH_EVENT, bins.events, 1), (WITHOUT_EVENT, bins.others, -1)):
+        total = float(counts.sum()) or 1.0
+        for left, right, count in zip(bins.low.tolist(), bins.high.tolist(), counts.tolist(), strict=True):
+            tip = [("risk", f"{number(left)} to {number(right)}"), (what, amount(count))]
+            values.append({"left": left, "right": right, "share": sign * count / total, "what": what, "tip": tip})
     return values
 
 

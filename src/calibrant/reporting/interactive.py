@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from ..views.view import View
 
 # The edges of the cells are among those of a sketch, so rows and sketches give the same cells.
 CELLS = 300
+# Numbers of equal-width bins whose edges are edges of cells: for these the page is exact.
 STOPS = tuple(count for count in range(1, CELLS + 1) if CELLS % count == 0)
-"""Numbers of equal-width bins whose edges are edges of cells: for these the page is exact."""
 
 MAX_CLASSES, MAX_GROUPS = 20, 50
 NAME_LENGTH = 80
@@ -33,16 +33,15 @@ NAMES_LISTED = 12
 class CellSums:
     """Sums over the 300 cells (k/300, (k + 1)/300]; the first cell includes the score 0.
 
-    Rows and positives are whole numbers unless the rows have importance weights or soft labels.
+    Rows and positives are whole numbers unless the rows have importance weights or soft labels. ``square`` are sums of squared weights, for
+    importance weights only; ``on_edge`` are rows and positives with a score of exactly k/300, since a row at the threshold is accepted.
     """
 
     rows: tuple[float, ...]
     positives: tuple[float, ...]
     score_sum: tuple[float, ...]
     square: tuple[float, ...] = ()
-    """Sums of squared weights, for importance weights only."""
     on_edge: tuple[tuple[int, float, float], ...] = ()
-    """Rows and positives with a score of exactly k/300; a row at the threshold is accepted."""
 
     @property
     def total(self) -> float:
@@ -59,13 +58,12 @@ class CellSums:
 
 @dataclass(frozen=True)
 class Series:
-    """A lens or a group that can be selected, with its cells."""
+    """A lens or a group that can be selected, with its cells; ``sureness`` has them by the confidence of the top label, where the lens is another."""
 
     name: str
     lens: str
     cells: CellSums
     sureness: CellSums | None = None
-    """The same rows by the confidence of the top label, where the lens is another one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, without missing ones."""
@@ -75,16 +73,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Interactive:
-    """Cells of the page: lenses over all rows (the main lens first), and groups under the main lens."""
+    """Cells of the page: lenses over all rows (the main lens first), and groups under the main lens.
+
+    ``left_out`` are sentences that name the classes and groups left out for the size of the page, ``bins`` the initial number of bins.
+    """
 
     lenses: tuple[Series, ...]
     groups: tuple[Series, ...] = ()
     weight_kind: str = "unit"
     is_soft: bool = False
     left_out: tuple[str, ...] = ()
-    """Sentences that name the classes and groups left out for the size of the page."""
-    bins: int = field(default=15)
-    """Initial number of bins."""
+    bins: int = 15
 
 
 def interactive(source: Predictions, *, lens: str | Lens = "auto", bins: int = 15) -> Interactive:

@@ -14,8 +14,8 @@ from .interactive import CELLS, STOPS, Series, shown
 if TYPE_CHECKING:
     from .building import Report
 
+# Up to this many sides are drawn at the start; of more, some of them.
 FEW = 6
-"""Up to this many sides are drawn at the start; of more, some of them."""
 # Of more models or periods the page has the main lens only.
 MOST_WITH_CLASSES = 10
 
@@ -33,7 +33,7 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class PageSide:
-    """One side of a page: its series by lens, the bins of its static picture, and its mean difference."""
+    """One side of a page: its series by lens, and the bins of its static picture; a group is not `whole` and has only the first lens."""
 
     name: str
     series: tuple[Series, ...] = ()
@@ -41,7 +41,6 @@ class PageSide:
     place: int = 0
     on: bool = True
     whole: bool = True
-    """Whether it has a series for each lens; groups have only the first."""
 
     @property
     def look(self) -> Look:
@@ -68,13 +67,11 @@ class PageSide:
 
 @dataclass(frozen=True)
 class Overlay:
-    """The sides of a page, and what the reader can select."""
+    """The sides of a page, what a side is (rows, model, period or scores), and the number of the one whose numbers are shown first."""
 
     sides: tuple[PageSide, ...]
     focus: int
-    """Number of the side whose numbers are shown first."""
     what: str
-    """What a side is: rows, model, period or scores."""
     left_out: tuple[str, ...] = ()
 
     @property

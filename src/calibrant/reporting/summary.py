@@ -18,15 +18,16 @@ MOST_ROWS = 1_000_000
 
 
 class Summary(NamedTuple):
-    """The rows of a report; of a sketch, its cells with counts."""
+    """The rows of a report or, of a sketch, its cells with counts.
+
+    ``grouped`` is the same divided by groups: cells of each group, which are many more; ``rows`` itself where they are not from a sketch.
+    ``sketches`` are those whose cells these are, and ``sentence`` tells the reader that there is a sketch.
+    """
 
     rows: Predictions
     grouped: Predictions
-    """The same divided by groups: cells of each group, which are many more; `rows` itself where they are not from a sketch."""
     sketches: Sketches | None
-    """The sketches whose cells these are."""
     sentence: str
-    """That there is a sketch, for the reader; empty where there is none."""
 
 
 def summarize(data: Predictions | Sketch | Sketches, *, whole: bool = True) -> Summary:

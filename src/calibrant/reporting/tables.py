@@ -12,7 +12,6 @@ from ..evaluation.result import shown_number as number
 from ..util.results import percent, pvalue_text
 from .content import (
     BeforeAfter,
-    BenefitPoint,
     CalibratorTable,
     ComparedMetric,
     Diagram,
@@ -22,10 +21,11 @@ from .content import (
     Weakness,
     Weaknesses,
 )
-from .verdict import chance, rounded_up
+from .verdict import rounded_up
 from .wording import lens_text, level_text, mean_name, plain_id, rate_name
 
 if TYPE_CHECKING:
+    from ..figures.decision_curves import DecisionCurve
     from .building import Report
     from .comparing import Side
     from .tripod_items import Tripod
@@ -34,10 +34,9 @@ SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 
 class Column(NamedTuple):
-    """A column of a table: which fields of a row it shows, its heading and its format."""
+    """A column of a table: the fields of a row that it shows, separated by spaces, its heading, and the format of their values."""
 
     key: str
-    """Names of the fields, separated by spaces; `format` receives their values."""
     heading: str
     format: Callable[..., str] = str
     is_numeric: bool = True
@@ -45,15 +44,13 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, which are records or mappings, and the columns that show them."""
+    """Rows, which are records or mappings, the columns that show them, and how the table is read; rows whose field `marked` is true are emphasized."""
 
     name: str
     columns: Sequence[Column]
     rows: Sequence[Any]
     text: str = ""
-    """How the table is read."""
     marked: str = ""
-    """Field of a row that is true where the row is emphasized on the page."""
 
     @property
     def headings(self) -> list[str]:
@@ -176,12 +173,9 @@ def judgement(found: bool | None, gap: float, lens: str) -> str:
 
 def places_found(weaknesses: Weaknesses) -> str:
     """State how many subsets were tested, and how many have a significant gap."""
-    places = "1 subset was" if weaknesses.looked_at == 1 else f"{weaknesses.looked_at:,} subsets were"
-    count = f"{weaknesses.found:,}" if weaknesses.found else "none"
-    those = "them" if weaknesses.tested == weaknesses.looked_at else f"the {weaknesses.tested:,} that could be tested"
     return (
-        f"{places} examined; in {count} of {those} the gap is statistically significant (level {weaknesses.alpha:g}, p-values adjusted by "
-        f"{weaknesses.correction.capitalize()}'s method)."
+        f"Subsets examined: {weaknesses.looked_at:,}, tested: {weaknesses.tested:,}, with a statistically significant gap: {weaknesses.found:,} "
+        f"(level {weaknesses.alpha:g}, p-values adjusted by {weaknesses.correction.capitalize()}'s method)."
     )
 
 
@@ -345,15 +339,23 @@ def summary_table(summary: ClinicalSummary) -> Table:
     return Table("clinical", (text_column("group", "group"), *columns), rows)
 
 
-def benefit_table(benefit: Sequence[BenefitPoint], level: float) -> Table:
+def benefit_rows(curve: DecisionCurve) -> list[dict[str, Any]]:
+    """Return the net benefit of the model and of treating all at each threshold."""
+    (model,) = curve.curves
+    columns = {"threshold": curve.threshold, "model": model.net_benefit, "low": model.low, "high": model.high}
+    columns["treat_all"] = curve.treat_all.net_benefit
+    return [dict(zip(columns, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def benefit_table(curve: DecisionCurve) -> Table:
     """Return the decision curve at every fifth per cent."""
     columns = (
         Column("threshold", "threshold", number),
         Column("model", "net benefit", number),
-        interval_column("low high", level),
+        interval_column("low high", curve.level),
         Column("treat_all", "treat all", number),
     )
-    return Table("benefit", columns, [point for point in benefit if round(100 * point.threshold) % 5 == 0])
+    return Table("benefit", columns, [row for row in benefit_rows(curve) if round(100 * row["threshold"]) % 5 == 0])
 
 
 def subgroup_table(groups: Sequence[Subgroup]) -> Table:
@@ -380,26 +382,10 @@ def item_table(tripod: Tripod) -> Table:
         text_column("number", "item"),
         text_column("topic", "topic"),
         text_column("studies", "studies"),
-        text_column("filled", "text from the results", lambda text: text or tripod.empty),
+        text_column("filled", "text from the results", lambda text: text or tripod.texts["empty"]),
         text_column("prompt", "question to the authors"),
     )
     return Table("tripod", columns, tripod.items)
-
-
-def best_method(calibrators: CalibratorTable) -> str:
-    """State which calibration method is best on held-out data, and what it changes."""
-    chosen = next((each for each in calibrators.entries if each.chosen), None)
-    if calibrators.method == "none" or chosen is None:
-        return "No calibration method tried reliably improves on the original scores on held-out data."
-    sure = "" if chosen.low is not None and chosen.low > 0 else " (improvement not significant)"
-    text = f"Best on held-out data: {calibrators.description}{sure}."
-    if calibrators.before is not None and calibrators.after is not None:
-        removed = chosen.error_removed is not None and chosen.error_removed > 0
-        share = f" ({percent(chosen.error_removed, 0)} of the calibration error removed)" if removed else ""
-        text += f" The smECE changes from {number(calibrators.before)} to {number(calibrators.after)}{share}."
-    if calibrators.pvalue_after is not None:
-        text += f" Test of the remaining error: {chance(calibrators.pvalue_after)}."
-    return text
 
 
 def report_tables(report: Report) -> dict[str, Table]:
@@ -418,8 +404,8 @@ def report_tables(report: Report) -> dict[str, Table]:
     if clinical is not None:
         tables["clinical"] = summary_table(clinical.summary)
         tables["items"] = item_table(clinical.tripod)
-        if clinical.benefit:
-            tables["benefit"] = benefit_table(clinical.benefit, clinical.summary.level)
+        if clinical.benefit is not None:
+            tables["benefit"] = benefit_table(clinical.benefit)
         if clinical.subgroups:
             tables["subgroups"] = subgroup_table(clinical.subgroups)
     return tables

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 from ..clinical.performance import ClinicalRow, ClinicalSummary
@@ -17,6 +15,7 @@ from ..util.version import __version__
 from .plain import render_markdown
 from .provenance import time_stamp
 from .tables import summary_table
+from .wording import static_texts
 
 # Rows of the summary that a sentence quotes, and those of the table of item 23a.
 QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
@@ -35,21 +34,21 @@ class Item(NamedTuple):
 @cache
 def statement_items() -> tuple[Item, ...]:
     """Return the items of the statement."""
-    text = (files(__package__) / "static" / "tripod.toml").read_text(encoding="utf-8")
-    return tuple(Item(*fields) for fields in tomllib.loads(text)["item"])
+    return tuple(Item(*fields) for fields in static_texts("tripod.toml")["item"])
 
 
 @dataclass(frozen=True)
 class TripodItem:
-    """One item: what these results say about it, and what the authors add."""
+    """One item: what these results say about it (empty where they say nothing), and what the authors add.
+
+    ``studies`` is ``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both.
+    """
 
     number: str
     section: str
     topic: str
     studies: str
-    """``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both."""
     filled: str
-    """Text from the results; empty where they say nothing about the item."""
     prompt: str
 
 
@@ -73,7 +72,7 @@ class Tripod(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> found = cal.reporting.tripod(summary, outcome="death within 30 days")
     >>> found["21"].filled
     'Evaluation: 100 patients, 50 events.'
@@ -83,15 +82,6 @@ class Tripod(Result):
 
     _hidden = ("summary",)
     _width: ClassVar[int] = 4
-    note: ClassVar[str] = (
-        "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
-        "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
-    )
-    empty: ClassVar[str] = "To be filled by the authors."
-    reference: ClassVar[str] = (
-        "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
-        "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
-    )
 
     items: tuple[TripodItem, ...]
     summary: ClinicalSummary
@@ -103,6 +93,12 @@ class Tripod(Result):
         raise ArgumentError(
             "number", f"{number!r} is not an item", f"choose one of {', '.join(item.number for item in self.items)}"
         )
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The ``note`` on the items, the text of an ``empty`` one, and the ``reference`` of the statement."""
+        texts: dict[str, str] = static_texts("texts.toml")["tripod"]
+        return texts
 
     def to_markdown(self) -> str:
         """Render the items as Markdown.
@@ -192,7 +188,7 @@ def tripod(
     Examples
     --------
     >>> import calibrant as cal
-    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> summary = cal.clinical.summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=0)
     >>> print(cal.reporting.tripod(summary, outcome="death")["20a"].filled)
     100 patients: 50 with death, 50 without.
     """

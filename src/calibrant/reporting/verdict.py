@@ -245,7 +245,7 @@ def _sentences(
         return [reason] if mean is None else [sentence(mean.means()), reason]
     assert tested.pvalue is not None
     if direction == "none":
-        return [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
+        return [f"No statistically significant miscalibration{means} ({pvalue_clause(tested.pvalue)})."]
     if mean is None:
         start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
@@ -255,10 +255,10 @@ def _sentences(
             start = f"Miscalibrated; {known}{means}"
     else:
         start = mean.deviation()
-    sentences = [sentence(start), f"Statistically significant ({chance(tested.pvalue)})."]
+    sentences = [sentence(start), f"Statistically significant ({pvalue_clause(tested.pvalue)})."]
     if other is not None and other.off:
         sentences.append(f"Also {other.deviation()}.")
-    return [*sentences, *_recalibrated(recalibration)]
+    return [*sentences, *filter(None, [recalibration_sentence(recalibration)])]
 
 
 def _however(places: int, metrics: Metrics) -> list[str]:
@@ -274,7 +274,7 @@ def _however(places: int, metrics: Metrics) -> list[str]:
         held = [id for id, value in zip(pvalues, adjusted, strict=True) if value is not None and value <= ALPHA]
         sentences.append(
             f"Of the {len(pvalues)} other tests in the table of metrics, {below} {'has' if below == 1 else 'have'} p \u2264 {ALPHA:g}; "
-            f"after adjustment for their number {', '.join(held) or 'none'}."
+            f"after adjustment for their number, {', '.join(held) or 'none'} {'remain' if len(held) > 1 else 'remains'}."
         )
     return sentences
 
@@ -303,39 +303,23 @@ def rounded_up(value: float) -> str:
     return f"{up:.{max(0, 1 - math.floor(math.log10(up)))}f}"
 
 
-def _recalibrated(calibrators: CalibratorTable) -> list[str]:
-    """State the effect of recalibration on held-out data."""
-    if calibrators.reason or not calibrators.entries:
-        return []
-    tried = sum(not entry.reason for entry in calibrators.entries) - 1
+def recalibration_sentence(calibrators: CalibratorTable) -> str:
+    """State the effect of recalibration on held-out data; empty where nothing was tried."""
+    tried = [entry for entry in calibrators.entries if not entry.reason]
+    if calibrators.reason or len(tried) < 2:
+        return ""
     if calibrators.method == "none":
-        if not tried:
-            return []
-        subject = (
-            "The calibration method tried does not reliably improve"
-            if tried == 1
-            else f"None of the {tried} calibration methods tried reliably improves"
-        )
-        return [f"{subject} the held-out {calibrators.loss}."]
+        return f"No calibration method of the {len(tried) - 1} tried reliably improves the held-out {calibrators.loss}."
     name = calibrators.description[:1].upper() + calibrators.description[1:]
-    chosen = next(entry for entry in calibrators.entries if entry.chosen)
+    chosen = next(entry for entry in tried if entry.chosen)
     if chosen.error_removed is None or chosen.error_removed <= 0:
-        return [f"{name} lowers the held-out {calibrators.loss}, but not the smECE."]
+        return f"{name} lowers the held-out {calibrators.loss}, but not the smECE."
     sure = chosen.low is not None and chosen.low > 0
     change = f"smECE {number(calibrators.before, 2)} to {number(calibrators.after, 2)}"
     if calibrators.pvalue_after is not None:
         change += f"; the remaining error is {'' if calibrators.pvalue_after <= ALPHA else 'not '}significant"
     improved = "" if sure else "; the improvement is not significant"
-    return [
+    return (
         f"{name} {'removes' if sure else 'may remove'} {percent(chosen.error_removed, 0)} of the calibration error on held-out data "
         f"({change}{improved})."
-    ]
-
-
-def chance(pvalue: float) -> str:
-    """Format a p-value.
-
-    >>> chance(0.03214), chance(1e-9)
-    ('p = 0.0321', 'p < 0.001')
-    """
-    return pvalue_clause(pvalue)
+    )

@@ -36,7 +36,11 @@ FEW = "none: importance weights, and too few rows for the normal approximation"
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over the rows of each subset."""
+    """Sums over the rows of each subset.
+
+    ``square`` are sums of squared weights or, for counts, of the counts themselves, which are numbers of rows; ``variance`` is that of the sum of
+    outcomes under calibration.
+    """
 
     rows: Array
     weight: Floats
@@ -44,9 +48,7 @@ class Sums:
     outcome: Floats
     excess: Floats
     square: Floats
-    """Sums of squared weights; for counts, of the counts themselves, which are numbers of rows."""
     variance: Floats
-    """Variance of the sum of outcomes under calibration."""
 
     @property
     def size(self) -> Floats:

@@ -19,9 +19,9 @@ from ..errors import (
     LensError,
     UndefinedMetricError,
 )
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.cached import cached_property
+from ..util.checks import is_number
 from ..util.files import read_limited, write_atomic
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of

@@ -8,10 +8,10 @@ except ImportError as error:
     raise MissingDependencyError("scikit-learn", "is not installed", "run pip install 'calibrant[sklearn]'") from error
 
 from .display import ReliabilityDisplay
-from .model import CalibratedModel, CalibratedPair
+from .model import CalibratedModel
 from .scoring import Scorer, scorer, scorers
 
-__all__ = ["CalibratedModel", "CalibratedPair", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
+__all__ = ["CalibratedModel", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
 
 
 def __dir__() -> list[str]:

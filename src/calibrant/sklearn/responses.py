@@ -54,7 +54,7 @@ def _method(model: Any, classes: int, wanted: str | None) -> str:
             f"requires probabilities, and {type(model).__name__} has only a decision function",
             "use input='logit' for the calibrator",
         )
-    if probabilities and not (wanted in ("logit", "raw") and margins):
+    if probabilities and not (wanted == "logit" and margins):
         return "predict_proba"
     inner = getattr(model, "best_estimator_", model)
     parts = inner.get_params() if hasattr(inner, "get_params") else {}
@@ -67,9 +67,7 @@ def _method(model: Any, classes: int, wanted: str | None) -> str:
 
 
 def _read(values: Any, method: str, classes: int, wanted: str | None, positive: int) -> tuple[Any, Kind]:
-    scores = np.asarray(values)
-    if wanted != "raw" or scores.dtype.kind != "f":
-        scores = scores.astype(np.float64, copy=False)
+    scores = np.asarray(values).astype(np.float64, copy=False)
     if classes < 2:
         raise LabelError("y", "at least two classes are required; all labels are equal")
     if method == "predict_proba":

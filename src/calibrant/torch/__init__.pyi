@@ -1,20 +1,14 @@
 """Public names, loaded when they are first used."""
 
-from . import functional as functional
 from . import lightning as lightning
 from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
-from .beta import BetaModule as BetaModule
 from .collecting import Collected as Collected
-from .collecting import UnstableOutputsWarning as UnstableOutputsWarning
 from .collecting import collect as collect
 from .deciding import ThresholdedPrediction as ThresholdedPrediction
 from .deciding import predict_with_threshold as predict_with_threshold
 from .evaluating import evaluate as evaluate
-from .exporting import export_onnx as export_onnx
-from .exporting import export_program as export_program
 from .metrics import BinaryCalibrationError as BinaryCalibrationError
-from .metrics import CalibrationError as CalibrationError
 from .metrics import CalibrationMetric as CalibrationMetric
 from .metrics import MulticlassCalibrationError as MulticlassCalibrationError
 from .metrics import MultilabelCalibrationError as MultilabelCalibrationError
@@ -25,13 +19,4 @@ from .modules import DirichletModule as DirichletModule
 from .modules import MatrixModule as MatrixModule
 from .modules import TemperatureModule as TemperatureModule
 from .modules import VectorModule as VectorModule
-from .ood import OodKnn as OodKnn
-from .ood import OodMahalanobis as OodMahalanobis
-from .ood import ood_energy as ood_energy
-from .ood import ood_entropy as ood_entropy
-from .ood import ood_max_logit as ood_max_logit
-from .ood import ood_msp as ood_msp
-from .ood import ood_mutual_information as ood_mutual_information
-from .ood import ood_variance as ood_variance
-from .ordered import IntraOrderPreservingModule as IntraOrderPreservingModule
 from .ordered import OrderPreservingNetwork as OrderPreservingNetwork

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CalibrantWarning, InputError, InputTypeError, ShapeError, warn_caller
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
 from ..input.labels import class_names
 from ..input.predictions import Predictions
+from ..util.checks import check_whole
 from ..util.progress import track
 from ..util.results import Result
 from ..util.texts import parameter_texts
 from ..views.keywords import documents_keywords
-from .ensembles import Moments, dropout_active, groups_of, is_several, read_samples, read_seed, weights_in_turn
+from .ensembles import Moments, dropout_active, groups_of, is_several, read_seed
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
-
-
-class UnstableOutputsWarning(CalibrantWarning):
-    """The same rows give different outputs, because a layer such as dropout is active.
-
-    Parameters
-    ----------
-    argument : str
-        The argument that the warning is about, or the whole text.
-    problem : str, optional
-        What is wrong.
-    remedy : str, default ""
-        What to do about it.
-    row : int, optional
-        The first offending row, counted from 0.
-    column : int or str, optional
-        The column of the offending entry.
-    count : int, optional
-        How many rows are at fault.
-    source : str, default ""
-        The file or partition that contains the row.
-    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,26 +121,21 @@ def collect(
     model: Any,
     loader: Iterable[Any],
     *,
-    samples: int | Iterable[Any] | None = None,
+    samples: int | None = None,
     rng: Any = 0,
-    device: Any = None,
     layer: str | None = None,
     output: Output = None,
-    autocast: bool | torch.dtype | None = None,
     unpack: Unpack = None,
-    progress: bool = True,
-    check: bool = True,
 ) -> Collected:
     r"""Run a model over a loader in evaluation mode without gradients, and collect its logits and the labels.
 
-    The training mode of the model and of all its parts is restored, also after an error. Half precision is converted to
-    float32. For a model with a single output z per row the logits are the two columns 0 and z, which have the same
+    Batches are moved to the device of the parameters of the model, whose training mode is restored, also after an error. Half
+    precision is converted to float32. For a model with a single output z per row the logits are the two columns 0 and z, which have the same
     probabilities.
 
     For an ensemble, the probabilities of its members are averaged: pass several models, or `samples` of one. Memory does
     not grow with the number of members. The loader is read once for a list of models and for dropout samples, and once
-    for each member of a generator of models and for each set of weights; it must then return the same rows in the
-    same order each time.
+    for each member of a generator of models; it must then return the same rows in the same order each time.
 
     Parameters
     ----------
@@ -168,13 +143,9 @@ def collect(
     loader
     samples
     rng
-    device
     layer
     output
-    autocast
     unpack
-    progress
-    check
 
     Returns
     -------
@@ -182,15 +153,10 @@ def collect(
         Tensors ``logits``, ``labels`` and ``features`` on the CPU; ``predictions()`` passes them to the library. For an
         ensemble also ``spread`` and ``mutual_information``.
 
-    Warns
-    -----
-    UnstableOutputsWarning
-        If two runs of the first batch differ.
-
     See Also
     --------
     evaluate : Collect and evaluate.
-    ood_mutual_information : Mutual information of the stacked logits of members.
+    calibrant.decision.ood.mutual_information : Mutual information of the probabilities of members.
 
     Notes
     -----
@@ -208,8 +174,6 @@ def collect(
        ensembles. NeurIPS.
     .. [2] Gal and Ghahramani (2016): Dropout as a Bayesian approximation: representing model uncertainty in deep
        learning. ICML.
-    .. [3] Maddox, Garipov, Izmailov, Vetrov and Wilson (2019): A simple baseline for Bayesian uncertainty in deep
-       learning. NeurIPS.
 
     Examples
     --------
@@ -217,8 +181,8 @@ def collect(
     >>> from calibrant.torch import collect
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
     >>> batches = [(torch.zeros(5, 2), torch.zeros(5, dtype=torch.long)), (torch.ones(2, 2), torch.ones(2, dtype=torch.long))]
-    >>> found = collect(model, batches, layer="1")
-    >>> found.logits.shape, found.features.shape, model.training
+    >>> rows = collect(model, batches, layer="1")
+    >>> rows.logits.shape, rows.features.shape, model.training
     (torch.Size([7, 3]), torch.Size([7, 4]), True)
 
     An ensemble, here of two members that always disagree:
@@ -228,41 +192,55 @@ def collect(
     >>> both.logits.exp(), both.spread, both.mutual_information
     (tensor([[0.5000, 0.5000]]), tensor([[0.4820, 0.4820]]), tensor([0.6031]))
     """
-    runner = partial(_Runner, device=device, output=output, unpack=unpack, autocast=autocast)
-
-    def batches() -> Iterable[Any]:
-        return track(loader, "batches") if progress else loader
-
+    run = partial(_run, output=output, unpack=unpack)
     if samples is not None or is_several(model):
         if layer is not None:
             raise ArgumentError("layer", "the features of several members differ", "collect them from a single model")
-        return _collect_members(_passes(model, samples, rng, runner), batches, check)
+        return _collect_members(_passes(model, samples, rng), loader, run)
     parts = []
     with evaluating(model), _hooked(model, layer) as kept:
-        only = runner(model)
-        for number, batch in enumerate(batches()):
-            logits, labels = only.run(number, batch)
+        for number, batch in enumerate(track(loader, "batches")):
+            logits, labels = run(model, number, batch)
             parts.append((logits, labels, None if layer is None else _features(kept, layer, len(logits), number)))
-            if check and number == 0:
-                only.run_again(batch, logits)
-                kept.clear()
     return _joined(parts)
 
 
+def _run(model: Any, number: int, batch: Any, output: Output, unpack: Unpack) -> tuple[Tensor, Tensor]:
+    """Logits and labels of a batch, which is moved to the device of the model."""
+    if not callable(model):
+        raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
+    inputs, raw_labels = unpacked(batch, unpack, number)
+    # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
+    labels = label_tensor(raw_labels, number)
+    positional, named = arguments(moved(inputs, _device_of(model)))
+    with torch.no_grad():
+        logits = own_copy(as_classes(chosen_output(model(*positional, **named), output)))
+    if labels.numel() != len(logits):
+        raise ShapeError(
+            "labels",
+            f"expected one class index for each of {len(logits)} rows, got shape {tuple(labels.shape)} in batch {number}",
+        )
+    return at_least_single(logits), labels.reshape(-1)
+
+
+def _device_of(model: Any) -> torch.device | None:
+    tensors = chain(model.parameters(), model.buffers()) if isinstance(model, nn.Module) else iter(())
+    first = next(tensors, None)
+    return None if first is None else first.device
+
+
 def _collect_members(
-    passes: Generator[tuple[Sequence[_Runner], bool], None, None], batches: Callable[[], Iterable[Any]], check: bool
+    passes: Generator[Sequence[Any], None, None], loader: Iterable[Any], run: Callable[..., tuple[Tensor, Tensor]]
 ) -> Collected:
     """Run all members over the loader, and keep the moments of their probabilities for each batch."""
     kept: list[tuple[Moments, Tensor]] = []
     members = 0
-    with closing(passes):  # so that modes and weights are restored at once after an error
-        for runners, stable in passes:
+    with closing(passes):  # so that modes are restored at once after an error
+        for models in passes:
             count = 0
-            for number, batch in enumerate(batches()):
-                for place, runner in enumerate(runners):
-                    logits, labels = runner.run(number, batch)
-                    if check and stable and number == 0:
-                        runner.run_again(batch, logits)
+            for number, batch in enumerate(track(loader, "batches")):
+                for place, model in enumerate(models):
+                    logits, labels = run(model, number, batch)
                     if members + place == 0:
                         kept.append((Moments(), labels))
                     if number >= len(kept) or not torch.equal(kept[number][1], labels):
@@ -276,101 +254,30 @@ def _collect_members(
                     f"returned {len(kept)} batches for the first member and {count} for another",
                     "pass a loader that can be read repeatedly, such as a DataLoader or a list of batches",
                 )
-            members += len(runners)
+            members += len(models)
     summaries = [(*moments.summary(), labels) for moments, labels in kept]
     whole = _joined([(logits, labels, None) for logits, _, _, labels in summaries])
     spread, shared = torch.cat([part[1] for part in summaries]), torch.cat([part[2] for part in summaries])
     return Collected(whole.logits, whole.labels, None, spread, shared, members)
 
 
-def _passes(
-    model: Any, samples: Any, rng: Any, runner: Callable[[Any], _Runner]
-) -> Generator[tuple[Sequence[_Runner], bool], None, None]:
-    """The members of each pass over the loader, in evaluation mode, and whether they give the same output each time."""
+def _passes(model: Any, samples: int | None, rng: Any) -> Generator[Sequence[Any], None, None]:
+    """The members of each pass over the loader, in evaluation mode, or with dropout for samples of one model."""
     if samples is None:
-        for group in groups_of(model):
+        for models in groups_of(model):
             with ExitStack() as stack:
-                for member in group:
+                for member in models:
                     stack.enter_context(evaluating(member))
-                yield [runner(member) for member in group], True
+                yield models
         return
-    draws = read_samples(samples, model)
-    single = runner(model)
-    with _seeded(rng, single.device), evaluating(model):
-        if isinstance(draws, int):
-            dropout_active(model)
-            yield [single] * draws, False
-            return
-        with closing(weights_in_turn(model, draws)) as members:
-            for _ in members:
-                with evaluating(model):  # a draw may have trained the model, for example to renew batch statistics
-                    yield [single], True
-
-
-@contextmanager
-def _seeded(rng: Any, device: torch.device | None) -> Iterator[None]:
-    """Seed the generator of torch, and restore its state on exit."""
-    if rng is None:
-        yield
-        return
-    with same_random_state(device):
+    if not isinstance(model, nn.Module):
+        raise ArgumentError("samples", f"requires one torch module; the model is a {type(model).__name__}")
+    count, device = check_whole(samples, "samples", 2), _device_of(model)
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices), evaluating(model):
         torch.manual_seed(read_seed(rng))
-        yield
-
-
-class _Runner:
-    """A model with its device and the rules for its inputs and outputs."""
-
-    def __init__(self, model: Any, device: Any, output: Output, unpack: Unpack, autocast: Any) -> None:
-        if not callable(model):
-            raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
-        self.model, self.output, self.unpack, self.autocast = model, output, unpack, autocast
-        tensors = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
-        self.device = torch.device(device) if device is not None else tensors[0].device if tensors else None
-
-    def run(self, number: int, batch: Any) -> tuple[Tensor, Tensor]:
-        """Logits and labels of a batch."""
-        inputs, raw_labels = unpacked(batch, self.unpack, number)
-        # Copied, in this order: loaders may reuse one buffer, and models may write into inputs and earlier outputs.
-        labels = label_tensor(raw_labels, number)
-        logits = own_copy(self._logits(inputs))
-        if labels.numel() != len(logits):
-            raise ShapeError(
-                "labels",
-                f"expected one class index for each of {len(logits)} rows, got shape {tuple(labels.shape)} in batch {number}",
-            )
-        return at_least_single(logits), labels.reshape(-1)
-
-    def run_again(self, batch: Any, logits: Tensor) -> None:
-        """Warn if the logits of the first batch differ by more than the order of summation explains."""
-        inputs, _ = unpacked(batch, self.unpack, 0)
-        with same_random_state(self.device):
-            raw = self._logits(inputs)
-        # On a device the order of summation may vary; dropout changes the outputs far more than that.
-        near = 1e-2 if raw.dtype in (torch.float16, torch.bfloat16) else 1e-4
-        again = at_least_single(own_copy(raw))
-        finite = logits[torch.isfinite(logits)]
-        scale = float(finite.abs().max()) if len(finite) else 1.0
-        if logits.shape != again.shape or not torch.allclose(
-            logits, again, rtol=near, atol=near * scale, equal_nan=True
-        ):
-            warn_caller(
-                "the model gives different outputs for the same batch in evaluation mode, so results vary between runs; "
-                "look for dropout applied by a function and for a forward that changes its inputs in place",
-                UnstableOutputsWarning,
-            )
-
-    def _logits(self, inputs: Any) -> Tensor:
-        positional, named = arguments(moved(inputs, self.device))
-        with torch.no_grad(), self._precision():
-            return as_classes(chosen_output(self.model(*positional, **named), self.output))
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.autocast is None:
-            return nullcontext()
-        kind = "cpu" if self.device is None else self.device.type
-        dtype = self.autocast if isinstance(self.autocast, torch.dtype) else None
-        return torch.autocast(kind, dtype=dtype, enabled=self.autocast is not False)
+        dropout_active(model)
+        yield [model] * count
 
 
 @contextmanager
@@ -441,11 +348,3 @@ def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]]) -> Collected:
     labels = read_labels(torch.cat([part[1] for part in parts]), rows, logits.shape[1])
     features = [part[2] for part in parts if part[2] is not None]
     return Collected(logits, labels, torch.cat(features) if features else None)
-
-
-@contextmanager
-def same_random_state(device: torch.device | None) -> Iterator[None]:
-    """Restore the random state on exit."""
-    devices = [device] if device is not None and device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        yield

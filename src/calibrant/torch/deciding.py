@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..decision.thresholds import ThresholdChoice
-from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import is_number
+from ..errors import ArgumentError
 from ..recalibration.softmax_regression import softmax
+from ..util.checks import is_number
 from ..util.results import Result
 from .collecting import evaluating
 from .outputs import Output, arguments, chosen_output, row_counts
-from .rows import as_classes, as_numbers, host, read_labels, wide
+from .rows import as_classes, host, wide
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,32 +52,6 @@ class ThresholdedPrediction(Result):
     def coverage(self) -> float:
         """Share of accepted rows."""
         return float(self.accepted.double().mean())
-
-    def selective_accuracy(self, labels: Any) -> float:
-        """Compute the accuracy on the accepted rows.
-
-        Parameters
-        ----------
-        labels : array-like of shape (N,)
-            Observed class indices.
-
-        Returns
-        -------
-        float
-            Share of correct predictions among the accepted rows.
-
-        Raises
-        ------
-        UndefinedMetricError
-            If no row is accepted.
-        """
-        if not bool(self.accepted.any()):
-            raise UndefinedMetricError("selective_accuracy", "no row is accepted", "use a lower threshold")
-        numbers = as_numbers(labels, "labels")
-        known = numbers[torch.isfinite(numbers)]
-        most = max(int(self.label.max()), int(known.max()) if len(known) else 0) + 1
-        true = read_labels(numbers, len(self), max(most, 2)).to(self.label.device)
-        return float((self.label == true)[self.accepted].double().mean())
 
     def _columns(self) -> dict[str, Any]:
         return {name: getattr(self, name).tolist() for name in ("label", "confidence", "accepted")}

@@ -1,9 +1,8 @@
-"""Members of an ensemble: several models, dropout masks or weights of one model, and running moments of their probabilities."""
+"""Members of an ensemble: several models, or dropout masks of one, and running moments of their probabilities."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from torch.nn.modules.dropout import _DropoutNd
 from ..errors import ArgumentError, InputError, ShapeError
 from ..util.checks import check_whole
 from .rows import at_least_single
-
-Draw = Mapping[str, Any] | Callable[[Any], Any]
 
 
 class Moments:
@@ -76,15 +73,6 @@ def groups_of(models: Iterable[Any]) -> Iterator[Sequence[Any]]:
         yield from ([one] for one in models)
 
 
-def read_samples(samples: Any, model: Any) -> int | Iterable[Draw]:
-    """The number of dropout masks, or the weights to be set in turn."""
-    if not isinstance(model, nn.Module):
-        raise ArgumentError("samples", f"requires one torch module; the model is a {type(model).__name__}")
-    if isinstance(samples, Iterable) and not isinstance(samples, (str, Mapping)):
-        return samples
-    return check_whole(samples, "samples", 2)
-
-
 def dropout_active(model: nn.Module) -> None:
     """Put dropout, and what applies dropout itself, in training mode; `evaluating` around it restores all modes."""
     layers = [part for part in model.modules() if _drops(part)]
@@ -92,7 +80,7 @@ def dropout_active(model: nn.Module) -> None:
         raise ArgumentError(
             "samples",
             "the model has no dropout layer with a rate above 0",
-            "pass several models, or state dicts or functions that set its weights",
+            "pass several models",
         )
     for part in layers:
         part.training = True
@@ -107,20 +95,6 @@ def _drops(part: nn.Module) -> bool:
         return part.dropout > 0 and part.num_layers > 1
     # In evaluation mode this layer runs a fused kernel that leaves its dropout layers out.
     return isinstance(part, nn.TransformerEncoderLayer) and any(_drops(inner) for inner in part.children())
-
-
-def weights_in_turn(model: nn.Module, draws: Iterable[Draw]) -> Generator[None, None, None]:
-    """Set the weights of each draw, and those of before at the end."""
-    before = copy.deepcopy(model.state_dict())
-    try:
-        for draw in draws:
-            if isinstance(draw, Mapping):
-                model.load_state_dict(draw)
-            else:
-                draw(model)
-            yield
-    finally:
-        model.load_state_dict(before)
 
 
 def read_seed(rng: Any) -> int:

@@ -27,7 +27,6 @@ from ..errors import (
 )
 from ..figures.reliability_diagrams import reliability_diagram
 from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
-from ..util.checks import check_whole
 from .metrics import CalibrationMetric
 from .modules import TemperatureModule
 from .outputs import LABEL_KEYS, unpacked
@@ -70,26 +69,19 @@ class CalibrationCallback(Base):
     Parameters
     ----------
     metrics : sequence of str, default ("ece", "mce", "smece")
-        Score metrics of the catalogue, or `CalibrationMetric` objects by name in a mapping.
-    num_classes : int, optional
-        Number of classes; by default that of the first batch. Logits of shape (N,) or (N, 1) are those of one event, and their labels may be
+        Score metrics of the catalogue, for the number of classes of the first batch. Logits of shape (N,) or (N, 1) are those of one event, and their labels may be
         floating point.
     prefix : str, default "val/"
         Text before each name.
     temperature : bool, default True
-        Whether to fit a temperature, which requires the logits of the epoch. It is an estimate of how overconfident the model is, not a
+        Whether to fit a temperature, for which the logits of the epoch are kept in memory. It is an estimate of how overconfident the model is, not a
         calibrator that was evaluated on other data.
     diagram : bool, default True
         Whether to draw the reliability diagram; requires matplotlib.
-    max_rows : int, optional
-        Largest number of rows to keep for the temperature; a random sample of all rows and processes. By default all. Metrics
-        and diagram always use all rows and constant memory.
     ignore_index : int, optional
         Label of rows to leave out.
     rows : callable, optional
         Function of the output of ``validation_step`` and the batch that returns logits and labels.
-    seed : int, default 0
-        Seed of the sample.
 
     Attributes
     ----------
@@ -115,16 +107,13 @@ class CalibrationCallback(Base):
 
     def __init__(
         self,
-        metrics: Sequence[str] | Mapping[str, CalibrationMetric] = ("ece", "mce", "smece"),
+        metrics: Sequence[str] = ("ece", "mce", "smece"),
         *,
-        num_classes: int | None = None,
         prefix: str = "val/",
         temperature: bool = True,
         diagram: bool = True,
-        max_rows: int | None = None,
         ignore_index: int | None = None,
         rows: Rows | None = None,
-        seed: int = 0,
     ) -> None:
         if not _bases():
             raise MissingDependencyError("lightning", "is not installed", "run pip install 'calibrant[lightning]'")
@@ -134,27 +123,18 @@ class CalibrationCallback(Base):
             raise ArgumentError("metrics", "is empty", "name at least one metric, such as 'ece'")
         super().__init__()
         self.metrics, self.prefix, self.rows = metrics, prefix, rows
-        self.temperature, self.diagram, self.ignore_index, self.seed = temperature, diagram, ignore_index, seed
-        self.max_rows = None if max_rows is None else check_whole(max_rows, "max_rows", 2)
+        self.temperature, self.diagram, self.ignore_index = temperature, diagram, ignore_index
         self.values: dict[str, float] = {}
         self.temperature_module: TemperatureModule | None = None
-        self._given = None if num_classes is None else check_whole(num_classes, "num_classes", 2)
-        if not isinstance(metrics, Mapping):
-            self._collection(self._given or 2)  # unknown names are reported now, not after an epoch
+        self._collection(2)  # unknown names are reported now, not after an epoch
         self._start()
 
     def _start(self) -> None:
-        self._found: MetricCollection | None = None
-        self._kept: list[tuple[Tensor, Tensor, Tensor]] = []
-        self._maker: torch.Generator | None = None
+        self._sums: MetricCollection | None = None
+        self._kept: list[tuple[Tensor, Tensor]] = []
 
     def _collection(self, classes: int) -> MetricCollection:
         """Empty metrics, for a number of classes, which is 1 for one event."""
-        if isinstance(self.metrics, Mapping):
-            found: dict[str, Any] = {name: metric.clone() for name, metric in self.metrics.items()}
-            for metric in found.values():
-                metric.reset()
-            return MetricCollection(found)
         number = None if classes == 1 else classes
         options: dict[str, Any] = {"input": "logit", "ignore_index": self.ignore_index}
         return MetricCollection({str(name): CalibrationMetric(name, number, **options) for name in self.metrics})
@@ -173,15 +153,14 @@ class CalibrationCallback(Base):
         logits = logits.detach()
         if logits.ndim == 2 and logits.shape[1] == 1:  # one event
             logits, labels = logits[:, 0], labels[:, 0] if labels.ndim == 2 else labels
-        if self._found is None:
-            self._found = self._collection(self._given or (1 if logits.ndim == 1 else logits.shape[1]))
-            self._found.to(logits.device)
-        self._found.update(logits, labels)
+        if self._sums is None:
+            self._sums = self._collection(1 if logits.ndim == 1 else logits.shape[1])
+            self._sums.to(logits.device)
+        self._sums.update(logits, labels)
         if self.temperature:
             self._keep(logits, labels)
 
     def _keep(self, logits: Tensor, labels: Tensor) -> None:
-        """Keep the rows, or those with the smallest random numbers: a uniform sample, also of several processes."""
         if logits.ndim == 1:
             logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
         logits = logits.movedim(1, -1).flatten(0, -2).float().cpu()
@@ -189,28 +168,23 @@ class CalibrationCallback(Base):
         if self.ignore_index is not None:
             here = labels != self.ignore_index
             logits, labels = logits[here], labels[here]
-        # Made here, since a generator cannot be sent to the processes of a spawned run.
-        self._maker = self._maker or torch.Generator().manual_seed(self.seed + 1000003 * _rank())
-        keys = torch.rand(len(labels), generator=self._maker, dtype=torch.float64)
-        self._kept.append((logits, labels, keys))
-        if self.max_rows is not None and sum(len(part[1]) for part in self._kept) > 2 * self.max_rows:
-            self._kept = [_smallest(self._kept, self.max_rows)]
+        self._kept.append((logits, labels))
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Compute and log."""
         if trainer.sanity_checking:
             return
-        if self._found is None:  # a process without rows adds none, but all must take part
+        if self._sums is None:  # a process without rows adds none, but all must take part
             classes = [number for number in _gathered(None) if number is not None]
-            self._found = self._collection(classes[0]) if classes else None
+            self._sums = self._collection(classes[0]) if classes else None
         else:
-            first = next(iter(self._found.values()))
+            first = next(iter(self._sums.values()))
             _gathered(first.num_classes or 1)
-        if self._found is None:
+        if self._sums is None:
             return
         # A process must not be left waiting for one that found invalid rows: their counts are added like all others.
         try:
-            values = {self.prefix + name: float(value) for name, value in self._found.compute().items()}
+            values = {self.prefix + name: float(value) for name, value in self._sums.compute().items()}
         except UndefinedMetricError as error:  # on every process: of the rows of all; training goes on
             self.values, self.temperature_module = {}, None
             self._start()
@@ -222,7 +196,7 @@ class CalibrationCallback(Base):
             self.temperature_module = self._fitted()
             values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
         if self.diagram:
-            shown: Any = self._found[str(next(iter(self.metrics)))]
+            shown: Any = self._sums[str(next(iter(self.metrics)))]
             sketch = shown.sketch()
             if trainer.is_global_zero:
                 content.pictures[f"{self.prefix}reliability_diagram"] = reliability_diagram(sketch)._picture("png")
@@ -244,34 +218,20 @@ class CalibrationCallback(Base):
 
     def _fitted(self) -> TemperatureModule:
         parts = [part for parts in _gathered(self._kept) for part in parts]
-        rows = sum(len(part[1]) for part in parts)
-        logits, labels, _ = _smallest(parts, rows if self.max_rows is None else min(rows, self.max_rows))
+        logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
         with warnings.catch_warnings():
             # Of an untrained model the temperature often is at a bound, which the logged value shows.
             warnings.simplefilter("ignore", CalibrantWarning)
             return TemperatureModule().fit(logits, labels)
 
 
-def _smallest(parts: Sequence[tuple[Tensor, Tensor, Tensor]], count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The rows with the smallest random numbers."""
-    logits, labels, keys = (torch.cat(column) for column in zip(*parts, strict=True))
-    if count >= len(labels):
-        return logits, labels, keys
-    chosen = keys.argsort()[:count]
-    return logits[chosen], labels[chosen], keys[chosen]
-
-
-def _rank() -> int:
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
-
-
 def _gathered(value: Any) -> list[Any]:
     """The values of all processes."""
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return [value]
-    found: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, value)
-    return found
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
 
 
 def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:

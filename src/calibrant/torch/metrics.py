@@ -26,7 +26,6 @@ from .accumulating import SketchMetric, documents_metric
 from .sketching import Cells, cells_of
 
 Norm = Literal["l1", "l2", "max"]
-Task = Literal["binary", "multiclass", "multilabel"]
 Arithmetic = Literal["exact", "linspace", "torch", "torch64"]
 
 
@@ -362,7 +361,7 @@ class MultilabelCalibrationError(_BinnedError):
     See Also
     --------
     BinaryCalibrationError : For a single event, with the formula.
-    CalibrationMetric : Other metrics, with ``task="multilabel"``.
+    CalibrationMetric : Other metrics, with `num_labels`.
 
     Examples
     --------
@@ -389,58 +388,3 @@ class MultilabelCalibrationError(_BinnedError):
     ) -> None:
         keywords |= {"num_labels": check_whole(num_labels, "num_labels")}
         super().__init__(n_bins, norm, ignore_index, validate_args, edges=edges, **keywords)
-
-
-@documents_metric
-def CalibrationError(
-    task: Task,
-    n_bins: int = 15,
-    norm: Norm = "l1",
-    num_classes: int | None = None,
-    ignore_index: int | None = None,
-    validate_args: bool = True,
-    *,
-    num_labels: int | None = None,
-    edges: Arithmetic = "exact",
-    **keywords: Any,
-) -> BinaryCalibrationError | MulticlassCalibrationError | MultilabelCalibrationError:
-    """Create the binned calibration error of a task, as `torchmetrics.CalibrationError` does.
-
-    Parameters
-    ----------
-    task : {"binary", "multiclass", "multilabel"}
-        What is predicted: one event, one of several classes, or several labels.
-    n_bins
-    norm
-    num_classes : int, optional
-        Number of classes; required by ``"multiclass"``.
-    ignore_index
-    validate_args
-    num_labels : int, optional
-        Number of labels; required by ``"multilabel"``.
-    edges
-    **keywords
-        Keywords of `SketchMetric`, such as ``input``, ``num_groups`` and ``sync_on_compute``.
-
-    Returns
-    -------
-    BinaryCalibrationError, MulticlassCalibrationError or MultilabelCalibrationError
-        The metric.
-
-    See Also
-    --------
-    calibrant.torch.functional.calibration_error : The value of tensors.
-
-    Examples
-    --------
-    >>> import calibrant.torch as ct
-    >>> ct.CalibrationError(task="multiclass", num_classes=3)
-    MulticlassCalibrationError(ece, 3, input='prob')
-    """
-    check_choice(task, "task", ("binary", "multiclass", "multilabel"))
-    keywords |= {"ignore_index": ignore_index, "validate_args": validate_args, "edges": edges}
-    if task == "multiclass":
-        return MulticlassCalibrationError(num_classes, n_bins, norm, **keywords)  # type: ignore[arg-type]
-    if task == "multilabel":
-        return MultilabelCalibrationError(num_labels, n_bins, norm, **keywords)  # type: ignore[arg-type]
-    return BinaryCalibrationError(n_bins, norm, **keywords)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a real number; booleans are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
@@ -37,18 +41,14 @@ def suggest(name: str, known: Iterable[str], otherwise: str = "", cutoff: float 
 
 def check_positive(value: Any, argument: str) -> float:
     """Return a finite number above 0, or raise."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not 0 < value < math.inf
-    ):
+    if not (is_number(value) and 0 < value < math.inf):
         raise ArgumentError(argument, f"must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = math.inf, above: bool = False) -> float:
     """Return a finite number from `low`, or above it, to `high`, or raise."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = float(value) if is_number(value) else math.nan
     if not (low <= number <= high and number < math.inf) or (above and number == low):
         bound = f"above {low:g}" if above else f"of at least {low:g}"
         most = "" if math.isinf(high) else f", at most {high:g}"
@@ -58,7 +58,7 @@ def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = m
 
 def check_fraction(value: Any, argument: str, example: float = 0.95) -> float:
     """Return a number between 0 and 1, such as a level, or raise."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value < 1:
+    if not (is_number(value) and 0 < value < 1):
         raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", f"for example {example:g}")
     return float(value)
 
@@ -91,7 +91,6 @@ def check_rng(rng: Any) -> Any:
     """Return a seed as an integer, None or a random generator, or raise."""
     if rng is None or isinstance(rng, np.random.Generator):
         return rng
-    is_number = isinstance(rng, (int, float, np.integer, np.floating)) and not isinstance(rng, bool)
-    if is_number and rng >= 0 and float(rng).is_integer():
+    if is_number(rng) and rng >= 0 and float(rng).is_integer():
         return int(rng)
     raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from .blocks import cores
+from .blocks import cores, using_cores
 from .progress import show_nothing, track
 
 T = TypeVar("T")
@@ -71,6 +71,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
 def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[tuple[T, list[Any]]]:
     global _tasks
     _tasks = tasks
+    share = cores() // processes
     others = set(multiprocessing.active_children())
     done = []
     with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _start) as pool:
@@ -78,12 +79,12 @@ def _distribute(tasks: Sequence[Callable[[], T]], processes: int) -> list[tuple[
             with warnings.catch_warnings():
                 # Python warns of forks with several threads; those of the database and of the progress bar are idle, and are not used in the copy.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                waiting = [pool.submit(_call, number) for number in range(len(tasks))]
+                waiting = [pool.submit(_call, number, share) for number in range(len(tasks))]
             for number, result in enumerate(track(waiting, "parts")):
                 try:
                     done.append(result.result())
                 except Exception:
-                    done.append(_call(number))
+                    done.append(_call(number, share))
         except BaseException:
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
@@ -103,8 +104,8 @@ def _start() -> None:
     show_nothing()
 
 
-def _call(number: int) -> tuple[Any, list[Any]]:
-    """The result of a task, and the warnings that it gave."""
-    with warnings.catch_warnings(record=True) as caught:
+def _call(number: int, share: int) -> tuple[Any, list[Any]]:
+    """The result of a task in its share of the cores, and the warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught, using_cores(share):
         result = _tasks[number]()
     return result, [(each.message, each.category, each.filename, each.lineno) for each in caught]

@@ -99,8 +99,6 @@ def documents_keywords(
     *,
     table: Table | None = None,
     sections: Mapping[str, str] | None = None,
-    taken: Sequence[str] = (),
-    source: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Insert shared parameters into the docstring of a function or class.
 
@@ -113,10 +111,6 @@ def documents_keywords(
         Further shared parameters, type and text by name; they take precedence over `SHARED`.
     sections : mapping of str to str, optional
         Sections such as ``"Returns"`` that are inserted after the parameters of a docstring without them.
-    taken : sequence of str, optional
-        Keywords of `source` that ``**keywords`` accepts, to be shown in signature and docstring.
-    source : callable, optional
-        What the keywords in `taken` are passed on to.
 
     Returns
     -------
@@ -128,17 +122,15 @@ def documents_keywords(
         inner = inspect.unwrap(function)
         called: Any = inner.__init__ if inspect.isclass(inner) else function
         own = inspect.signature(inspect.unwrap(called))
-        repeats = inspect.isfunction(function) and not REPEATING.isdisjoint(own.parameters)
-        added = [name for name in (*taken, *(["progress"] if repeats else [])) if name not in own.parameters]
-        variable = next((each.name for each in own.parameters.values() if each.kind is each.VAR_KEYWORD), "")
-        if added:
-            called.__signature__ = _with_parameters(own, added, source, _has_text(inner.__doc__, variable))
+        is_repeated = inspect.isfunction(function) and not REPEATING.isdisjoint(own.parameters)
+        if is_repeated:
+            called.__signature__ = _with_progress(own)
         if function.__doc__:
-            doc = _with_texts(function.__doc__, variable, added, {**SHARED, **(table or {})})
+            doc = _with_texts(function.__doc__, is_repeated, {**SHARED, **(table or {})})
             function.__doc__ = _with_sections(doc, sections or {})
         first = next(iter(own.parameters), "")
-        if inspect.isfunction(function) and (repeats or first in ("y_true", "predictions")):
-            return _at_the_door(function, [*own.parameters, *added], "progress" in added)
+        if inspect.isfunction(function) and (is_repeated or first in ("y_true", "predictions")):
+            return _at_the_door(function, [*own.parameters, *["progress"] * is_repeated], is_repeated)
         return function
 
     return decorate
@@ -147,14 +139,15 @@ def documents_keywords(
 def _at_the_door(function: Callable[P, T], parameters: list[str], has_bars: bool) -> Callable[P, T]:
     """A function of predictions that takes `progress` off its keywords, and notes dropped rows in its result.
 
-    A keyword of `Predictions` that is not a parameter of the function is an error that shows where it belongs.
+    A keyword of `Predictions`, or of another package, that is not a parameter of the function is an error that shows where it belongs.
     """
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> T:
         refuse_column_names(function.__name__, args)
         for keyword, value in keywords.items():
-            if keyword in DATA_KEYWORDS and keyword not in parameters:
+            is_elsewhere = keyword in DATA_KEYWORDS or SPELLINGS.get(keyword) in parameters
+            if is_elsewhere and keyword not in parameters:
                 raise unknown_keyword(function.__name__, keyword, value, parameters)
         shown = not has_bars or keywords.pop("progress", True) is not False
         with allow_bars(shown):
@@ -188,28 +181,12 @@ def refuse_column_names(owner: str, args: Sequence[Any]) -> None:
         raise InputTypeError("y_prob", f"{args[1]!r} is the name of a column", f"use {line}")
 
 
-def _with_parameters(
-    own: inspect.Signature, added: Sequence[str], source: Callable[..., Any] | None, has_options: bool
-) -> inspect.Signature:
-    """The signature with more keywords before ``**options``, which is left out where it stands only for them."""
-    passed_on = {} if source is None else inspect.signature(source).parameters
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    more = [
-        passed_on[name].replace(kind=keyword)
-        if name in passed_on
-        else inspect.Parameter(name, keyword, default=None, annotation="Any")
-        for name in added
-    ]
-    first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    last = [each for each in own.parameters.values() if each.kind is each.VAR_KEYWORD and has_options]
-    return own.replace(parameters=[*first, *more, *last])
-
-
-def _has_text(doc: str | None, variable: str) -> bool:
-    """Whether the docstring describes ``**options``, so that it stands for more than the keywords shown."""
-    lines = [line.strip() for line in (doc or "").split("\n")]
-    place = lines.index(f"**{variable}") if f"**{variable}" in lines else -1
-    return 0 <= place < len(lines) - 1 and bool(lines[place + 1])
+def _with_progress(own: inspect.Signature) -> inspect.Signature:
+    """The signature with `progress` before ``**options``."""
+    progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+    parameters = list(own.parameters.values())
+    place = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    return own.replace(parameters=[*parameters[:place], progress, *parameters[place:]])
 
 
 def parameter_lines(doc: str) -> tuple[list[str], int, int]:
@@ -231,22 +208,17 @@ def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
     return "\n".join([*lines[:end], *([""] if lines[end - 1] else []), *added, *lines[end:]])
 
 
-def _with_texts(doc: str, variable: str, added: Sequence[str], table: Table) -> str:
-    """Insert type and text of shared parameters, and of those `added` before ``**options`` or at the end."""
+def _with_texts(doc: str, is_repeated: bool, table: Table) -> str:
+    """Insert type and text of shared parameters, and that of `progress` before ``**options`` or at the end."""
     lines, start, end = parameter_lines(doc)
     if not end:
         return doc
     while not lines[end - 1]:
         end -= 1
-    entries = [line for name in added for line in shared_entry(name, table)]
-    filled: list[str] = []
-    for line in lines[start:end]:
-        if variable and line == f"**{variable}":
-            filled += [*entries, *([line] if _has_text(doc, variable) else [])]
-            entries = []
-        else:
-            filled += shared_entry(line, table) if line in table else [line]
-    return "\n".join([*lines[:start], *filled, *entries, *lines[end:]])
+    place = next((i for i in range(start, end) if lines[i].startswith("**")), end)
+    shown = [*lines[start:place], *["progress"] * is_repeated, *lines[place:end]]
+    filled = [text for line in shown for text in (shared_entry(line, table) if line in table else [line])]
+    return "\n".join([*lines[:start], *filled, *lines[end:]])
 
 
 # What other packages call a keyword, and what it is called here.

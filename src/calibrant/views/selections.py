@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, ShapeError
-from ..input.convert import is_number
 from ..input.predictions import Predictions
+from ..util.checks import is_number
 from .lenses import class_, parse_lens
 from .view import View
 
@@ -235,12 +235,6 @@ class Selections:
         def mask(p: Predictions) -> Array:
             if of in (None, "top") and p.kind == "multilabel":
                 raise LensError("where", "multilabel predictions have no top class", "pass of to name the class")
-            if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
-                raise ArgumentError(
-                    "low",
-                    f"{low!r} selects every row, since the larger of two probabilities is at least 0.5",
-                    "use of=1 for the probability of the positive class",
-                )
             if of not in (None, "top") and p.kind == "confidence":
                 raise LensError(
                     "where",

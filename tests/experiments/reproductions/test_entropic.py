@@ -65,6 +65,7 @@ def test_published_values_stand_as_printed(study: tuple[Study, Path]) -> None:
         assert own.difference == pytest.approx(own.ours - value)
 
 
+@pytest.mark.deep
 def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tuple[Study, Path]) -> None:
     found, _ = study
     before, after = (row(found, f"VGG-16, CIFAR-10, {stage}: ECD (eq. 11)") for stage in ("none", "temperature"))
@@ -73,6 +74,7 @@ def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tupl
     assert "published (VGG-19): rejected" in row(found, "VGG-16, CIFAR-10, none: ECE").note
 
 
+@pytest.mark.deep
 def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tuple[Study, Path]) -> None:
     lines = next(part for part in study[0].parts if part.key == "safe").tables[0].lines
     for plain, safe in zip(lines[::2], lines[1::2], strict=True):

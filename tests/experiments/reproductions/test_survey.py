@@ -63,6 +63,7 @@ def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Pat
             assert 5_000 < (pictures / name).stat().st_size < 150_000
 
 
+@pytest.mark.deep
 def test_nothing_breaks_a_table(small: Study) -> None:
     page = as_page(small)
     for block in page.split("\n\n"):
@@ -71,6 +72,7 @@ def test_nothing_breaks_a_table(small: Study) -> None:
             assert len(widths) == 1, block.splitlines()[0]
 
 
+@pytest.mark.deep
 def test_figures_say_what_the_survey_says(small: Study) -> None:
     curve, line = part_of(small, "curve"), part_of(small, "line")
     for row in curve.rows[:2]:
@@ -136,6 +138,7 @@ def test_a_temperature_with_a_given_error(error: float) -> None:
     assert cal.inference.true_calibration_error(simulate.temperature(k)) == pytest.approx(error, abs=1e-5)
 
 
+@pytest.mark.deep
 def test_bins_make_few_calibrated_rows_look_wrong(small: Study) -> None:
     part = part_of(small, "bias")
     calibrated = {str(line[1]): [float(str(cell).split(" ")[0]) for cell in line[2:]] for line in part.tables[2].lines}
@@ -168,6 +171,7 @@ def test_properties_are_measured() -> None:
     assert survey_families.measured(cal.catalogue["skce_ul"]).order is True
 
 
+@pytest.mark.deep
 def test_counts_are_those_of_the_catalogue(small: Study) -> None:
     part = part_of(small, "families")
     counts = part.tables[0].lines
@@ -178,6 +182,7 @@ def test_counts_are_those_of_the_catalogue(small: Study) -> None:
     assert sum(int(line[2] or 0) for line in part.tables[1].lines) == len(cal.catalogue)
 
 
+@pytest.mark.deep
 def test_use_cases_on_real_rows(small: Study, real_folder: Path) -> None:
     assert real_folder.is_dir()
     first = part_of(small, "classwise")

@@ -137,6 +137,7 @@ def test_the_same_run_gives_the_same_values(results: variation_measure.Results) 
         assert results.of(SETTINGS[1], size, name)[1] == value
 
 
+@pytest.mark.deep
 def test_a_saved_study_gives_the_same_page(small: Study, tmp_path: Path) -> None:
     assert as_page(load(save(small, tmp_path))) == as_page(small)
 

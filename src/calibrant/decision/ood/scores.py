@@ -15,7 +15,6 @@ from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricErr
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
-from ...util.namespaces import namespace
 from ...views.keywords import documents_keywords
 from ..rows import INPUT, read_distributions
 
@@ -260,21 +259,17 @@ def _members(members: Any, input: str, who: str) -> Floats:
 
 
 def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Floats:
-    """A finite matrix of shape (N, d)."""
+    """A finite matrix of shape (N, d); raises unless it has these columns."""
     matrix = numbers(column(values, argument).array, argument).astype(np.float64)
-    return check_matrix(matrix[:, None] if matrix.ndim == 1 else matrix, argument, columns)
-
-
-def check_matrix(matrix: Any, argument: str, columns: int | None = None) -> Any:
-    """The array or tensor itself; raises unless it is a matrix of finite numbers with these columns."""
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ShapeError(argument, f"must have two dimensions; got shape {tuple(matrix.shape)}")
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if 0 in matrix.shape:
+        raise ShapeError(argument, f"must have two dimensions; got shape {matrix.shape}")
     if columns is not None and matrix.shape[1] != columns:
         raise ShapeError(argument, f"expected {columns} columns, as in fit; got {matrix.shape[1]}")
-    finite = namespace(matrix).isfinite(matrix)
+    finite = np.isfinite(matrix)
     if not finite.all():
-        row = finite.all(axis=1).tolist().index(False)
-        value = float(matrix[row][~finite[row]][0])
+        row = int(np.argmin(finite.all(axis=1)))
+        value = matrix[row][~finite[row]][0]
         raise InputError(argument, f"values must be finite; got {value}", "drop or fill the row", row=row)
     return matrix
 
@@ -317,11 +312,6 @@ class OodMahalanobis:
     [2.0, 50.0]
     """
 
-    means_: Any
-    mean_: Any
-    factor_: Any
-    whole_factor_: Any
-
     def __init__(
         self, *, relative: bool = False, shrinkage: Literal["auto", "none", "ledoit_wolf", "ridge"] = "auto"
     ) -> None:
@@ -344,19 +334,18 @@ class OodMahalanobis:
         OodMahalanobis
             The fitted score.
         """
-        f, labels = self._matrix(features), self._labels(y)
+        f, labels = finite_matrix(features, "features"), column(y, "y").array
         if labels.ndim != 1 or len(labels) != len(f):
             raise ShapeError("y", f"expected one class for each of {len(f)} rows")
-        xp = namespace(f)
-        self.classes_, place = xp.unique(xp.asarray(labels, device=f.device), return_inverse=True)
-        sums = xp.stack([xp.bincount(place, values) for values in f.T], axis=1)
-        self.means_ = sums / xp.bincount(place)[:, None]
+        self.classes_, place = np.unique(labels, return_inverse=True)
+        sums = np.column_stack([np.bincount(place, values) for values in f.T])
+        self.means_ = sums / np.bincount(place)[:, None]
         self.factor_ = _factor(f - self.means_[place], self.shrinkage)
         self.mean_ = f.mean(axis=0)
         self.whole_factor_ = _factor(f - self.mean_, self.shrinkage) if self.relative else None
         return self
 
-    def score(self, features: Any) -> Any:
+    def score(self, features: Any) -> Floats:
         """Compute the distance of each row from the training data.
 
         Parameters
@@ -366,76 +355,66 @@ class OodMahalanobis:
 
         Returns
         -------
-        array of shape (N,)
+        ndarray of shape (N,)
             Score; higher is more likely out-of-distribution.
         """
         if not hasattr(self, "means_"):
             raise NotFittedError("OodMahalanobis", "is not fitted", "call fit(features, y) first")
-        f = self._matrix(features, self.means_.shape[1])
-        xp = namespace(f)
-        mean, means = (xp.asarray(values, dtype=f.dtype, device=f.device) for values in (self.mean_, self.means_))
-        centred, centres = _whitened(f - mean, self.factor_), _whitened(means - mean, self.factor_)
-        nearest = xp.full((len(f),), math.inf, dtype=f.dtype, device=f.device)
+        f = finite_matrix(features, "features", self.means_.shape[1])
+        centred, centres = _whitened(f - self.mean_, self.factor_), _whitened(self.means_ - self.mean_, self.factor_)
+        nearest = np.full(len(f), math.inf)
         for centre in centres.T:
-            nearest = xp.minimum(nearest, xp.square(centred - centre[:, None]).sum(axis=0))
+            nearest = np.minimum(nearest, np.square(centred - centre[:, None]).sum(axis=0))
         if self.whole_factor_ is None:
             return nearest
-        return nearest - xp.square(_whitened(f - mean, self.whole_factor_)).sum(axis=0)
+        return nearest - np.square(_whitened(f - self.mean_, self.whole_factor_)).sum(axis=0)
 
     def __repr__(self) -> str:
         return f"OodMahalanobis(relative={self.relative}, shrinkage={self.shrinkage!r})"
 
-    def _matrix(self, features: Any, columns: int | None = None) -> Any:
-        return finite_matrix(features, "features", columns)
 
-    def _labels(self, y: Any) -> Any:
-        return column(y, "y").array
-
-
-def _whitened(off: Any, factor: Any) -> Any:
+def _whitened(off: Floats, factor: Floats) -> Floats:
     """Rows, as columns, divided by the Cholesky factor of their covariance."""
-    if not isinstance(off, np.ndarray):
-        return namespace(off).linalg.solve_triangular(factor.to(off), off.T, upper=False)
     from scipy.linalg import solve_triangular
 
-    return solve_triangular(factor, off.T, lower=True)
+    return np.asarray(solve_triangular(factor, off.T, lower=True))
 
 
-def _factor(off: Any, shrinkage: str) -> Any:
+def _factor(off: Floats, shrinkage: str) -> Floats:
     """Lower Cholesky factor of the covariance of centred rows."""
-    xp, n = namespace(off), len(off)
-    fourth = float(xp.square(xp.square(off).sum(axis=1)).sum()) / n
+    n = len(off)
+    fourth = float(np.square(np.square(off).sum(axis=1)).sum()) / n
     spread = off.T @ off / n
     try:
-        factor = xp.linalg.cholesky(_shrunk_covariance(xp, spread, fourth, n, shrinkage))
-    except (np.linalg.LinAlgError, RuntimeError):  # of NumPy and of torch
-        factor = xp.zeros_like(spread)
+        factor = np.linalg.cholesky(_shrunk_covariance(spread, fourth, n, shrinkage))
+    except np.linalg.LinAlgError:
+        factor = np.zeros_like(spread)
     # Rounding may leave a tiny variance in a direction without variation.
-    if float(xp.diag(factor).min()) ** 2 <= 1e-14 * float(xp.trace(spread)) / len(spread):
+    if float(np.diag(factor).min()) ** 2 <= 1e-14 * float(np.trace(spread)) / len(spread):
         raise UndefinedMetricError(
             "OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'"
         )
-    return factor
+    return np.asarray(factor, dtype=np.float64)
 
 
-def _shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
-    """The covariance of `n` centred rows under a shrinkage, with NumPy or torch as array namespace `xp`.
+def _shrunk_covariance(spread: Floats, fourth: float, n: int, shrinkage: str) -> Floats:
+    """The covariance of `n` centred rows under a shrinkage.
 
     `fourth` is the mean fourth power of the lengths of the rows, from which Ledoit and Wolf (2004) determine the shrinkage intensity.
     """
     d = len(spread)
-    scale = float(xp.trace(spread)) / d
+    scale = float(np.trace(spread)) / d
     if scale == 0:
         raise UndefinedMetricError("OodMahalanobis", "the features are constant within classes")
     if shrinkage == "auto":
-        least = float(xp.linalg.eigvalsh(spread)[0])
+        least = float(np.linalg.eigvalsh(spread)[0])
         shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
     if shrinkage == "none":
         return spread
-    sphere = xp.eye(d, dtype=spread.dtype, device=spread.device)
+    sphere = np.eye(d)
     if shrinkage == "ridge":
         return spread + 1e-6 * scale * sphere
-    square = float(xp.square(spread).sum())
+    square = float(np.square(spread).sum())
     distance, noise = square / d - scale**2, (fourth - square) / (n * d)
     share = 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
     # With many rows the shrinkage vanishes; a singular covariance still needs a little.
@@ -490,7 +469,7 @@ class OodKnn:
         self.features_ = self._read(features)
         return self
 
-    def score(self, features: Any, *, exclude_self: bool = False) -> Any:
+    def score(self, features: Any, *, exclude_self: bool = False) -> Floats:
         """Compute the distance of each row to its k-th nearest training row.
 
         Parameters
@@ -502,7 +481,7 @@ class OodKnn:
 
         Returns
         -------
-        array of shape (N,)
+        ndarray of shape (N,)
             Score; higher is more likely out-of-distribution.
         """
         if not hasattr(self, "features_"):
@@ -516,20 +495,17 @@ class OodKnn:
     def __repr__(self) -> str:
         return f"OodKnn(k={self.k}, normalise={self.normalise})"
 
-    def _matrix(self, features: Any, columns: int | None = None) -> Any:
-        return finite_matrix(features, "features", columns)
-
-    def _read(self, features: Any, columns: int | None = None) -> Any:
-        f = self._matrix(features, columns)
+    def _read(self, features: Any, columns: int | None = None) -> Floats:
+        f = finite_matrix(features, "features", columns)
         if not self.normalise:
             return f
-        length = namespace(f).linalg.norm(f, axis=1)
+        length = np.linalg.norm(f, axis=1)
         if not length.all():
-            row = length.tolist().index(0)
+            row = int(np.argmin(length))
             raise InputError("features", "a vector of length 0 cannot be normalised", "use normalise=False", row=row)
         return f / length[:, None]
 
-    def _kth_distance(self, f: Any, k: int) -> Any:
+    def _kth_distance(self, f: Floats, k: int) -> Floats:
         known = self.features_
         if known.shape[1] <= TREE_FEATURES:
             from scipy.spatial import cKDTree

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ...binning.rules import Edges, check_bins
 from ...errors import ArgumentError
-from ...input.convert import frozen, is_number
+from ...input.convert import frozen
 from ...input.predictions import Predictions
 from ...metrics.signature import check_norm
-from ...util.checks import check_whole
+from ...util.checks import check_whole, is_number
 from ...util.results import Record, number
 from .population import Population, true_values
 from .warps import Warp, as_warp, by_group

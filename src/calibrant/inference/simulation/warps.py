@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...input.convert import is_number
-from ...util.checks import check_positive
+from ...util.checks import check_positive, is_number
 
 Floats = NDArray[np.float64]
 Beta = tuple[float, float, float]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, UndefinedMetricError
-from ...input.convert import is_number
+from ...util.checks import is_number
 from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]

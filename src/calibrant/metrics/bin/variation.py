@@ -14,8 +14,7 @@ from ...binning.partition import bin_of_each
 from ...binning.rules import BinningRule
 from ...binning.table import BinTable, weighted_power
 from ...errors import ArgumentError, WeightsNotSupportedError
-from ...input.convert import is_number
-from ...util.checks import check_whole
+from ...util.checks import check_whole, is_number
 from ...views.view import Block, VectorView
 from ..forms import Binned, Places, Sums, predicted, sums_by_bin
 from ..registry import metric, norm_root

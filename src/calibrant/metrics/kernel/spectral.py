@@ -333,8 +333,8 @@ def self_consistent_widths(data: Sequence[tuple[Floats, Floats]], scale: float =
     answers = masses.constants(value)
     is_open = np.isnan(answers)
     for _ in range(MOST_STEPS):
-        states = (left, x, low, high, accuracy, value, elasticity)
-        left, x, low, high, accuracy, value, elasticity = (state[is_open] for state in states)
+        left, accuracy = left[is_open], accuracy[is_open]
+        x, low, high, value, elasticity = (state[is_open] for state in (x, low, high, value, elasticity))
         if not len(left):
             break
         value = np.maximum(value, TINY)

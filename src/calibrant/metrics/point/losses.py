@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...input.convert import is_number
-from ...util.checks import check_positive, weight_per_class
+from ...util.checks import check_positive, is_number, weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...input.convert import is_number
+from ...util.checks import is_number
 from ...views.view import Block, VectorView
 from ..registry import metric, preset
 

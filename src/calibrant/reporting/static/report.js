@@ -13,6 +13,15 @@
   };
   // Charts whose data are computed here; the others have theirs.
   const OWN = ["reliability", "histogram", "threshold"];
+  // Categories as the charts name them.
+  const NAMES = {
+    above: "predicted > observed",
+    below: "predicted < observed",
+    accuracy: "accuracy of the answers",
+    coverage: "coverage",
+    rows: "rows",
+    share: "share of rows",
+  };
   const drawn = {};
   const sure = `${Number((100 * data.level).toPrecision(6))}%`;
 
@@ -34,7 +43,7 @@
     bin.mean_score = scores / rows;
     bin.rate = Math.min(1, Math.max(0, positives / rows));
     bin.gap = bin.excess / rows;
-    bin.side = bin.gap > 0 ? data.words.above : data.words.below;
+    bin.side = bin.gap > 0 ? NAMES.above : NAMES.below;
     const worth = cells.q ? (rows * rows) / sum(cells.q, from, to) : rows;
     return { ...bin, ...interval(bin.rate, worth) };
   }
@@ -240,8 +249,8 @@
   /** The axis of the histogram: rows or, for several sides, shares. */
   const heights = ({ bins: found, steps }) =>
     steps.length > 0
-      ? { heightTitle: data.words.share, heightMax: Math.max(...steps.map((step) => step.share)) }
-      : { heightTitle: data.words.rows, heightMax: Math.max(...found.map((bin) => bin.rows)) };
+      ? { heightTitle: NAMES.share, heightMax: Math.max(...steps.map((step) => step.share)) }
+      : { heightTitle: NAMES.rows, heightMax: Math.max(...found.map((bin) => bin.rows)) };
 
   /** The list of sides: which are on, which have this lens, and the ECE of each. */
   function showLegend(count) {
@@ -275,16 +284,16 @@
   }
 
   const pointsAt = (at) => [
-    { threshold: at.threshold, what: data.words.coverage, value: at.coverage },
-    ...(at.rows > 0 ? [{ threshold: at.threshold, what: data.words.accuracy, value: at.accuracy }] : []),
+    { threshold: at.threshold, what: NAMES.coverage, value: at.coverage },
+    ...(at.rows > 0 ? [{ threshold: at.threshold, what: NAMES.accuracy, value: at.accuracy }] : []),
   ];
 
   function curve(cells) {
     const all = Array.from({ length: data.cells + 1 }, (_, k) => answeredFrom(cells, k));
     const answered = all.filter((at) => at.rows > 0);
     const lines = [
-      ...all.map((at) => ({ threshold: at.threshold, what: data.words.coverage, value: at.coverage })),
-      ...answered.map((at) => ({ threshold: at.threshold, what: data.words.accuracy, value: at.accuracy })),
+      ...all.map((at) => ({ threshold: at.threshold, what: NAMES.coverage, value: at.coverage })),
+      ...answered.map((at) => ({ threshold: at.threshold, what: NAMES.accuracy, value: at.accuracy })),
     ];
     const band = data.soft ? [] : answered.map(({ threshold, low, high }) => ({ threshold, low, high }));
     const half = 0.5 / data.cells;

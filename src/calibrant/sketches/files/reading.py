@@ -26,7 +26,6 @@ from ...util.database import connect, is_interrupt
 from ...util.files import read_start
 from .columns import EXACT
 from .converting import as_tables, original_of
-from .remote import fetched, is_remote
 
 KINDS = {
     ".csv": "csv",
@@ -274,9 +273,8 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     for name in names:
         if name == "-":
             raise FileError(name, "standard input cannot be read here", "write it to a file first")
-        if is_remote(name):
-            paths += fetched(name)
-            continue
+        if address := re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name):  # shown without what may be a password
+            raise FileError(address[0], "addresses are not read: no request leaves this machine", "copy the file first")
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
@@ -446,7 +444,8 @@ def _sniff(connection: Any, kind: str, path: str, *options: str) -> tuple[str, l
         quote, columns = connection.execute(f"SELECT Quote, Columns FROM {call}").fetchone()  # noqa: S608 - quoted
     except duckdb.Error:
         return None
-    return quote, [column["name"] for column in columns]
+    # Behind a byte order mark, DuckDB takes quotes for a part of the first name.
+    return quote, [column["name"].strip('"') for column in columns]
 
 
 def _are_exact(numbers: Any) -> bool:
