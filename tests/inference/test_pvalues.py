@@ -267,6 +267,15 @@ def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
     assert drawn.to_dict()["lower_critical_value"] == "-inf"
 
 
+@pytest.mark.parametrize(("rows", "events"), [(12, 5), (60, 9)])
+def test_both_ratios_of_events_have_one_p_value(rows: int, events: int) -> None:
+    """No event at all, an infinite deviation of both logarithms, is not improbable here."""
+    p, y = np.linspace(0.02, 2 / rows, rows), np.arange(rows) < events
+    forms = ("expected_observed", "observed_expected")
+    first, second = (cal.assess(y, p, metric="expected_observed_ratio", form=form).pvalue for form in forms)
+    assert first == second < 0.05
+
+
 @pytest.mark.parametrize("draws", [19, 39, 99, 200])
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 @pytest.mark.parametrize("metric", ["ece", "brier", "esce", "expected_observed_ratio"])

@@ -16,6 +16,7 @@ from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logi
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError
 from ..evaluation.discrimination import auroc_with_error
 from ..evaluation.header import outcome_of
+from ..evaluation.result import shown_number
 from ..inference.cells import sharing
 from ..inference.fitted import limit_gain
 from ..inference.intervals import check_resamples, interval
@@ -202,9 +203,7 @@ def _shown(row: ClinicalRow) -> str:
         return f"{row.value:,.6g}"
     if row.id in P_VALUES:
         return pvalue_text(row.value)
-    # What remains of an exact 0 after rounding is shown as 0.
-    rounding = 1e-12 * (row.high - row.low) if row.low is not None and row.high is not None else 0.0
-    return number(row.value if abs(row.value) > rounding else 0.0)
+    return shown_number(row.value)
 
 
 @documents_keywords()

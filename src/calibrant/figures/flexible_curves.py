@@ -370,7 +370,7 @@ def flexible_calibration_curve(
         bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
     elif level is not None and how is not None:
         bounds = _closed_form(fit, risk, how, level)
-    observed, tail = fit(risk), float(_quantile(view, 0.999))
+    observed, tail = np.clip(fit(risk), 0, 1), float(_quantile(view, 0.999))
     # The axes need not show the largest risks of all, which may be outliers.
     highest = max(1.05 * tail, float(observed[risk <= tail].max()))
     end = next((end for end in ENDS if highest <= end), 1.0)

@@ -138,13 +138,13 @@ def _slack(value: float) -> float:
 def _has_two_tails(asked: TestInput, null: Floats) -> bool:
     """Whether the test is two-sided, and each tail is counted separately.
 
-    This is the case without an ideal value, and with infinite values, such as the ratio of expected to observed events without any event: infinitely
-    far from the ideal value but not improbable, they would hide every deviation to the other side.
+    This is the case without an ideal value, and with values infinitely far from it, such as the ratios of expected and observed events without any event:
+    not improbable, they would hide every deviation to the other side.
     """
     if asked.alternative != "two-sided":
         return False
     has_ideal = asked.metric.info.ideal_for == "calibrated" and asked.metric.ideal is not None
-    return not has_ideal or math.isinf(asked.statistic) or bool(np.isinf(null).any())
+    return not has_ideal or bool(np.isinf(_extremity(asked, np.append(null, asked.statistic))).any())
 
 
 def _extremity(asked: TestInput, values: Floats) -> Floats:
