@@ -17,7 +17,7 @@ import pytest
 import calibrant as cal
 from calibrant import trackers
 from calibrant.errors import ArgumentError, InputTypeError, MissingDependencyError
-from calibrant.trackers import log_mlflow, log_mlflow_model, log_tensorboard, log_wandb, save_mlflow_model, scalars
+from calibrant.trackers import log_mlflow, log_tensorboard, log_wandb, scalars
 from calibrant.util.results import Result
 from tests.calling import raises
 
@@ -99,21 +99,19 @@ def test_what_cannot_be_logged(results: tuple[Any, ...], monkeypatch: pytest.Mon
         ((), ArgumentError, "results: "),
         ((results[0], results[0]), ArgumentError, "results: "),
         (([1, 2],), InputTypeError, "results: "),
-        ((cal.PlattScaling(),), InputTypeError, "got PlattScaling; use log_mlflow_model"),
+        ((cal.PlattScaling(),), InputTypeError, "results: "),
     ):
         with pytest.raises(kind, match=text):
             log_tensorboard(*given, writer=Writer())
     with raises(InputTypeError, "writer"):
         log_tensorboard(results[0], writer="runs")
-    with raises(InputTypeError, "calibrator"):
-        log_mlflow_model("platt")  # type: ignore[arg-type]
     monkeypatch.setattr(trackers, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
     for log in (log_mlflow, log_wandb):
         with pytest.raises(MissingDependencyError):
             log(results[0])
 
 
-def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow(results: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The store of files needs no database package; telemetry would ask the network.
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -122,19 +120,12 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mlflow = pytest.importorskip("mlflow", reason="NO MLFLOW: pip install 'calibrant[trackers]' to test it")
-        pytest.importorskip("mlflow.pyfunc")
     mlflow.set_tracking_uri((tmp_path / "store").as_uri())  # a logger of Lightning may have set another one
     with raises(ArgumentError, "run_id"):
         log_mlflow(results[0])
-    y, p = data
-    two = cal.PlattScaling().fit(p, y)
-    rng = np.random.default_rng(1)
-    logits, labels = rng.normal(size=(100, 3)) * 2, rng.integers(0, 3, 100)
-    three = cal.VectorScaling(input="logit").fit(logits, labels)
     with mlflow.start_run() as run:
         log_mlflow(*results, prefix="val/")
         log_mlflow({"later": results[0], "loss": 0.5}, step=3)
-        info = log_mlflow_model(two)
     client = mlflow.MlflowClient()
     found = client.get_run(run.info.run_id).data.metrics
     assert found == scalars(results[0], "val/") | scalars(results[2], "val/significance/") | scalars(
@@ -147,16 +138,6 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
     assert json.loads((place / "val/evaluation.json").read_text()) == json.loads(results[0].to_json())
     assert (place / "val/reliability_diagram.png").read_bytes()[1:4] == b"PNG"
     assert "<html" in (place / "val/report.html").read_text()
-    # The model predicts calibrated probabilities, from scores as arrays, lists and frames.
-    model = mlflow.pyfunc.load_model(info.model_uri)
-    pd = pytest.importorskip("pandas")
-    for scores in (p[:5], p[:5, None], p[:5].tolist(), pd.Series(p[:5]), pd.DataFrame({"score": p[:5]})):
-        np.testing.assert_array_equal(np.asarray(model.predict(scores)), two.predict_proba(p[:5]))
-    save_mlflow_model(three, tmp_path / "three")
-    loaded = mlflow.pyfunc.load_model(str(tmp_path / "three"))
-    np.testing.assert_array_equal(np.asarray(loaded.predict(logits[:4])), three.predict_proba(logits[:4]))
-    frame = pd.DataFrame(logits[:4])
-    np.testing.assert_array_equal(np.asarray(loaded.predict(frame)), three.predict_proba(logits[:4]))
 
 
 def test_wandb(results: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,25 +217,3 @@ def test_tensorboard(results: tuple[Any, ...], tmp_path: Path) -> None:
     image = events.Images("val/reliability_diagram")[0]
     assert image.width > 300
     assert {"val/evaluation/text_summary", "val/report/text_summary"} <= set(tags["tensors"])
-
-
-def test_a_model_that_could_not_be_served_is_not_written(tmp_path: Any) -> None:
-    """MLflow passes groups only as params of the signature."""
-    pytest.importorskip("mlflow")
-    from mlflow.models.signature import ModelSignature
-    from mlflow.pyfunc import load_model
-    from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
-
-    scores, groups = np.tile([0.2, 0.4, 0.6, 0.8], 10), np.repeat(["a", "b"], 20)
-    outcome = np.tile([0, 1, 0, 1, 1], 8)
-    grouped = cal.GroupCalibration(cal.PlattScaling()).fit(scores, outcome, groups=groups)
-    with raises(ArgumentError, "calibrator"):
-        save_mlflow_model(grouped, tmp_path / "none")
-    params = ParamSchema([ParamSpec("groups", DataType.string, ["a"], (-1,))])
-    signature = ModelSignature(Schema([ColSpec(DataType.double, "p")]), Schema([ColSpec(DataType.double)]), params)
-    save_mlflow_model(grouped, tmp_path / "model", signature=signature)
-    table = pytest.importorskip("pandas").DataFrame({"p": [0.3, 0.7]})
-    served = load_model(str(tmp_path / "model")).predict(table, params={"groups": ["a", "b"]})
-    assert (served == grouped.predict_proba([0.3, 0.7], groups=["a", "b"])).all()
-    with pytest.raises(InputTypeError, match=r"got LinearSVC; use mlflow.sklearn.log_model"):
-        save_mlflow_model(pytest.importorskip("sklearn.svm").LinearSVC(), tmp_path / "none")

@@ -52,9 +52,7 @@ PROBES = {
     "print(C(L()).fit(p[:, None], y).predict_proba(p[:3, None]))",
     "lightning": "from calibrant.torch.lightning import CalibrationCallback; print(CalibrationCallback)",
     "trackers": DATA
-    + "import tensorboard, wandb; from calibrant import trackers; print(trackers.scalars(cal.evaluate(y, p))); "
-    "trackers.save_mlflow_model(cal.PlattScaling().fit(p, y), 'model'); import mlflow; "
-    "print(mlflow.pyfunc.load_model('model').predict(p[:3]))",
+    + "import tensorboard, wandb; from calibrant import trackers; import mlflow; print(trackers.scalars(cal.evaluate(y, p)))",
     "excel": DATA + "import openpyxl; b = openpyxl.Workbook(); s = b.active; s.append(['label', 'prob']); "
     "[s.append(r) for r in zip(y.tolist(), p.tolist())]; b.save('preds.xlsx'); from calibrant.cli import main; "
     "main(['evaluate', 'preds.xlsx'])",

@@ -101,7 +101,7 @@ ROOMS = {
             ),
             Section(
                 "Without bins, and over whole rows",
-                ("figures.differences", "figures.models", "figures.variations", "figures.entropy", "figures.simplex"),
+                ("figures.differences", "figures.models", "figures.variations", "figures.entropy"),
             ),
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")

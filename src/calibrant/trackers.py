@@ -1,4 +1,4 @@
-"""Experiment trackers: log results, figures, reports and calibrators to MLflow, Weights & Biases and TensorBoard.
+"""Experiment trackers: log results, figures and reports to MLflow, Weights & Biases and TensorBoard.
 
 >>> import calibrant as cal
 >>> from calibrant.trackers import scalars
@@ -10,12 +10,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,17 +22,15 @@ import numpy as np
 
 from .errors import ArgumentError, InputTypeError, MissingDependencyError
 from .recalibration.base import Calibrator
-from .recalibration.persistence import load, save
 from .util.results import Result, plain_value
 from .util.temporary import temporary_folder
 
-__all__ = ["log_mlflow", "log_mlflow_model", "log_tensorboard", "log_wandb", "save_mlflow_model", "scalars"]
+__all__ = ["log_mlflow", "log_tensorboard", "log_wandb", "scalars"]
 
 # What MLflow and TensorBoard accept in a name, apart from the slash between levels.
 NOT_A_NAME = re.compile(r"[^\w.-]")
 # Keys under which an entry of a list states its name, and the one that holds its main value.
 NAMED_BY, MAIN = ("metric", "name", "group", "label", "method"), "value"
-FILE_NAME = "calibrator.json"
 
 
 def __dir__() -> list[str]:
@@ -145,7 +141,7 @@ def content_of(results: Sequence[Any], prefix: str = "") -> Content:
             continue
         if not isinstance(one, Result):
             kind = type(one).__name__
-            remedy = "use log_mlflow_model" if isinstance(one, Calibrator) else ""
+            remedy = "log the file of calibrant.save as an artifact" if isinstance(one, Calibrator) else ""
             raise InputTypeError("results", f"must be results of the library or numbers; got {kind}", remedy)
         content.values[name] = one.to_dict()
         if hasattr(one, "to_html"):
@@ -205,7 +201,7 @@ def log_mlflow(*results: Any, prefix: str = "", step: int | None = None, run_id:
 
     See Also
     --------
-    log_mlflow_model : Log a calibrator as a model.
+    calibrant.save : Write a calibrator to a file, which ``mlflow.log_artifact`` logs.
     scalars : The names of the metrics.
 
     Examples
@@ -346,125 +342,3 @@ def write_tensorboard(content: Content, writer: Any, step: int | None) -> None:
         for name, png in content.pictures.items():
             pixels = (read(BytesIO(png), format="png")[..., :3] * 255).round().astype(np.uint8)
             writer.add_image(name, pixels, step, dataformats="HWC")
-
-
-def log_mlflow_model(calibrator: Calibrator, name: str = "calibrator", **keywords: Any) -> Any:
-    """Log a fitted calibrator as a model of MLflow, which returns calibrated probabilities.
-
-    ``mlflow.pyfunc.load_model(info.model_uri).predict(scores)`` returns ``calibrator.predict_proba(scores)``. The model is the file that
-    `calibrant.save` writes, not a pickle.
-
-    Parameters
-    ----------
-    calibrator : Calibrator
-        A fitted calibrator.
-    name : str, default "calibrator"
-        Name of the model.
-    **keywords
-        Further arguments of `mlflow.pyfunc.log_model`, such as ``registered_model_name``, ``signature`` or ``input_example``.
-
-    Returns
-    -------
-    mlflow.models.model.ModelInfo
-        What MLflow knows of the model; ``model_uri`` is its address.
-
-    Raises
-    ------
-    MissingDependencyError
-        If MLflow is not installed.
-    ArgumentError
-        If the calibrator requires groups or features, and no ``signature`` with params is passed.
-
-    See Also
-    --------
-    save_mlflow_model : Write the model to a folder.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> from calibrant.trackers import log_mlflow_model
-    >>> calibrator = cal.PlattScaling().fit([0.1, 0.4, 0.6, 0.8, 0.9], [0, 1, 0, 1, 1])
-    >>> import mlflow  # doctest: +SKIP
-    >>> with mlflow.start_run():  # doctest: +SKIP
-    ...     info = log_mlflow_model(calibrator)
-    >>> mlflow.pyfunc.load_model(info.model_uri).predict([0.2, 0.7])  # doctest: +SKIP
-    """
-    return _with_model(calibrator, lambda pyfunc, words: pyfunc.log_model(name=name, **words), keywords)
-
-
-def save_mlflow_model(calibrator: Calibrator, path: str | os.PathLike[str], **keywords: Any) -> None:
-    """Write a fitted calibrator to a folder as a model of MLflow.
-
-    Parameters
-    ----------
-    calibrator : Calibrator
-        A fitted calibrator.
-    path : str or path-like
-        The folder, which must not exist.
-    **keywords
-        Further arguments of `mlflow.pyfunc.save_model`, such as ``signature`` or ``input_example``.
-
-    Raises
-    ------
-    MissingDependencyError
-        If MLflow is not installed.
-    ArgumentError
-        If the calibrator requires groups or features, and no ``signature`` with params is passed.
-
-    See Also
-    --------
-    log_mlflow_model : Log the model to a run.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> from calibrant.trackers import save_mlflow_model
-    >>> calibrator = cal.PlattScaling().fit([0.1, 0.4, 0.6, 0.8, 0.9], [0, 1, 0, 1, 1])
-    >>> save_mlflow_model(calibrator, "calibrator")  # doctest: +SKIP
-    """
-    _with_model(calibrator, lambda pyfunc, words: pyfunc.save_model(path=str(path), **words), keywords)
-
-
-def _with_model(calibrator: Any, write: Any, keywords: Mapping[str, Any]) -> Any:
-    if not isinstance(calibrator, Calibrator):
-        kind = type(calibrator).__name__
-        remedy = "use mlflow.sklearn.log_model" if hasattr(calibrator, "get_params") else ""
-        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {kind}", remedy)
-    if calibrator.needs and "signature" not in keywords:
-        raise ArgumentError(
-            "calibrator",
-            f"{type(calibrator).__name__} requires {calibrator.needs}, which a model of MLflow receives only as params of its signature",
-            "pass signature, with a params schema, or log the file of calibrant.save with mlflow.log_artifact",
-        )
-    pyfunc = _imported("mlflow.pyfunc")
-    with temporary_folder() as place:
-        file = Path(place, FILE_NAME)
-        save(calibrator, file)
-        shared = {
-            "loader_module": __name__,
-            "data_path": str(file),
-            "pip_requirements": [f"calibrant=={version('calibrant')}"],
-        }
-        return write(pyfunc, {**shared, **keywords})
-
-
-def _load_pyfunc(data_path: str) -> PyfuncModel:
-    """Load the model; called by MLflow."""
-    found = Path(data_path)
-    return PyfuncModel(load(found / FILE_NAME if found.is_dir() else found))
-
-
-class PyfuncModel:
-    """What `mlflow.pyfunc.load_model` wraps: a calibrator with the method ``predict``."""
-
-    def __init__(self, calibrator: Calibrator) -> None:
-        self.calibrator = calibrator
-
-    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """Return calibrated probabilities, with one column per class."""
-        # MLflow turns the scores of one event into a frame of one column.
-        if len(getattr(model_input, "columns", ())) == 1:
-            model_input = model_input[model_input.columns[0]]
-        elif np.ndim(model_input) == 2 and np.shape(model_input)[1] == 1:  # as a server receives them
-            model_input = np.asarray(model_input)[:, 0]
-        return self.calibrator.predict_proba(model_input, **(params or {}))

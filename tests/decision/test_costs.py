@@ -15,7 +15,7 @@ from calibrant.decision.costs import cost_decision, expected_cost, net_benefit, 
 from calibrant.decision.likert import likert_error
 from calibrant.decision.low_default import pluto_tasche
 from calibrant.decision.routing import review_routing
-from tests.calling import call
+from tests.calling import call, raises
 
 B: dict[str, Any] = {
     "y_true": [0, 1, 0, 0, 1, 0, 1, 1, 1, 1],
@@ -113,10 +113,7 @@ def test_bad_costs_are_named() -> None:
             expected_cost([0, 1], [0.2, 0.7], cost=bad)
     with pytest.raises(cal.errors.ArgumentError, match="policy"):
         expected_cost([0, 1], [0.2, 0.7], cost=[[0, 1], [1, 0]], policy=[0, 2])
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
-    ):
+    with raises(cal.errors.InputTypeError, "y_prob"):
         expected_cost(cal.Predictions([0, 1], [0.2, 0.7], input="confidence"), cost=[[0, 1], [1, 0]])
 
 
@@ -258,7 +255,7 @@ def test_words_by_the_cells_of_the_paper() -> None:
     finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
     assert finer >= likert_error(y, p, within=cal.KDTree(gamma=0.5)).error
     for bad in ("kdtree", cal.KDTree):
-        with pytest.raises(cal.errors.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
+        with raises(cal.errors.ArgumentError, "within"):
             likert_error(y, p, within=bad)
 
 

@@ -63,7 +63,7 @@ def test_names_of_modules_are_there(module: str, headings: dict[str, list[str]])
 
 def test_torch_is_there(headings: dict[str, list[str]]) -> None:
     pytest.importorskip("torch")
-    homes = [import_module(f"calibrant.torch{part}") for part in ("", ".functional", ".lightning", ".losses")]
+    homes = [import_module(f"calibrant.torch{part}") for part in ("", ".lightning", ".losses")]
     names = [name for home in homes for name in home.__all__ if not inspect.ismodule(getattr(home, name))]
     assert sorted(headings["torch.md"]) == sorted(names)
 

@@ -19,6 +19,7 @@ from calibrant.recalibration.cross_validation import CrossValidation
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.persistence import load, save
 from calibrant.recalibration.scores import TrainingData, dealt, fold_of_rows, order_of_content
+from tests.calling import raises
 
 
 def held_out(name: str, y: np.ndarray, p: np.ndarray, folds: int, seed: int = 0, **keywords: Any) -> np.ndarray:
@@ -359,19 +360,13 @@ def test_labels_without_probability_are_told() -> None:
     p = np.where(wrong, 1 - y, y).astype(float)
     found = cal.recalibrate(y, p)
     assert cal.nll(y, p) == np.inf
-    assert (
-        found.candidates[0].note == "85 labels had predicted probability 0: the nll is infinite and computed with 1e-12"
-    )
-    assert "none: 85 labels had predicted probability 0" in found.note
+    assert "85 labels of smaller predicted probability" in found.candidates[0].note
+    assert "none: the nll is computed with 1e-12" in found.note
     assert "85" not in cal.recalibrate(y, p, loss="brier").note
     mild, event = np.full(800, 0.3), int(np.argmax(y))
-    for value, said in (
-        (0.0, "1 label had predicted probability 0:"),
-        (1e-15, "1 label had predicted probability below 1e-12; the nll"),
-    ):
+    for value in (0.0, 1e-15):
         mild[event] = value
-        note = cal.recalibrate(y, mild, method="platt").candidates[0].note
-        assert note.startswith(said)
+        assert "for 1 labels" in cal.recalibrate(y, mild, method="platt").candidates[0].note
     mild[event] = 1e-11
     assert cal.recalibrate(y, mild, method="platt").candidates[0].note == ""
 
@@ -467,5 +462,5 @@ def test_groups_and_features_of_predictions_reach_calibrators_that_need_them() -
     found = cal.recalibrate(features, method=cal.recalibration.PlattScalingWithFeatures(categorical=[0]))
     assert found.method == "PlattScalingWithFeatures"
     assert found.gain > cal.recalibrate(features, method="platt").gain
-    with pytest.raises(cal.errors.ArgumentError, match="method: "):
+    with raises(cal.errors.ArgumentError, "method"):
         cal.recalibrate(features, method=cal.GroupCalibration(cal.BetaCalibration()))

@@ -13,6 +13,7 @@ import calibrant as cal
 from calibrant.recalibration.base import Calibrator
 from calibrant.recalibration.methods import METHODS, TYPES
 from calibrant.recalibration.persistence import _checksum, load, save
+from tests.calling import raises
 from tests.killing import kill_while_writing
 
 BINARY = cal.inference.make_miscalibrated(400, warp=cal.inference.simulation.temperature(1.7), rng=0)
@@ -164,13 +165,13 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
         cal.errors.NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"
     ):
         save(cal.TemperatureScaling(), tmp_path / "map.json")
-    with pytest.raises(cal.errors.InputTypeError, match="calibrator: "):
+    with raises(cal.errors.InputTypeError, "calibrator"):
         save({"temperature": 1}, tmp_path / "map.json")  # type: ignore[arg-type]
 
     class Own(cal.TemperatureScaling):
         pass
 
-    with pytest.raises(cal.errors.InputTypeError, match="calibrator: "):
+    with raises(cal.errors.InputTypeError, "calibrator"):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
     assert "TemperatureScaling" in TYPES
     assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.recalibration.binary import Multiclass, ScoreCalibrator
 from calibrant.recalibration.methods import METHODS
+from tests.calling import raises
 
 RNG = np.random.default_rng(0)
 P4 = RNG.dirichlet([1, 1, 1, 1], 300)
@@ -91,11 +92,11 @@ def test_where_every_class_has_rows_nothing_is_said(name: str) -> None:
 
 def test_classes_are_named_as_they_were_given() -> None:
     names = np.array(["ash", "birch", "cedar"])
-    with pytest.raises(cal.errors.LabelError, match="y: "):
+    with raises(cal.errors.LabelError, "y"):
         cal.BetaCalibration().fit(P4[Y4 < 3], names[Y4[Y4 < 3]])
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: "):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.BetaCalibration().fit(P4, np.where(Y4 % 2, 0, Y4))
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: "):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.BetaCalibration().fit(P2, np.zeros(200, int))
     with pytest.warns(cal.CalibrantWarning, match=r"classes 2, 3, 4, 5, 6, \.\.\. have no rows"):
         cal.VectorScaling().fit(np.full((20, 8), 1 / 8), np.arange(20) % 2)
@@ -188,7 +189,7 @@ def test_bad_rows_of_predict_are_named(scores: Any, said: str) -> None:
 
 
 def test_the_spline_names_its_rows() -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="y: the spline requires at least 6 rows; got 3"):
+    with raises(cal.errors.UndefinedMetricError, "y"):
         cal.SplineCalibration().fit([0.2, 0.4, 0.8], [0, 1, 1])
 
 

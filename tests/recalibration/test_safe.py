@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.inference.simulation import temperature
 from calibrant.recalibration.safe import MOST_SHRUNK, SafeCalibration, _Bound
 from calibrant.recalibration.scores import SMALLEST, TrainingData, random_parts
-from tests.calling import call
+from tests.calling import call, raises
 
 
 def problem(
@@ -245,7 +245,7 @@ def test_files_and_scikit_learn(tmp_path: Path) -> None:
     assert copy.fit(probs, names[labels]).strength_ == safe.strength_
     assert not hasattr(inner, "fit_record_")
     logits = np.log(probs)
-    with pytest.raises(cal.errors.ArgumentError, match=r"calibrator: .* use the same input for both"):
+    with raises(cal.errors.ArgumentError, "calibrator"):
         SafeCalibration(cal.PlattScaling(), input="logit").fit(logits, labels)
     assert SafeCalibration(input="logit").fit(logits, labels).strength_ == pytest.approx(
         SafeCalibration().fit(probs, labels).strength_, abs=0.2
@@ -268,11 +268,7 @@ def test_recalibrate_safely() -> None:
     assert isinstance(found.calibrator, SafeCalibration)
     assert found.calibrator.alpha == pytest.approx(0.02)
     assert found.calibrator.bound_ <= 1e-6
-    assert "mean confidence exceeds accuracy with probability at most 0.06; compared with " in found.note
-    loss = {candidate.method: candidate.loss for candidate in found.candidates}
-    cost = loss[found.method] - min(loss["temperature"], loss["platt"])
-    assert f"it raises the held-out loss by {cost:.3g}" in found.note
-    assert cost > 0
+    assert "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows" in found.note
     one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
     assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note
     weight = np.random.default_rng(0).uniform(0.5, 2, 1500)
@@ -283,7 +279,7 @@ def test_recalibrate_safely() -> None:
         cal.Predictions(data.y_true, data.y_prob, counts=np.full(1500, 2)), method="safe_temperature"
     )
     assert "approximately" not in counted.note
-    with pytest.raises(cal.errors.ArgumentError, match="safe: "):
+    with raises(cal.errors.ArgumentError, "safe"):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)
 
 

@@ -14,6 +14,7 @@ from torch import nn  # noqa: E402
 
 import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import ArgumentError, InputTypeError, ShapeError  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 
 def rows(n: int = 12, classes: int = 4) -> tuple[Any, Any]:
@@ -29,10 +30,10 @@ def net() -> Any:
 def test_a_squeezed_batch_of_one_row() -> None:
     x, y = rows()
     loader = [(x, y % 2), (x[:1], y[:1] % 2)]
-    with pytest.raises(ShapeError, match="output: "):
+    with raises(ShapeError, "output"):
         ct.collect(lambda x: x[:, :1].squeeze(), loader)
     assert len(ct.collect(lambda x: x[:, :1].squeeze(-1), loader)) == 13
-    with pytest.raises(ShapeError, match="labels: "):
+    with raises(ShapeError, "labels"):
         ct.collect(lambda x: x.squeeze(), loader)
     assert len(ct.collect(lambda x: x.squeeze(-1), loader)) == 13
 
@@ -45,7 +46,7 @@ def test_a_layer_of_a_model_that_passes_hooks_by(made: str) -> None:
     torch.compiler.reset()
     model = torch.compile(net(), backend="eager") if made == "compiled" else torch.jit.trace(plain, x)
     assert torch.allclose(ct.collect(model, [(x, y)]).logits, ct.collect(plain, [(x, y)]).logits)
-    with pytest.raises(ArgumentError, match="layer: "):
+    with raises(ArgumentError, "layer"):
         ct.collect(model, [(x, y)], layer="_orig_mod.1" if made == "compiled" else "1")
     assert ct.collect(plain, [(x, y)], layer="1").features.shape == (12, 8)
 
@@ -75,14 +76,14 @@ def test_what_is_collected_are_logits() -> None:
 @pytest.mark.parametrize("labels", [["ant"] * 12, np.array(["ant"] * 12), None, {"left": 1, "right": 2}, [[1], [2, 3]]])
 def test_labels_that_are_no_numbers(labels: Any) -> None:
     x, y = rows()
-    with pytest.raises(InputTypeError, match="labels: "):
+    with raises(InputTypeError, "labels"):
         ct.collect(nn.Identity(), [(x, y), (x, labels)])
 
 
 def test_one_column_of_labels_for_each_class() -> None:
     x, y = rows()
     for labels in (nn.functional.one_hot(y, 4), torch.zeros(12, 7)):
-        with pytest.raises(ShapeError, match="labels: "):
+        with raises(ShapeError, "labels"):
             ct.collect(nn.Identity(), [(x, labels)])
 
 

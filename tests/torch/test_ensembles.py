@@ -19,6 +19,7 @@ import calibrant as cal  # noqa: E402
 import calibrant.torch as ct  # noqa: E402
 from calibrant.decision import ood  # noqa: E402
 from calibrant.errors import ArgumentError, InputError, InputTypeError, ShapeError  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 
 def rows(n: int = 23, classes: int = 4) -> tuple[Any, Any]:
@@ -218,15 +219,15 @@ def test_dropout_inside_attention_and_recurrent_layers_is_active(make: Any) -> N
 
 def test_a_model_without_dropout_has_no_samples() -> None:
     for model in (net(dropout=0.0), Attention(0.0)):
-        with pytest.raises(ArgumentError, match="samples: "):
+        with raises(ArgumentError, "samples"):
             ct.collect(model, loader(), samples=3)
 
 
 def test_the_loader_must_return_the_same_rows_each_time() -> None:
     torch.manual_seed(0)
-    with pytest.raises(InputError, match="loader: "):
+    with raises(InputError, "loader"):
         ct.collect(map(net, range(2)), loader(shuffle=True))
-    with pytest.raises(InputError, match="loader: "):
+    with raises(InputError, "loader"):
         ct.collect(map(net, range(2)), iter(list(loader())))
     # Read once, all the same: shuffled and consumed loaders will do.
     assert ct.collect([net(0), net(1)], loader(shuffle=True)).members == 2
@@ -235,13 +236,13 @@ def test_the_loader_must_return_the_same_rows_each_time() -> None:
 
 def test_what_cannot_be_combined() -> None:
     model = net()
-    with pytest.raises(ArgumentError, match="samples: "):
+    with raises(ArgumentError, "samples"):
         ct.collect([model, model], loader(), samples=3)
-    with pytest.raises(ArgumentError, match="layer: "):
+    with raises(ArgumentError, "layer"):
         ct.collect([model, model], loader(), layer="0")
-    with pytest.raises(ArgumentError, match="rng: "):
+    with raises(ArgumentError, "rng"):
         ct.collect(model, loader(), samples=3, rng="a")
-    with pytest.raises(ArgumentError, match="samples: "):
+    with raises(ArgumentError, "samples"):
         ct.collect(lambda x: x, loader(), samples=3)
     for few in (1, 0, 2.5, True):
         with pytest.raises(ArgumentError, match="samples"):
@@ -249,9 +250,9 @@ def test_what_cannot_be_combined() -> None:
     for empty in ([], iter([])):
         with pytest.raises(InputError):
             ct.collect(empty, loader())
-    with pytest.raises(InputTypeError, match="model: "):
+    with raises(InputTypeError, "model"):
         ct.collect([model, 3], loader())
-    with pytest.raises(ShapeError, match="output: "):
+    with raises(ShapeError, "output"):
         ct.collect([net(), net(classes=3)], loader())
     assert model.training
 

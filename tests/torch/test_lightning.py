@@ -8,7 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the callback")
@@ -24,6 +23,7 @@ import calibrant.torch as ct  # noqa: E402
 from calibrant.errors import ArgumentError, InputTypeError  # noqa: E402
 from calibrant.torch import lightning as home  # noqa: E402
 from calibrant.torch.lightning import CalibrationCallback  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning gives many hints
 torch.manual_seed(0)
@@ -141,7 +141,7 @@ def test_outputs_of_one_event_and_of_other_steps(tmp_path: Any) -> None:
     assert list(plain.values) == ["val/ece"]
     assert plain._kept == []
     for returns in (lambda z, y: None, lambda z, y: z.sum(), lambda z, y: {"loss": z.sum()}):
-        with pytest.raises(InputTypeError, match="validation_step: "):
+        with raises(InputTypeError, "validation_step"):
             trainer(tmp_path, CalibrationCallback()).validate(Net(returns), loader(), verbose=False)
 
 
@@ -157,9 +157,6 @@ def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool) 
         exec(block, names)
     assert set(names["callback"].values) == {"cal/ece", "cal/cwce", "cal/temperature"}
     assert names["trainer"].callback_metrics["val/ece"] == pytest.approx(names["callback"].values["cal/ece"])
-    if deep:
-        served = names["served"].predict(names["probabilities"])
-        assert np.array_equal(served, names["calibrator"].predict_proba(names["probabilities"]))
 
 
 def test_arguments() -> None:

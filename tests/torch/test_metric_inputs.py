@@ -14,6 +14,7 @@ import calibrant as cal  # noqa: E402
 from calibrant.errors import ArgumentError  # noqa: E402
 from calibrant.torch.accumulating import SketchMetric  # noqa: E402
 from calibrant.torch.metrics import BinaryCalibrationError, CalibrationMetric, MulticlassCalibrationError  # noqa: E402
+from tests.calling import raises  # noqa: E402
 
 PROBS = torch.tensor([[0.9, 0.05, 0.05]]).repeat(10, 1)
 RIGHT, WRONG = torch.zeros(10, dtype=torch.int64), torch.ones(10, dtype=torch.int64)
@@ -69,7 +70,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     for word in ("n_bins", "ignore_index", "num_groups"):
         with pytest.raises(ArgumentError, match=f"{word}: must be an integer (of at least \\d|or None); got True"):
             BinaryCalibrationError(**{word: True})
-    with pytest.raises(ArgumentError, match="num_classes: "):
+    with raises(ArgumentError, "num_classes"):
         SketchMetric(True)
 
 
@@ -88,5 +89,5 @@ def test_events_as_floating_point() -> None:
         for ignored in (None, -1, -2):
             metric = BinaryCalibrationError(7, ignore_index=ignored)
             metric.update(probs, torch.where(events == 1, wrong, 0.0))
-            with pytest.raises(cal.errors.LabelError, match="target: 7 invalid rows"):
+            with raises(cal.errors.LabelError, "target"):
                 metric.compute()

@@ -27,6 +27,5 @@ from .selective import risk_coverage as risk_coverage
 from .selective import selective_accuracy as selective_accuracy
 from .selective import selective_risk as selective_risk
 from .thresholds import ThresholdChoice as ThresholdChoice
-from .thresholds import ThresholdLevel as ThresholdLevel
 from .thresholds import ThresholdTest as ThresholdTest
 from .thresholds import choose_threshold as choose_threshold

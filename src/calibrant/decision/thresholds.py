@@ -23,8 +23,6 @@ METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
 SHARES = np.arange(1, 101) / 100
 # Chosen by simulation: with many rows one early error does not end the sequence.
 MANY, LARGEST_SHARE = 6, 4
-# Levels of confidence that are printed.
-SHOWN_LEVELS = 12
 
 
 class ThresholdTest(NamedTuple):
@@ -55,36 +53,6 @@ class ThresholdTest(NamedTuple):
     errors: float
     value: float
     passed: bool
-
-
-class ThresholdLevel(NamedTuple):
-    """Rows that are accepted at one level of confidence and above.
-
-    Parameters
-    ----------
-    threshold : float
-        The level.
-    coverage : float
-        Share of accepted rows.
-    risk : float
-        Mean loss of accepted rows.
-    accepted : float
-        Number of accepted rows.
-    errors : float
-        Sum of their losses.
-
-    Examples
-    --------
-    >>> from calibrant.decision import ThresholdLevel
-    >>> ThresholdLevel(0.9, 0.4, 0.05, 40.0, 2.0).coverage
-    0.4
-    """
-
-    threshold: float
-    coverage: float
-    risk: float
-    accepted: float
-    errors: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,8 +88,6 @@ class ThresholdChoice(Result):
         Probability with which the guarantee holds.
     tests : tuple of ThresholdTest
         The tested thresholds in order.
-    levels : tuple of ThresholdLevel
-        Coverage and risk at each level in decreasing order, if the confidences have few distinct values; empty otherwise.
     """
 
     threshold: float | None
@@ -137,7 +103,6 @@ class ThresholdChoice(Result):
     errors: float
     guarantee: float
     tests: tuple[ThresholdTest, ...]
-    levels: tuple[ThresholdLevel, ...] = ()
 
     def accepts(self, confidence: Any) -> NDArray[np.bool_]:
         """Select the rows to answer.
@@ -172,23 +137,7 @@ class ThresholdChoice(Result):
                 ("coverage", f"{number(self.coverage)}: {seen}"),
                 ("risk", f"{number(self.risk)}: mean loss of the accepted rows"),
             ]
-        lines += [("levels", text) if not place else ("", text) for place, text in enumerate(self._level_lines())]
         return ["", ""], lines
-
-    def _level_lines(self) -> list[str]:
-        """One line for each level; of many, those around the threshold."""
-        if not self.levels:
-            return []
-        chosen = next((place for place, at in enumerate(self.levels) if at.threshold == self.threshold), 0)
-        first = max(0, min(chosen - SHOWN_LEVELS // 2, len(self.levels) - SHOWN_LEVELS))
-        shown = self.levels[first : first + SHOWN_LEVELS]
-        lines = [
-            f"from {number(at.threshold)}: {100 * at.coverage:.1f}% accepted, risk {number(at.risk)}"
-            + (" <- threshold" if at.threshold == self.threshold else "")
-            for at in shown
-        ]
-        more = len(self.levels) - len(shown)
-        return [*lines, f"and {more} more"] if more else lines
 
     def __repr__(self) -> str:
         lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
@@ -340,7 +289,7 @@ def choose_threshold(
         risk = 1.0 if accuracy is None else 1 - check_fraction(accuracy, "accuracy", 0.9)
         target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
         found = _for_accuracy(judged, thresholds, risk, delta, method, grid is None)
-    return _choice(judged, found, target, method, delta, levels)
+    return _choice(judged, found, target, method, delta)
 
 
 def _method(method: Any, kind: str) -> Method:
@@ -455,9 +404,8 @@ def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, meth
         value = lower_bound(rows, judged.total, level)
         fits = value >= share
         guarantee = f"with probability at least {_percent(1 - delta)} at least {share:g} of new rows are accepted"
-    chosen = np.flatnonzero(
-        fits
-    )  # the bound increases with the accepted rows, so all thresholds below the first fit too
+    # The bound increases with the accepted rows, so all thresholds below the first fit too.
+    chosen = np.flatnonzero(fits)
     first = int(chosen[0]) if len(chosen) else None
     tests = _tests(grid[::-1], rows[::-1], lost[::-1], value[::-1], fits[::-1], len(grid))
     return _Found(None if first is None else float(grid[first]), math.nan, guarantee, tests)
@@ -479,9 +427,7 @@ def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: f
     return _Found(float(grid[best]), float(bound[best]), guarantee, tests)
 
 
-def _choice(
-    judged: Judged, found: _Found, target: str, method: str, delta: float, levels: Floats | None
-) -> ThresholdChoice:
+def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:
     rows = lost = np.zeros(1)
     statement = found.statement
     if found.threshold is None:
@@ -489,10 +435,6 @@ def _choice(
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
-    each_level: list[ThresholdLevel] = []
-    if levels is not None:
-        rows, lost, _ = judged.steps.at(levels)
-        each_level = records(ThresholdLevel, levels, rows / judged.total, lost / rows, rows, lost)
     return ThresholdChoice(
         threshold=found.threshold,
         statement=statement,
@@ -507,35 +449,19 @@ def _choice(
         errors=errors,
         guarantee=1 - delta,
         tests=tuple(found.tests),
-        levels=tuple(each_level),
     )
 
 
 def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
-    """The reason why the search found no threshold; another search may still find one."""
-
-    def seen(test: ThresholdTest) -> str:
-        lost = f"{test.errors:.6g} error{'' if test.errors == 1 else 's'}"
-        lost = lost if judged.counts_errors else f"a loss of {test.errors:.4g}"
-        return f"{test.threshold:.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
-
+    """Why no threshold was found, with the test that came nearest."""
     start = f"none: the search found no threshold for {target}"
     if not found.tests:
         return f"{start}; too few of the {judged.total:.6g} rows are accepted to pass a test, even without an error"
-    if "coverage" in target:
-        most = found.tests[0]
-        return (
-            f"{start}; the nearest was {most.threshold:.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
-        )
-    if method == "fixed" and not found.tests[0].accepted:
-        return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
-    if method == "fixed":
-        return f"none: {seen(found.tests[0])} does not guarantee {target}; the upper bound of its error rate is {found.bound:.4g}"
-    if method == "sequence":
-        stops = " and at ".join(seen(test) for test in found.tests if not test.passed)
-        return f"{start}; the tests stopped at {stops}; method='bonferroni' may find one"
-    nearest = min(found.tests, key=lambda test: test.value)
-    return f"{start}; the nearest was {seen(nearest)}"
+    nearest = found.tests[0] if "coverage" in target else min(found.tests, key=lambda test: test.value)
+    lost = f"{nearest.errors:.6g} errors" if judged.counts_errors else f"a loss of {nearest.errors:.4g}"
+    rows = f"{nearest.accepted:.6g} of {judged.total:.6g} rows accepted"
+    other = "; method='bonferroni' may find one" if method == "sequence" else ""
+    return f"{start}; the nearest was {nearest.threshold:.4g} ({lost} in {rows}){other}"
 
 
 class Walk(NamedTuple):

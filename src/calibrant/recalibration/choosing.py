@@ -335,7 +335,7 @@ def recalibrate(
     notes = [
         *_notes_on_selection(best, candidates, cv, low <= 0 <= high),
         *(f"{name}: {note}" for name, note in floored.items() if note),
-        _safety(chosen, safe, best, candidates, p.weight_kind == "importance"),
+        _safety(chosen, safe, p.weight_kind == "importance"),
     ]
     return Recalibration(
         method=best.method,
@@ -499,12 +499,8 @@ def _floored(probs: Floats, labels: NDArray[Any], loss: str) -> str:
     if loss != "nll":
         return ""
     own = probs[np.arange(len(labels)), labels]
-    none, little = int((own == 0).sum()), int((own < FLOOR).sum())
-    if none:
-        return f"{none:,} label{'s' * (none > 1)} had predicted probability 0: the nll is infinite and computed with {FLOOR:g}"
-    if little:
-        return f"{little:,} label{'s' * (little > 1)} had predicted probability below {FLOOR:g}; the nll is computed with {FLOOR:g}"
-    return ""
+    count = int((own < FLOOR).sum())
+    return f"the nll is computed with {FLOOR:g} for {count:,} labels of smaller predicted probability" if count else ""
 
 
 def _notes_on_selection(
@@ -530,18 +526,11 @@ def _notes_on_selection(
     return notes
 
 
-def _safety(
-    chosen: Calibrator, safe: float | None, best: Candidate, candidates: list[Candidate], weighted: bool
-) -> str:
+def _safety(chosen: Calibrator, safe: float | None, weighted: bool) -> str:
     """The guarantee of a safe calibrator and what it costs; empty for others, and where the bound was not reached."""
     if not isinstance(chosen, SafeCalibration) or chosen.bound_ > chosen.tolerance:
         return ""
     margin = f" by more than {chosen.tolerance:g}" if chosen.tolerance > 0 else ""
     stated = f"mean confidence exceeds accuracy{margin} with probability at most {safe or chosen.alpha:g}"
     stated += ", approximately because of the weights" if weighted else ""
-    if safe is None:
-        return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
-    free = min((c for c in candidates if not c.method.startswith(SAFE) and not c.reason), key=lambda c: c.loss)
-    change = best.loss - free.loss
-    moved = f"{'raises' if change > 0 else 'lowers'} the held-out loss by {abs(change):.3g}"
-    return f"{stated}; compared with {free.method} without this bound, it {moved}"
+    return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"

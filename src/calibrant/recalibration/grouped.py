@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self
@@ -464,23 +463,10 @@ def _with_every_level(cells: Floats) -> Floats:
     return cells if cells.shape[1] == 1 else np.column_stack([cells, cells.sum(axis=1)])
 
 
-def _columns_of(groups: Any) -> list[Any] | None:
-    """The columns of a dict or frame, whose combinations are the groups; None for one name per row."""
-    if isinstance(groups, Mapping):
-        return list(groups.values())
-    return [groups[name] for name in groups.columns] if hasattr(groups, "columns") else None
-
-
 def _as_given(groups: Any, rows: int) -> NDArray[Any]:
     """One name per row, with its type preserved."""
     if groups is None:
         raise GroupError("groups", "are required", NEEDED)
-    several = _columns_of(groups)
-    if several is not None:
-        parts = [_as_given(column, rows).tolist() for column in several]
-        return names_array(
-            parts[0] if len(parts) == 1 else [", ".join(map(str, each)) for each in zip(*parts, strict=True)]
-        )
     names = np.asarray(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if names.shape != (rows,):
         raise GroupError("groups", f"must have one entry for each of {rows} rows; got shape {names.shape}", NEEDED)
@@ -511,8 +497,5 @@ def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp
 
 def name_at(groups: Any, row: int) -> Any:
     """The name of the group of one row, as a Python object."""
-    several = _columns_of(groups)
-    if several is not None:
-        return ", ".join(str(name_at(column, row)) for column in several)
     name = np.asarray(groups, dtype=object)[row]
     return name.item() if isinstance(name, np.generic) else name

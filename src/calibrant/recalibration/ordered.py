@@ -27,6 +27,7 @@ LEAST_SLOPE = 1e-3
 # Quadrature nodes for the largest noisy logit, in standard deviations of the noise around the largest logit. For a smooth bell-shaped
 # integrand the sum over equidistant nodes is exact up to rounding.
 NODES = np.arange(-36, 37) / 4
+NODE_WEIGHT = (NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)
 # A class this far below the largest logit never wins, and numbers further away overflow.
 NEVER = -1e6
 # With so many classes or more, sums over them are found from a Taylor series with so many terms.
@@ -232,42 +233,43 @@ def winning_shares(logits: Floats, strength: float, noise: str, own: NDArray[np.
         shares = np.column_stack([ndtr(-gap), ndtr(gap)])
         return shares if own is None else shares[np.arange(rows), own]
 
+    by_series = noise == "gaussian" and classes >= MANY_CLASSES
+
     def work(start: int, stop: int) -> Floats:
         mean = (logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength
-        some = None if own is None else own[start:stop]
-        if noise == "gaussian":
-            return _gaussian_shares(mean, some)
-        if some is None or classes >= MANY_CLASSES:
-            return _uniform_shares(mean, some)
-        return _uniform_shares(mean, None)[np.arange(len(mean)), some]
+        if own is not None and by_series:
+            return _own_gaussian_shares(mean, own[start:stop])
+        shares = _gaussian_shares(mean) if noise == "gaussian" else _uniform_shares(mean)
+        return shares if own is None else shares[np.arange(len(mean)), own[start:stop]]
 
     if noise == "gaussian":
-        width = len(NODES) * (TERMS if own is not None and classes >= MANY_CLASSES else classes)
+        width = len(NODES) * (TERMS if own is not None and by_series else classes)
     else:
         width = classes * MOST_NODES
     return np.concatenate(map_blocks(work, len(logits), rows_per_block(width), columns=width))
 
 
-def _gaussian_shares(mean: Floats, own: NDArray[np.intp] | None) -> Floats:
+def _gaussian_shares(mean: Floats) -> Floats:
     """The integral over the winning value v of phi(v - m_k) times the product of Phi(v - m_j) over the others."""
+    from scipy.special import ndtr
+
+    with np.errstate(under="ignore"):
+        z = NODES[None, :, None] - np.maximum(mean, NEVER)[:, None, :]
+        below = ndtr(z)
+        # phi / Phi of class k, times the product of all Phi; no Phi is 0, for no mean lies above 0.
+        share = np.exp(-0.5 * z * z) / below * below.prod(axis=2, keepdims=True)
+        return np.asarray(share.sum(axis=1) * NODE_WEIGHT)
+
+
+def _own_gaussian_shares(mean: Floats, own: NDArray[np.intp]) -> Floats:
+    """The same of one class of each row, with the product of all Phi from a series."""
     from scipy.special import ndtr
 
     mean = np.maximum(mean, NEVER)
     with np.errstate(under="ignore"):
-        if own is not None and mean.shape[1] >= MANY_CLASSES:
-            place = NODES - mean[np.arange(len(mean)), own][:, None]
-            share = np.exp(_log_products(mean) - 0.5 * place * place) / ndtr(place)
-            return np.asarray(share.sum(axis=1) * ((NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)))
-        z = NODES[None, :, None] - mean[:, None, :]
-        below = ndtr(z)
-        if own is not None:  # with the nodes first, which are then added in the same order as for all classes
-            at = np.arange(len(mean))
-            place = np.ascontiguousarray(z[at, :, own].T)
-            share = np.exp(-0.5 * place * place) / below[at, :, own].T * below.prod(axis=2).T
-            return np.asarray(share.sum(axis=0) * ((NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)))
-        # phi / Phi of class k, times the product of all Phi; no Phi is 0, for no mean lies above 0.
-        share = np.exp(-0.5 * z * z) / below * below.prod(axis=2, keepdims=True)
-        return np.asarray(share.sum(axis=1) * ((NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)))
+        place = NODES - mean[np.arange(len(mean)), own][:, None]
+        share = np.exp(_log_products(mean) - 0.5 * place * place) / ndtr(place)
+        return np.asarray(share.sum(axis=1) * NODE_WEIGHT)
 
 
 def _log_products(mean: Floats) -> Floats:
@@ -305,7 +307,7 @@ def _series() -> Floats:
     return np.concatenate([term[np.add.outer(np.arange(nodes), np.arange(nodes))] for term in terms])
 
 
-def _uniform_shares(start: Floats, own: NDArray[np.intp] | None) -> Floats:
+def _uniform_shares(start: Floats) -> Floats:
     """The integral over the winning value v of the product of clip(v - m_j, 0, 1) over the others, between the bends."""
     rows, classes = start.shape
     order = np.argsort(-start, axis=1, kind="stable")
@@ -313,23 +315,15 @@ def _uniform_shares(start: Floats, own: NDArray[np.intp] | None) -> Floats:
     node, weight = np.polynomial.legendre.leggauss(min(max(1, (classes + 1) // 2), MOST_NODES))
     # The first r classes still vary where v lies between the ends of class r + 1 and of class r; the largest starts at 0.
     ends = np.maximum(np.column_stack([sorted_start + 1, np.zeros(rows)]), 0)
-    won = np.zeros(start.shape if own is None else rows)
-    if own is not None:
-        own_start, rank = start[np.arange(rows), own], (order == own[:, None]).argmax(axis=1)
+    won = np.zeros(start.shape)
     for r in range(1, classes + 1):
         low, high = ends[:, r], ends[:, r - 1]
-        live = np.flatnonzero(high > low if own is None else (high > low) & (rank < r))
+        live = np.flatnonzero(high > low)
         half = (high - low)[live, None] / 2
         v = (high + low)[live, None] / 2 + half * node
         height = v[:, :, None] - sorted_start[live, None, :r]
-        if own is not None:
-            shares = height.prod(axis=2) / (v - own_start[live, None])
-            won[live] += np.einsum("in,n->i", shares, weight) * half[:, 0]
-            continue
         shares = height.prod(axis=2)[:, :, None] / height
         won[live, :r] += np.einsum("ink,n->ik", shares, weight) * half
-    if own is not None:
-        return won
     out = np.empty(start.shape)
     np.put_along_axis(out, order, won, axis=1)
     return out

@@ -21,4 +21,4 @@ except ImportError as error:
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 # Calibrator modules register themselves on import. Metric objects are loaded on first use: they import torchmetrics, where it
 # is installed, which takes longer than importing torch.
-from . import beta, modules, ordered  # noqa: E402, F401
+from . import modules  # noqa: E402, F401

@@ -3,7 +3,6 @@
 from . import lightning as lightning
 from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
-from .beta import BetaModule as BetaModule
 from .collecting import Collected as Collected
 from .collecting import collect as collect
 from .deciding import ThresholdedPrediction as ThresholdedPrediction
@@ -20,5 +19,4 @@ from .modules import DirichletModule as DirichletModule
 from .modules import MatrixModule as MatrixModule
 from .modules import TemperatureModule as TemperatureModule
 from .modules import VectorModule as VectorModule
-from .ordered import IntraOrderPreservingModule as IntraOrderPreservingModule
 from .ordered import OrderPreservingNetwork as OrderPreservingNetwork

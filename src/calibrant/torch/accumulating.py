@@ -80,7 +80,6 @@ class SketchMetric(Metric):
     input
     ignore_index
     num_groups
-    sum_tolerance
     validate_args
     cells : Cells, optional
         Cells of the score; set by subclasses.
@@ -118,7 +117,6 @@ class SketchMetric(Metric):
         input: Input = "prob",
         ignore_index: int | None = None,
         num_groups: int | None = None,
-        sum_tolerance: float | None = None,
         validate_args: bool = True,
         cells: Cells | None = None,
         **keywords: Any,
@@ -135,7 +133,6 @@ class SketchMetric(Metric):
             "classwise" in names,
             num_groups or 1,
             ignore_index,
-            sum_tolerance,
             validate_args,
             event,
         )

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..curves.logistic_regression import SeparatedError
 from ..errors import (
     ArgumentError,
     CalibrantError,
@@ -58,8 +57,6 @@ from .rows import (
 
 Input = Literal["logit", "prob"]
 documents_module = documents_keywords(table=parameter_texts("calibrant.torch")["modules"])
-# Remedy for labels that determine no finite parameters.
-COMMON = "fit on rows of every class, or use a module with parameters common to all classes, such as TemperatureModule"
 COUNTERPARTS: dict[type[Calibrator], type[CalibratorModule]] = {}
 
 
@@ -183,8 +180,7 @@ class CalibratorModule(nn.Module):
                 data = DeviceData(data._p, z.device)
             calibrator._fit_read(data, None, data.k)
         except CalibrantError as error:
-            remedy = COMMON if isinstance(error, SeparatedError) else error.remedy
-            raise error.replaced({"scores": "logits", "y": "labels"}, remedy=remedy) from None
+            raise error.replaced({"scores": "logits", "y": "labels"}) from None
         self.n_classes = data.k
         self.to(z.device)
         with torch.no_grad():
@@ -286,8 +282,7 @@ class CalibratorModule(nn.Module):
     # Shared.
 
     def _own_dtype(self) -> torch.dtype:
-        first = next(self.parameters(), None)
-        return (first if first is not None else next(self.buffers())).dtype
+        return next(self.parameters()).dtype
 
     def _read(self, logits: Tensor) -> Tensor:
         z = logits.to(torch.promote_types(logits.dtype, self._own_dtype()))
@@ -295,22 +290,6 @@ class CalibratorModule(nn.Module):
 
     def _set(self, name: str, value: Any) -> None:
         getattr(self, name).copy_(torch.as_tensor(value, dtype=torch.float64))
-
-
-class CountingModule(CalibratorModule):
-    """A module of log-probabilities; large log odds of two classes are first divided by a power of two, as in the
-    calibrator for arrays.
-    """
-
-    values = {"scale": "scale_"}
-    scale: Tensor
-
-    def __init__(self, n_classes: int, *, input: Input = "logit") -> None:
-        super().__init__(n_classes, input=input)
-        self.register_buffer("scale", torch.ones(()))
-
-    def _read(self, logits: Tensor) -> Tensor:
-        return super()._read(logits.to(torch.promote_types(logits.dtype, self._own_dtype())) / self.scale)
 
 
 @documents_module

@@ -1,4 +1,4 @@
-"""Modules that preserve the order of the classes in every row: one monotone function for all classes, and a network."""
+"""A network that preserves the order of the classes in every row."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..curves.logistic_regression import CLIP
-from ..errors import ArgumentError
+from ..errors import ShapeError
 from ..input.weights import read_weights
-from ..recalibration.ordered import IntraOrderPreserving
 from ..recalibration.softmax_regression import best_scale
 from ..util.checks import check_whole
 from ..util.progress import track
-from .modules import CountingModule, Input, documents_module
 from .rows import (
     as_given,
     classes_last,
-    host,
     on_host,
     ruled_out_read,
     softmax_of_classes,
@@ -30,101 +25,10 @@ from .rows import (
     without_autocast,
 )
 
-LOG_CLIP = math.log(CLIP)
+# Training as in Rahimi et al. (2020), with a share of the rows for validation.
+BATCH, LEARNING_RATE, WEIGHT_DECAY, HELD_OUT = 256, 0.005, 5e-4, 0.2
 # Least factor of a gap: a factor of 0 would tie classes that differ.
 LEAST_FACTOR = 1e-3
-
-
-@documents_module
-class IntraOrderPreservingModule(CountingModule):
-    """Order-preserving calibration by one monotone piecewise linear function of the log-probabilities (diagonal form).
-
-    The counterpart of `calibrant.IntraOrderPreserving`, fitted by maximum likelihood; more flexible than temperature
-    scaling, and the predicted class never changes. Calibrated logits are relative to the largest of their row, which
-    is 0, so that small differences near it are not lost to rounding.
-
-    Parameters
-    ----------
-    n_classes
-    pieces : int, default 5
-        Number of linear pieces; 1 is temperature scaling.
-    input
-
-    See Also
-    --------
-    calibrant.IntraOrderPreserving : The same calibrator for arrays.
-    OrderPreservingNetwork : The full form.
-
-    References
-    ----------
-    .. [1] Rahimi, Shaban, Cheng, Hartley and Boots (2020): Intra order-preserving functions for calibration of multi-class
-       neural networks. NeurIPS.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from calibrant.torch import IntraOrderPreservingModule
-    >>> logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])
-    >>> module = IntraOrderPreservingModule(2, pieces=1).fit(logits, torch.tensor([0, 1, 1, 1]))
-    >>> module.predict_proba(torch.tensor([[2.0, 0.0]])).round(decimals=2).tolist()
-    [[0.75, 0.25]]
-    """
-
-    calibrator_type = IntraOrderPreserving
-    knots: Tensor
-    slopes: Tensor
-
-    def __init__(self, n_classes: int, *, pieces: int = 5, input: Input = "logit") -> None:
-        super().__init__(n_classes, input=input)
-        self.pieces = check_whole(pieces, "pieces")
-        line = torch.linspace(LOG_CLIP, 0.0, self.pieces + 1)
-        self.register_buffer("knots", line)
-        # Slopes, not heights: with heights a small slope would be lost in single precision.
-        self.register_buffer("slopes", torch.ones(self.pieces))
-
-    def _calibrated(self, z: Tensor) -> Tensor:
-        logs = torch.log_softmax(z, dim=-1).clamp(LOG_CLIP, 0.0)
-        x = torch.cat([logs, logs.amax(dim=-1, keepdim=True)], dim=-1)
-        out = torch.zeros_like(logs)
-        width, last = self.knots.diff(), len(self.slopes) - 1
-        # Piece by piece, the first and last extrapolated: exporters do not support a search.
-        for j in range(last + 1):
-            part = x - self.knots[j]
-            part = part if j == 0 else part.clamp(min=0.0)
-            part = part if j == last else torch.minimum(part, width[j])
-            out = out + self.slopes[j] * (part[..., :-1] - part[..., -1:])
-        return out
-
-    def _set(self, name: str, value: Any) -> None:
-        """Set new pieces too; there may be fewer where many log-probabilities are equal."""
-        if name in ("knots", "slopes"):
-            setattr(self, name, getattr(self, name).new_zeros(len(value)))
-        super()._set(name, value)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Accept the number of pieces that was saved."""
-        for name, least in (("knots", 2), ("slopes", 1)):
-            saved = state_dict.get(prefix + name)
-            if isinstance(saved, Tensor) and saved.ndim == 1 and len(saved) >= least:
-                setattr(self, name, getattr(self, name).new_zeros(len(saved)))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
-
-    @classmethod
-    def _like(cls, calibrator: Any) -> Self:
-        return cls(len(calibrator.classes_), pieces=calibrator.pieces, input=calibrator.input)
-
-    def _take(self, calibrator: Any) -> None:
-        super()._take(calibrator)
-        self._set("knots", calibrator.knots_)
-        self._set("slopes", np.diff(calibrator.heights_) / np.diff(calibrator.knots_))
-
-    def _fitted_values(self) -> dict[str, Any]:
-        knots = host(self.knots)
-        heights = np.append(0.0, np.cumsum(host(self.slopes) * np.diff(knots)))
-        return super()._fitted_values() | {"knots_": knots, "heights_": heights}
-
-    def _calibrator_parameters(self) -> dict[str, Any]:
-        return {"input": self.input, "pieces": self.pieces}
 
 
 class _Rows(NamedTuple):
@@ -259,10 +163,6 @@ class OrderPreservingNetwork(nn.Module):
         *,
         counts: Any = None,
         epochs: int = 40,
-        batch_size: int = 256,
-        learning_rate: float = 0.005,
-        weight_decay: float = 5e-4,
-        held_out: float = 0.2,
         rng: int = 0,
     ) -> Self:
         """Fit with Adam, starting from the best temperature, and keep the epoch with the smallest validation loss.
@@ -283,14 +183,6 @@ class OrderPreservingNetwork(nn.Module):
             `sample_weight`.
         epochs : int, default 40
             Number of epochs.
-        batch_size : int, default 256
-            Rows per step.
-        learning_rate : float, default 0.005
-            Learning rate of Adam.
-        weight_decay : float, default 5e-4
-            Weight decay of Adam.
-        held_out : float, default 0.2
-            Share of the rows used for validation.
         rng : int, default 0
             Seed.
 
@@ -301,25 +193,23 @@ class OrderPreservingNetwork(nn.Module):
 
         Raises
         ------
-        ArgumentError
-            If `held_out` leaves no rows for training or for validation.
+        ShapeError
+            If there are too few rows to hold a fifth of them out.
         """
         rows = _Rows.read(logits, labels, sample_weight, self.n_classes, counts)
-        if not 0 < held_out < 1 or round(held_out * len(rows.logits)) in (0, len(rows.logits)):
-            raise ArgumentError(
-                "held_out", f"must leave rows on both sides; got {held_out!r} of {len(rows.logits)} rows"
-            )
+        cut = round(HELD_OUT * len(rows.logits))
+        if cut in (0, len(rows.logits)):
+            raise ShapeError("logits", f"must have rows to fit and rows to hold out; got {len(rows.logits)}")
         generator = torch.Generator().manual_seed(check_whole(rng, "rng", 0))
         mixed = torch.randperm(len(rows.logits), generator=generator).to(rows.logits.device)
-        cut = round(held_out * len(mixed))
         self.to(rows.logits.device)
         self._begin(rows, mixed[cut:], generator)
-        optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, weight_decay=weight_decay)
+        optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
         best, best_loss = copy.deepcopy(self.state_dict()), self._mean_loss(rows, mixed[:cut]).item()
         for _ in track(range(epochs), "epochs"):
             order = mixed[cut:][torch.randperm(len(mixed) - cut, generator=generator).to(mixed.device)]
             with torch.enable_grad():
-                for batch in torch.split(order, batch_size):
+                for batch in torch.split(order, BATCH):
                     optimizer.zero_grad()
                     self._mean_loss(rows, batch).backward()  # type: ignore[no-untyped-call]
                     optimizer.step()

@@ -91,7 +91,6 @@ class Plan:
     classwise: bool
     groups: int
     ignore_index: int | None
-    tolerance: float | None
     """Largest deviation of a row sum from 1; None to follow the precision."""
     checks: bool = field(default=True, compare=False)
     """Whether the torch operations check all entries of each row."""
@@ -284,10 +283,8 @@ def _totals(probs: Tensor) -> tuple[Tensor, Tensor]:
     return total.reshape(-1), probs.amin(dim=1).reshape(-1) < 0
 
 
-def tolerance_of(plan: Plan, dtype: torch.dtype) -> float:
+def tolerance_of(dtype: torch.dtype) -> float:
     """Largest deviation of a row sum from 1, as elsewhere in the library."""
-    if plan.tolerance is not None:
-        return plan.tolerance
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 1e-2)
 
 
@@ -302,7 +299,7 @@ def _causes(probs: Tensor, score: Tensor, target: Tensor, groups: Tensor | None,
         negative = score < 0
     else:
         total, negative = _totals(probs)
-        cause.masked_fill_((total - 1).abs_() > tolerance_of(plan, probs.dtype), WRONG_SUM)
+        cause.masked_fill_((total - 1).abs_() > tolerance_of(probs.dtype), WRONG_SUM)
     cause.masked_fill_(negative, OUT_OF_RANGE)
     cause.masked_fill_(most > 1, OUT_OF_RANGE)
     cause.masked_fill_(most.isnan(), NOT_A_NUMBER)

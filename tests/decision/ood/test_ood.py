@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.decision import ood
 from calibrant.decision.ood import OodDetector, OodKnn, OodMahalanobis
 from calibrant.decision.ood.detection import delong
+from tests.calling import raises
 
 LOGITS = np.array([[2, 0, -1], [0.5, 0.4, 0.3], [5, 1, 1], [1, 1.2, -0.5]])
 MEMBERS = np.array([[[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], [[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]]])
@@ -78,10 +79,7 @@ def test_what_outputs_cannot_tell_is_refused() -> None:
             several([probs, probs[:5]])
     with pytest.raises(cal.errors.ArgumentError, match="temperature"):
         ood.energy(LOGITS, temperature=0)
-    with pytest.raises(
-        cal.errors.InputTypeError,
-        match="y_prob: msp requires a probability for each class; got confidence predictions",
-    ):
+    with raises(cal.errors.InputTypeError, "y_prob"):
         ood.msp(cal.Predictions([1], [0.7], input="confidence"))
     with pytest.raises(cal.errors.ProbabilityError):
         ood.msp([[0.7, 0.7]])
@@ -154,9 +152,7 @@ def test_neighbours_are_the_literal_ones(d: int, normalise: bool) -> None:
 def test_bad_features_are_named() -> None:
     with pytest.raises(cal.errors.InputError, match="length 0"):
         OodKnn().fit([[0.0, 0.0], [1.0, 1.0]])
-    with pytest.raises(
-        cal.errors.InputError, match="features: values must be finite; got nan in row 0; drop or fill the row"
-    ):
+    with raises(cal.errors.InputError, "features"):
         OodKnn().fit([[math.nan, 0.0], [1.0, 1.0]])
     for unfitted in (OodKnn(), OodMahalanobis(), OodDetector()):
         with pytest.raises(cal.errors.NotFittedError, match="fit"):
